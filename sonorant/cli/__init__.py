@@ -1,0 +1,1 @@
+"""The command line: `sonorant …`, one file a command, loaded when it is called."""

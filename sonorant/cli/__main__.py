@@ -1,0 +1,5 @@
+"""`python -m sonorant.cli` is `sonorant`."""
+
+from sonorant.cli.main import main
+
+main()

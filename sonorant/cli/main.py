@@ -1,0 +1,70 @@
+"""Entry point: finds the command's file, and turns errors into one line and an exit code."""
+
+import importlib
+import sys
+
+import click
+
+from sonorant import __version__
+from sonorant.errors import SonorantError
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",
+    "evaluate": "Serve an exported model and measure it by streaming test sets to it.",
+    "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
+    "prepare": "Turn a corpus into TFRecord shards.",
+    "recipe": "Show a recipe, or the schema of recipes.",
+    "report": "Write report.html and report.json of a run.",
+    "score": "Compare transcripts with references: word error rate and alignments.",
+    "serve": "Serve exported models to streaming clients.",
+    "status": "Show the stages, rates and progress of a running training.",
+    "train": "Train on data augmented on the fly; goes on where it stopped.",
+    "transcribe": "Stream recordings, or the microphone, to a recognizer.",
+}
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module only when that command runs, so that `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"sonorant.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sonorant")
+def _sonorant() -> None:
+    """Train end-to-end speech recognizers on data augmented on the fly, and serve them."""
+
+
+def main() -> None:
+    """Run the command line; exit with the code of the error that ended it."""
+    try:
+        _sonorant(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except SonorantError as error:
+        click.echo(f"sonorant: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Every error that sonorant raises on purpose; edges map them to exit codes and gRPC statuses."""
+
+__all__ = ["BadAudio", "BadCorpus", "BadRecipe", "BadShard", "RejectedExample", "SonorantError", "Unavailable"]
+
+
+class SonorantError(Exception):
+    """Root of all errors; its message says what was found, what was expected and what to do next.
+
+    `exit_code` follows sysexits.h, so that a script can tell bad input from a missing service.
+    """
+
+    exit_code = 70
+
+
+class BadRecipe(SonorantError):
+    """A recipe that cannot be used; the message names file, line and key."""
+
+    exit_code = 78
+
+
+class BadCorpus(SonorantError):
+    """A corpus or manifest that cannot be read as what it claims to be."""
+
+    exit_code = 65
+
+
+class BadAudio(SonorantError):
+    """One recording that cannot be used: `path` says which, `reason` why."""
+
+    exit_code = 65
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class BadShard(SonorantError):
+    """A shard, or one record of it, whose bytes are not what was written."""
+
+    exit_code = 65
+
+
+class Unavailable(SonorantError):
+    """A service, file system or port that is not there now; trying again may help."""
+
+    exit_code = 69
+
+
+class RejectedExample(SonorantError):
+    """Raised by a stage that cannot process one example; the epoch goes on without it."""
+
+    exit_code = 65
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""The pipeline without its transport: examples, credit, leases and the ledger as plain state machines."""

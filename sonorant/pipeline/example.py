@@ -1,0 +1,44 @@
+"""An example: one utterance on its way from a shard to the trainer, and where it comes from."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sonorant.arrays import Features, Waveform
+
+__all__ = ["Example", "Lineage", "WordSpan"]
+
+
+class Lineage(NamedTuple):
+    """Names an example uniquely within a run: pass over the corpus, shard, record in the shard."""
+
+    epoch: int
+    shard: int
+    index: int
+
+
+class WordSpan(NamedTuple):
+    """One word of the transcript and where it is spoken, in seconds from the start of the waveform."""
+
+    word: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One utterance; `waveform` is set up to the featurizer, `features` after it.
+
+    waveform: Float32[samples] or Float32[microphones, samples] in [-1, 1], at `sample_rate_hz`.
+    features: Float32[frames, bins].
+    duration_s: length of the original recording; `words` is empty when the corpus knows no alignment.
+    """
+
+    lineage: Lineage
+    utterance: str
+    text: str
+    sample_rate_hz: int
+    duration_s: float
+    speaker: str = ""
+    waveform: Waveform | None = None
+    features: Features | None = None
+    words: tuple[WordSpan, ...] = field(default=())

@@ -1,0 +1,88 @@
+"""Recipe: where the recordings come from, how they are split and stored, and what a transcript is made of."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from sonorant.recipe.section import Fraction, Interval, Section
+
+__all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe", "TextRecipe"]
+
+
+class SplitRecipe(Section):
+    """How utterances are dealt to train, dev and test; an utterance is never in two of them."""
+
+    by: Literal["utterance", "speaker"] = Field(
+        "utterance", description="What is dealt as a whole: single utterances, or all of one speaker's."
+    )
+    dev_fraction: Fraction = Field(0.05, description="Share of the dealt units that goes to dev.")
+    test_fraction: Fraction = Field(0.05, description="Share of the dealt units that goes to test.")
+    unseen_speakers: tuple[str, ...] = Field(
+        (), description="Speakers kept out of train, dev and test; they make up the split 'unseen_speaker'."
+    )
+
+    @model_validator(mode="after")
+    def _leaves_something_to_train(self) -> Self:
+        if self.dev_fraction + self.test_fraction >= 1:
+            raise ValueError(
+                f"dev_fraction={self.dev_fraction} and test_fraction={self.test_fraction} leave nothing to train on; "
+                "their sum must be below 1"
+            )
+        return self
+
+
+class StringsRecipe(Section):
+    """Digit strings: recordings of one speaker joined with random silences (fsdd only)."""
+
+    digits_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
+    digits_max: int = Field(7, ge=1, le=100, description="Most recordings in a string.")
+    pause_ms: Interval = Field(Interval(low=50, high=400), description="Silence between two recordings, in milliseconds.")
+    margin_ms: Interval = Field(Interval(low=100, high=300), description="Silence before and after, in milliseconds.")
+    test_takes: tuple[int, ...] = Field((0, 1, 2, 3, 4), description="Takes of every speaker that only test uses.")
+    dev_takes: tuple[int, ...] = Field((5, 6), description="Takes of every speaker that only dev uses.")
+    train: int = Field(2000, ge=1, description="Number of strings to train on.")
+    dev: int = Field(100, ge=1, description="Number of strings in dev.")
+    test: int = Field(120, ge=1, description="Number of strings in test.")
+    unseen_speaker: int = Field(120, ge=0, description="Number of strings by the unseen speakers.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.digits_min > self.digits_max:
+            raise ValueError(f"digits_min={self.digits_min} is above digits_max={self.digits_max}")
+        if shared := set(self.test_takes) & set(self.dev_takes):
+            raise ValueError(f"takes {sorted(shared)} are in both test_takes and dev_takes; a take belongs to one split")
+        return self
+
+
+class CorpusRecipe(Section):
+    """Recordings and transcripts, and the shards that `sonorant prepare` makes of them."""
+
+    reader: Literal["fsdd", "librispeech", "manifest"] = Field(description="Layout of the corpus.")
+    path: str = Field(
+        description="Folder (fsdd, librispeech) or JSON-lines file (manifest); a relative path is below the data folder."
+    )
+    sample_rate_hz: int = Field(16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz.")
+    channel: int | Literal["mean"] = Field(0, description="Channel to keep of a recording with several, or their mean.")
+    payload: Literal["flac", "pcm16"] = Field("flac", description="How shards store audio.")
+    shard_utterances: int = Field(512, ge=1, description="Most utterances in a shard.")
+    min_seconds: float = Field(0.1, gt=0, description="Shorter recordings are listed and skipped.")
+    max_seconds: float = Field(60.0, gt=0, description="Longer recordings are listed and skipped.")
+    splits: SplitRecipe = Field(SplitRecipe(), description="How utterances are dealt to the splits.")
+    strings: StringsRecipe | None = Field(None, description="Join recordings to digit strings (fsdd only).")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.strings is not None and self.reader != "fsdd":
+            raise ValueError(f"strings join recordings of single digits, which reader={self.reader} has none of")
+        if self.min_seconds >= self.max_seconds:
+            raise ValueError(f"min_seconds={self.min_seconds} must be below max_seconds={self.max_seconds}")
+        return self
+
+
+class TextRecipe(Section):
+    """Transcripts and the units that the model writes."""
+
+    units: Literal["words", "characters", "bpe"] = Field("characters", description="What the model writes.")
+    bpe_units: int = Field(512, ge=32, le=65536, description="Size of the BPE vocabulary (units: bpe only).")
+    lowercase: bool = Field(True, description="Lower-case transcripts.")
+    punctuation: Literal["strip", "keep"] = Field("strip", description="What happens to punctuation marks; apostrophes stay.")

@@ -1,0 +1,51 @@
+"""The recipe: everything that one run is made of, in one tree."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
+from sonorant.recipe.pipeline import PipelineRecipe
+from sonorant.recipe.section import Section
+from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
+from sonorant.recipe.signal import FeaturesRecipe, StageRecipe
+from sonorant.recipe.training import EvaluationRecipe, ModelRecipe, TrainingRecipe
+
+__all__ = ["VERSION", "Recipe"]
+
+VERSION = 1
+
+
+class Recipe(Section):
+    """One run, from recordings to recognizer."""
+
+    version: Literal[1] = Field(description="Version of this schema.")
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="Name of the run and of the exported model.")
+    seed: int = Field(0, ge=0, description="Seed of all random numbers.")
+    corpus: CorpusRecipe = Field(description="Recordings and transcripts.")
+    text: TextRecipe = Field(TextRecipe(), description="Transcripts and units.")
+    stages: tuple[StageRecipe, ...] = Field((), description="Augmentation, in the order in which an utterance passes it.")
+    features: FeaturesRecipe = Field(FeaturesRecipe(), description="Features.")
+    pipeline: PipelineRecipe = Field(PipelineRecipe(), description="How the stages are run and linked.")
+    model: ModelRecipe = Field(ModelRecipe(), description="The model.")
+    training: TrainingRecipe = Field(TrainingRecipe(), description="Optimisation.")
+    evaluation: EvaluationRecipe = Field(EvaluationRecipe(), description="What the finished model is measured on.")
+    decoding: DecodingRecipe = Field(DecodingRecipe(), description="Beam search.")
+    serving: ServingRecipe = Field(ServingRecipe(), description="The gRPC recognizer.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        nyquist_hz = self.corpus.sample_rate_hz / 2
+        high_hz = self.features.high_hz if self.features.high_hz is not None else nyquist_hz
+        if not self.features.low_hz < high_hz <= nyquist_hz:
+            raise ValueError(
+                f"features.low_hz={self.features.low_hz} and features.high_hz={high_hz}: need "
+                f"low_hz < high_hz <= {nyquist_hz}, half of corpus.sample_rate_hz"
+            )
+        names = [stage.stage for stage in self.stages]
+        if len(set(names)) < len(names):
+            raise ValueError(f"stages {names}: each stage may stand once")
+        chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *names, "featurizer"}
+        if unknown := set(self.pipeline.replicas) - chain:
+            raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")
+        return self

@@ -1,0 +1,26 @@
+"""Recipe: decoding and the recognizer."""
+
+from pydantic import Field
+
+from sonorant.recipe.section import Section
+
+__all__ = ["DecodingRecipe", "ServingRecipe"]
+
+
+class DecodingRecipe(Section):
+    """CTC prefix beam search."""
+
+    beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame.")
+    unit_candidates: int = Field(12, ge=1, description="Units per frame that may extend a hypothesis, most probable first.")
+    stability_ms: float = Field(0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds.")
+
+
+class ServingRecipe(Section):
+    """The gRPC recognizer."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(0, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    max_streams: int = Field(64, ge=1, description="Streams at once; one more is answered with RESOURCE_EXHAUSTED.")
+    max_stream_seconds: float = Field(300.0, gt=0, description="Longest audio of a stream or request, in seconds.")
+    idle_timeout_s: float = Field(30.0, gt=0, description="A stream without audio for this long is ended, in seconds.")
+    max_message_mb: float = Field(16.0, gt=0, description="Largest gRPC message, in megabytes.")

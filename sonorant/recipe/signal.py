@@ -1,0 +1,100 @@
+"""Recipe: the signal stages that an utterance passes through, and the features at their end."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sonorant.recipe.section import Fraction, Interval, Section
+
+__all__ = ["FeaturesRecipe", "NoiseRecipe", "RoomRecipe", "StageRecipe", "VtlpRecipe"]
+
+
+class VtlpRecipe(Section):
+    """Vocal tract length perturbation with resynthesis (Samsung, 2.3, Eq. 1)."""
+
+    stage: Literal["vtlp"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are warped.")
+    alpha: Interval = Field(Interval(low=0.8, high=1.2), description="Warping factor; above 1 raises frequencies less.")
+    window_ms: float = Field(50.0, gt=0, le=500, description="Window of the analysis and resynthesis, in milliseconds.")
+
+    @model_validator(mode="after")
+    def _invertible(self) -> Self:
+        if not 0 < self.alpha.low <= self.alpha.high < 2:
+            raise ValueError(f"alpha={self.alpha.low}..{self.alpha.high}: the bilinear map needs 0 < alpha < 2; 0.8..1.2 is usual")
+        return self
+
+
+class NoiseRecipe(Section):
+    """What noise sources play."""
+
+    kinds: tuple[Literal["white", "pink", "babble", "folder"], ...] = Field(
+        ("white", "pink", "babble"), min_length=1, description="Each source draws one of these."
+    )
+    folder: str = Field("", description="Folder of noise recordings, below the data folder (kind folder only).")
+    babble_voices: int = Field(4, ge=1, le=32, description="Utterances that are mixed to babble.")
+
+    @model_validator(mode="after")
+    def _folder_named(self) -> Self:
+        if ("folder" in self.kinds) != bool(self.folder):
+            raise ValueError(f"kinds={list(self.kinds)} and folder={self.folder!r}: give the folder exactly when kinds has 'folder'")
+        return self
+
+
+class RoomRecipe(Section):
+    """Acoustic simulator: a random shoebox with one speaker, noise sources and microphones (Samsung, 2.3)."""
+
+    stage: Literal["room"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are played in a room.")
+    length_m: Interval = Field(Interval(low=3, high=10), description="Length of the room, in metres.")
+    width_m: Interval = Field(Interval(low=3, high=8), description="Width of the room, in metres.")
+    height_m: Interval = Field(Interval(low=2.4, high=4), description="Height of the room, in metres.")
+    t60_s: Interval = Field(Interval(low=0.1, high=0.6), description="Reverberation time, in seconds.")
+    snr_db: Interval = Field(Interval(low=5, high=25), description="Speech to noise at the first microphone, in decibels.")
+    noise_sources: tuple[int, int] = Field((1, 3), description="Fewest and most noise sources, 0 to 3.")
+    microphones: Literal[1, 2] = Field(1, description="Number of microphones.")
+    microphone_spacing_m: float = Field(0.071, gt=0, le=1, description="Distance between two microphones, in metres.")
+    wall_distance_m: float = Field(0.3, gt=0, description="Least distance of anything to a wall, in metres.")
+    noise: NoiseRecipe = Field(NoiseRecipe(), description="What the noise sources play.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        fewest, most = self.noise_sources
+        if not 0 <= fewest <= most <= 3:
+            raise ValueError(f"noise_sources={fewest}..{most}: need 0 <= fewest <= most <= 3")
+        if self.t60_s.low <= 0:
+            raise ValueError(f"t60_s={self.t60_s.low}..{self.t60_s.high}: must be above 0; 0.1..0.6 is usual")
+        smallest = min(self.length_m.low, self.width_m.low, self.height_m.low)
+        if smallest <= 2 * self.wall_distance_m + self.microphone_spacing_m:
+            raise ValueError(
+                f"the smallest room side, {smallest} m, leaves no place between walls {self.wall_distance_m} m away "
+                f"for microphones {self.microphone_spacing_m} m apart"
+            )
+        return self
+
+
+StageRecipe = Annotated[VtlpRecipe | RoomRecipe, Field(discriminator="stage")]
+
+
+class FeaturesRecipe(Section):
+    """What the featurizer computes; training and recognition use the same function."""
+
+    kind: Literal["power_mel", "log_mel", "mfcc", "spectrogram"] = Field("power_mel", description="Kind of features.")
+    window_ms: float = Field(25.0, gt=0, le=200, description="Length of the Hann window, in milliseconds.")
+    hop_ms: float = Field(10.0, gt=0, le=200, description="Time from frame to frame, in milliseconds.")
+    mel_bins: int = Field(40, ge=4, le=256, description="Mel filters (all kinds but spectrogram).")
+    low_hz: float = Field(20.0, ge=0, description="Lower edge of the mel filters, in hertz.")
+    high_hz: float | None = Field(None, description="Upper edge of the mel filters, in hertz; absent: half the sample rate.")
+    power: float = Field(1 / 15, gt=0, le=1, description="Exponent of power_mel (Samsung, 2.3: 1/15).")
+    cepstra: int = Field(13, ge=1, description="Coefficients kept (mfcc only).")
+    stack: int = Field(3, ge=1, le=16, description="Frames joined to one vector.")
+    stride: int = Field(3, ge=1, le=16, description="Frames from one vector to the next.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.hop_ms > self.window_ms:
+            raise ValueError(f"hop_ms={self.hop_ms} is above window_ms={self.window_ms}: samples between frames would be lost")
+        if self.stride > self.stack:
+            raise ValueError(f"stride={self.stride} is above stack={self.stack}: frames between vectors would be lost")
+        if self.kind == "mfcc" and self.cepstra > self.mel_bins:
+            raise ValueError(f"cepstra={self.cepstra} is above mel_bins={self.mel_bins}")
+        return self

@@ -1,0 +1,71 @@
+"""Recipe: the model, its training, and how it is evaluated."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from sonorant.recipe.section import Fraction, Section
+from sonorant.recipe.signal import RoomRecipe
+
+__all__ = ["EvaluationRecipe", "ModelRecipe", "TestSetRecipe", "TrainingRecipe"]
+
+
+class ModelRecipe(Section):
+    """Uni-directional LSTM encoder with CTC."""
+
+    kind: Literal["lstm_ctc"] = Field("lstm_ctc", description="Architecture.")
+    layers: int = Field(2, ge=1, le=16, description="LSTM layers.")
+    cells: int = Field(160, ge=1, le=8192, description="Cells of each LSTM layer.")
+    dropout: Fraction = Field(0.1, description="Share of each layer's outputs that is dropped in training.")
+
+
+class TrainingRecipe(Section):
+    """Optimisation. Steps count optimizer updates of the whole gang, times are in seconds."""
+
+    ranks: int = Field(1, ge=1, le=4096, description="Horovod ranks; each has a process.")
+    batch_examples: int = Field(32, ge=1, description="Most examples in one rank's batch.")
+    pool_examples: int = Field(256, ge=1, description="Examples a rank holds to sort by length before it forms batches.")
+    epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
+    max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
+    learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
+    warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")
+    decay_steps: int = Field(2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest.")
+    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate.")
+    clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
+    max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
+    frequency_masks: int = Field(0, ge=0, le=8, description="SpecAugment: masks over mel bins, in the training step.")
+    frequency_mask_bins: int = Field(8, ge=1, description="SpecAugment: widest frequency mask, in mel bins.")
+    time_masks: int = Field(0, ge=0, le=8, description="SpecAugment: masks over vectors.")
+    time_mask_vectors: int = Field(10, ge=1, description="SpecAugment: longest time mask, in stacked vectors.")
+    weight_average: Fraction = Field(0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none.")
+    dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
+    patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
+    checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
+    keep_checkpoints: int = Field(3, ge=1, description="Checkpoints to keep, beside the best.")
+
+
+class TestSetRecipe(Section):
+    """A set to measure word error rates on."""
+
+    __test__ = False
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="Name in reports.")
+    split: Literal["dev", "test", "unseen_speaker"] = Field(description="Split that its utterances come from.")
+    room: RoomRecipe | None = Field(None, description="Room and noise to put every utterance into.")
+    seed: int = Field(0, description="Seed of room and noise; training never uses the same stream.")
+
+
+class EvaluationRecipe(Section):
+    """What the finished model is measured on."""
+
+    sets: tuple[TestSetRecipe, ...] = Field(
+        (TestSetRecipe(name="heldout", split="test"),), min_length=1, description="Sets to measure on."
+    )
+    streams: int = Field(8, ge=1, le=1024, description="Clients that stream at once.")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        names = [s.name for s in self.sets]
+        if len(set(names)) < len(names):
+            raise ValueError(f"sets {names} must have distinct names")
+        return self
