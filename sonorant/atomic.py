@@ -1,0 +1,100 @@
+"""Files and folders that are there whole or not at all, whatever happens while they are written."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sonorant.errors import Unavailable
+
+__all__ = ["atomic_folder", "atomic_write", "make_folder"]
+
+
+def atomic_write(path: Path, data: bytes | str) -> None:
+    """Write `data` (text as UTF-8) to `path`: a reader sees the old content or the new one, never a part.
+
+    Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    make_folder(path.parent)
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that nobody else may read
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _refused(path, error) from error
+    finally:
+        with suppress(OSError):
+            if temporary:
+                os.unlink(temporary)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty sibling folder to fill; it becomes `path` at the end, or vanishes if an error is raised.
+
+    A folder that was at `path` is replaced. Raises Unavailable, naming `path`, when the file system refuses.
+    """
+    make_folder(path.parent)
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise _refused(path, error) from error
+    try:
+        yield temporary
+        os.chmod(temporary, 0o755)
+        _sync_tree(temporary)
+        _put_in_place(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _refused(path, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make `path` and the folders above it, if missing; raises Unavailable, naming it, when that is refused."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename onto `path`; a folder that is not empty cannot be renamed over, so the old one steps aside first."""
+    if path.exists():
+        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+        os.replace(path, aside)
+        os.replace(temporary, path)
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        os.replace(temporary, path)
+
+
+def _sync_tree(folder: Path) -> None:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(parent, name), "rb") as file:
+                os.fsync(file.fileno())
+        _sync_folder(Path(parent))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refused(path: Path, error: OSError) -> Unavailable:
+    reason = error.strerror or str(error)
+    return Unavailable(f"{path}: cannot be written: {reason}; make room or give a folder that you may write to")
