@@ -1,0 +1,42 @@
+"""What a stage may read beside the example in its hands."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sonorant.arrays import Waveform
+
+__all__ = ["Recording", "StageResources", "Utterances"]
+
+
+class Recording(Protocol):
+    """One utterance of the corpus, as far as a stage cares; `sonorant.corpus.record.Record` is one."""
+
+    @property
+    def utterance(self) -> str:
+        """Identifier, unique in the corpus."""
+
+    def waveform(self) -> Waveform:
+        """Return Float32[samples] in [-1, 1] at the corpus' sample rate."""
+
+
+class Utterances(Protocol):
+    """Utterances by number; `sonorant.corpus.shards.ShardSet` is one."""
+
+    @property
+    def total(self) -> int:
+        """Number of utterances."""
+
+    def locate(self, ordinal: int) -> tuple[int, int]:
+        """Return shard and index of the utterance at this position, from 0."""
+
+    def read(self, shard: int, index: int) -> Recording:
+        """Return one utterance."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageResources:
+    """The train split, for babble (None: there is none), and the folder that noise folders are below."""
+
+    utterances: Utterances | None
+    data_folder: Path

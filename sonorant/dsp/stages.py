@@ -1,0 +1,85 @@
+"""The registry of stages: what an utterance passes on its way from a shard to the trainer.
+
+A stage is a function `(example, rng) -> example` that raises RejectedExample when it cannot do its work. It draws
+from nothing but `rng`, always in the same order, so its result depends on the example alone. A new augmentation is
+one file in this folder, one section of the recipe and one line in `_AUGMENTATIONS`.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from sonorant.dsp.resources import StageResources
+from sonorant.errors import BadRecipe, RejectedExample
+from sonorant.pipeline.example import Example
+from sonorant.randomness import generator
+from sonorant.recipe.schema import Recipe
+from sonorant.recipe.signal import RoomRecipe, StageRecipe, VtlpRecipe
+
+__all__ = ["FEATURIZER", "Stage", "StageResources", "apply_stage", "build_chain", "build_stage", "stage_names"]
+
+Stage: TypeAlias = Callable[[Example, np.random.Generator], Example]
+
+FEATURIZER = "featurizer"  # ends every chain
+
+
+def stage_names(recipe: Recipe) -> tuple[str, ...]:
+    """Return the names of a recipe's stages in order, the featurizer last."""
+    return (*(section.stage for section in recipe.stages), FEATURIZER)
+
+
+def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
+    """Return all stages of a recipe, in the order in which an utterance passes them."""
+    return {name: build_stage(name, recipe, resources) for name in stage_names(recipe)}
+
+
+def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
+    """Return one stage of a recipe; BadRecipe if the recipe has no stage of that name."""
+    if name == FEATURIZER:
+        from sonorant.dsp.features import featurizer_stage
+
+        return featurizer_stage(recipe.features, recipe.corpus.sample_rate_hz)
+    for section in recipe.stages:
+        if section.stage == name:
+            return _AUGMENTATIONS[type(section)](section, recipe, resources)
+    raise BadRecipe(f"stage {name!r}: recipe {recipe.name!r} has {list(stage_names(recipe))}; add it below 'stages:'")
+
+
+def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example:
+    """Return what a stage makes of an example.
+
+    The random numbers are keyed by (seed, epoch, utterance, name), hence the same wherever and whenever this runs.
+    Raises RejectedExample if the stage does, or if it leaves samples or features that are not finite, or none at all.
+    """
+    result = stage(example, generator(seed, example.lineage.epoch, example.utterance, name))
+    for content, array in (("waveform", result.waveform), ("features", result.features)):
+        if array is None:
+            continue
+        if array.size == 0:
+            raise RejectedExample(f"{name} left an empty {content}: need at least one value")
+        if not np.isfinite(array).all():
+            bad = int(array.size - np.isfinite(array).sum())
+            raise RejectedExample(f"{name} left {bad} of {array.size} values of the {content} not finite")
+    return result
+
+
+def _vtlp(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
+    from sonorant.dsp.vtlp import vtlp_stage
+
+    assert isinstance(section, VtlpRecipe)
+    return vtlp_stage(section)
+
+
+def _room(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
+    from sonorant.dsp.scene import room_stage
+
+    assert isinstance(section, RoomRecipe)
+    return room_stage(section, resources, recipe.corpus.sample_rate_hz)
+
+
+# Each imports its module when used: a service loads the one stage that it runs.
+_AUGMENTATIONS: dict[type, Callable[[StageRecipe, Recipe, StageResources], Stage]] = {
+    VtlpRecipe: _vtlp,
+    RoomRecipe: _room,
+}
