@@ -1,0 +1,54 @@
+# What one can do here; bare `make` lists it.
+SHELL := /bin/sh
+VENV := .venv
+CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
+BIN := $(VENV)/bin
+PROTOS := $(wildcard protos/sonorant/v1/*.proto)
+RUN := runs/digits
+
+.PHONY: help setup demo ablation test lint format verify protos lock clean distclean
+help: ## list what one can do (the default)
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: ## install system packages, virtual environment, Horovod and protos
+	@bootstrap/system
+	@bootstrap/venv $(VENV) $(CACHE) dev
+	@$(MAKE) --no-print-directory protos
+
+demo: setup ## the main job: prepare, train, export, serve, stream, report (resumes; done: seconds)
+	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
+
+ablation: setup ## train once more without augmentation and show what it brings
+	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
+	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --without-augmentation --compare $(RUN)
+
+test: setup ## run the tests
+	$(BIN)/pytest -q
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+verify: setup ## regenerate what is generated and compare
+	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
+
+docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py)
+	$(BIN)/sonorant recipe schema > $@
+
+protos: sonorant/v1/__init__.py
+sonorant/v1/__init__.py: $(PROTOS) protos/compile.py
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python protos/compile.py
+
+lock: setup ## resolve the requirements anew
+	requirements/lock
+
+clean: ## undo `make demo`: runs, and what was downloaded or spoken for it
+	rm -rf runs .cache
+
+distclean: clean ## undo everything: virtual environment, caches, compiled protos
+	rm -rf $(VENV) $(CACHE) sonorant/v1 .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
