@@ -42,7 +42,7 @@ docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py)
 
 protos: sonorant/v1/__init__.py
 sonorant/v1/__init__.py: $(PROTOS) protos/compile.py
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python protos/compile.py
+	@$(BIN)/python protos/compile.py
 
 lock: setup ## resolve the requirements anew
 	requirements/lock

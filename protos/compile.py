@@ -1,5 +1,6 @@
 """Compile the .proto files beside this one into `sonorant/v1`, with type stubs; the build calls it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ def compile_protos(root: Path) -> None:
     import grpc_tools
     from grpc_tools import protoc
 
+    # protoc looks for the stub plugins on the PATH; they are installed beside this interpreter.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     sources = sorted(str(p.relative_to(root / "protos")) for p in (root / "protos/sonorant").rglob("*.proto"))
     well_known = Path(grpc_tools.__file__).parent / "_proto"
     out = str(root)
