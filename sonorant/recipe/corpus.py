@@ -1,6 +1,6 @@
 """Recipe: where the recordings come from, how they are split and stored, and what a transcript is made of."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -36,7 +36,9 @@ class StringsRecipe(Section):
 
     digits_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
     digits_max: int = Field(7, ge=1, le=100, description="Most recordings in a string.")
-    pause_ms: Interval = Field(Interval(low=50, high=400), description="Silence between two recordings, in milliseconds.")
+    pause_ms: Interval = Field(
+        Interval(low=50, high=400), description="Silence between two recordings, in milliseconds."
+    )
     margin_ms: Interval = Field(Interval(low=100, high=300), description="Silence before and after, in milliseconds.")
     test_takes: tuple[int, ...] = Field((0, 1, 2, 3, 4), description="Takes of every speaker that only test uses.")
     dev_takes: tuple[int, ...] = Field((5, 6), description="Takes of every speaker that only dev uses.")
@@ -50,7 +52,9 @@ class StringsRecipe(Section):
         if self.digits_min > self.digits_max:
             raise ValueError(f"digits_min={self.digits_min} is above digits_max={self.digits_max}")
         if shared := set(self.test_takes) & set(self.dev_takes):
-            raise ValueError(f"takes {sorted(shared)} are in both test_takes and dev_takes; a take belongs to one split")
+            raise ValueError(
+                f"takes {sorted(shared)} are in both test_takes and dev_takes; a take belongs to one split"
+            )
         return self
 
 
@@ -61,8 +65,12 @@ class CorpusRecipe(Section):
     path: str = Field(
         description="Folder (fsdd, librispeech) or JSON-lines file (manifest); a relative path is below the data folder."
     )
-    sample_rate_hz: int = Field(16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz.")
-    channel: int | Literal["mean"] = Field(0, description="Channel to keep of a recording with several, or their mean.")
+    sample_rate_hz: int = Field(
+        16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz."
+    )
+    channel: Annotated[int, Field(ge=0)] | Literal["mean"] = Field(
+        0, description="Channel to keep of a recording with several, from 0, or their mean."
+    )
     payload: Literal["flac", "pcm16"] = Field("flac", description="How shards store audio.")
     shard_utterances: int = Field(512, ge=1, description="Most utterances in a shard.")
     min_seconds: float = Field(0.1, gt=0, description="Shorter recordings are listed and skipped.")
@@ -85,4 +93,6 @@ class TextRecipe(Section):
     units: Literal["words", "characters", "bpe"] = Field("characters", description="What the model writes.")
     bpe_units: int = Field(512, ge=32, le=65536, description="Size of the BPE vocabulary (units: bpe only).")
     lowercase: bool = Field(True, description="Lower-case transcripts.")
-    punctuation: Literal["strip", "keep"] = Field("strip", description="What happens to punctuation marks; apostrophes stay.")
+    punctuation: Literal["strip", "keep"] = Field(
+        "strip", description="What happens to punctuation marks; apostrophes stay."
+    )

@@ -14,12 +14,19 @@ class PipelineRecipe(Section):
 
     layout: Literal["split", "fused"] = Field("split", description="A process per stage, or one for the whole chain.")
     replicas: dict[str, int] = Field(
-        default_factory=dict, description="Replicas per stage name (shard_reader, vtlp, room, featurizer; or example_server if fused); absent: 1."
+        default_factory=dict,
+        description="Replicas per stage name (shard_reader, vtlp, room, featurizer; or example_server if fused); absent: 1.",
     )
-    credits: int = Field(16, ge=1, le=4096, description="Examples that one replica may hold: being computed, or waiting.")
+    credits: int = Field(
+        16, ge=1, le=4096, description="Examples that one replica may hold: being computed, or waiting."
+    )
     lease_examples: int = Field(32, ge=1, le=4096, description="Examples in one lease.")
-    lease_timeout_s: float = Field(60.0, gt=0, description="A lease that is not settled by then is given again, in seconds.")
+    lease_timeout_s: float = Field(
+        60.0, gt=0, description="A lease that is not settled by then is given again, in seconds."
+    )
     heartbeat_s: float = Field(0.5, gt=0, le=60, description="Time between heartbeats, in seconds.")
     dead_after_s: float = Field(2.5, gt=0, description="Silence after which a replica counts as dead, in seconds.")
-    lookahead_examples: int = Field(512, ge=0, description="Examples of the next epoch that may be under way before one ends.")
+    lookahead_examples: int = Field(
+        512, ge=0, description="Examples of the next epoch that may be under way before one ends."
+    )
     max_example_mb: float = Field(64.0, gt=0, le=1024, description="Largest example on a link, in megabytes.")

@@ -24,7 +24,9 @@ class Recipe(Section):
     seed: int = Field(0, ge=0, description="Seed of all random numbers.")
     corpus: CorpusRecipe = Field(description="Recordings and transcripts.")
     text: TextRecipe = Field(TextRecipe(), description="Transcripts and units.")
-    stages: tuple[StageRecipe, ...] = Field((), description="Augmentation, in the order in which an utterance passes it.")
+    stages: tuple[StageRecipe, ...] = Field(
+        (), description="Augmentation, in the order in which an utterance passes it."
+    )
     features: FeaturesRecipe = Field(FeaturesRecipe(), description="Features.")
     pipeline: PipelineRecipe = Field(PipelineRecipe(), description="How the stages are run and linked.")
     model: ModelRecipe = Field(ModelRecipe(), description="The model.")

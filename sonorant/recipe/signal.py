@@ -20,7 +20,9 @@ class VtlpRecipe(Section):
     @model_validator(mode="after")
     def _invertible(self) -> Self:
         if not 0 < self.alpha.low <= self.alpha.high < 2:
-            raise ValueError(f"alpha={self.alpha.low}..{self.alpha.high}: the bilinear map needs 0 < alpha < 2; 0.8..1.2 is usual")
+            raise ValueError(
+                f"alpha={self.alpha.low}..{self.alpha.high}: the bilinear map needs 0 < alpha < 2; 0.8..1.2 is usual"
+            )
         return self
 
 
@@ -36,7 +38,9 @@ class NoiseRecipe(Section):
     @model_validator(mode="after")
     def _folder_named(self) -> Self:
         if ("folder" in self.kinds) != bool(self.folder):
-            raise ValueError(f"kinds={list(self.kinds)} and folder={self.folder!r}: give the folder exactly when kinds has 'folder'")
+            raise ValueError(
+                f"kinds={list(self.kinds)} and folder={self.folder!r}: give the folder exactly when kinds has 'folder'"
+            )
         return self
 
 
@@ -49,7 +53,9 @@ class RoomRecipe(Section):
     width_m: Interval = Field(Interval(low=3, high=8), description="Width of the room, in metres.")
     height_m: Interval = Field(Interval(low=2.4, high=4), description="Height of the room, in metres.")
     t60_s: Interval = Field(Interval(low=0.1, high=0.6), description="Reverberation time, in seconds.")
-    snr_db: Interval = Field(Interval(low=5, high=25), description="Speech to noise at the first microphone, in decibels.")
+    snr_db: Interval = Field(
+        Interval(low=5, high=25), description="Speech to noise at the first microphone, in decibels."
+    )
     noise_sources: tuple[int, int] = Field((1, 3), description="Fewest and most noise sources, 0 to 3.")
     microphones: Literal[1, 2] = Field(1, description="Number of microphones.")
     microphone_spacing_m: float = Field(0.071, gt=0, le=1, description="Distance between two microphones, in metres.")
@@ -83,7 +89,9 @@ class FeaturesRecipe(Section):
     hop_ms: float = Field(10.0, gt=0, le=200, description="Time from frame to frame, in milliseconds.")
     mel_bins: int = Field(40, ge=4, le=256, description="Mel filters (all kinds but spectrogram).")
     low_hz: float = Field(20.0, ge=0, description="Lower edge of the mel filters, in hertz.")
-    high_hz: float | None = Field(None, description="Upper edge of the mel filters, in hertz; absent: half the sample rate.")
+    high_hz: float | None = Field(
+        None, description="Upper edge of the mel filters, in hertz; absent: half the sample rate."
+    )
     power: float = Field(1 / 15, gt=0, le=1, description="Exponent of power_mel (Samsung, 2.3: 1/15).")
     cepstra: int = Field(13, ge=1, description="Coefficients kept (mfcc only).")
     stack: int = Field(3, ge=1, le=16, description="Frames joined to one vector.")
@@ -92,7 +100,9 @@ class FeaturesRecipe(Section):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.hop_ms > self.window_ms:
-            raise ValueError(f"hop_ms={self.hop_ms} is above window_ms={self.window_ms}: samples between frames would be lost")
+            raise ValueError(
+                f"hop_ms={self.hop_ms} is above window_ms={self.window_ms}: samples between frames would be lost"
+            )
         if self.stride > self.stack:
             raise ValueError(f"stride={self.stride} is above stack={self.stack}: frames between vectors would be lost")
         if self.kind == "mfcc" and self.cepstra > self.mel_bins:

@@ -24,12 +24,16 @@ class TrainingRecipe(Section):
 
     ranks: int = Field(1, ge=1, le=4096, description="Horovod ranks; each has a process.")
     batch_examples: int = Field(32, ge=1, description="Most examples in one rank's batch.")
-    pool_examples: int = Field(256, ge=1, description="Examples a rank holds to sort by length before it forms batches.")
+    pool_examples: int = Field(
+        256, ge=1, description="Examples a rank holds to sort by length before it forms batches."
+    )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
     learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
     warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")
-    decay_steps: int = Field(2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest.")
+    decay_steps: int = Field(
+        2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest."
+    )
     final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate.")
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
@@ -37,7 +41,9 @@ class TrainingRecipe(Section):
     frequency_mask_bins: int = Field(8, ge=1, description="SpecAugment: widest frequency mask, in mel bins.")
     time_masks: int = Field(0, ge=0, le=8, description="SpecAugment: masks over vectors.")
     time_mask_vectors: int = Field(10, ge=1, description="SpecAugment: longest time mask, in stacked vectors.")
-    weight_average: Fraction = Field(0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none.")
+    weight_average: Fraction = Field(
+        0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none."
+    )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
     checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")

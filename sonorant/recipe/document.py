@@ -1,0 +1,164 @@
+"""A YAML document as plain values, with the place where each of them was written."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from sonorant.errors import BadRecipe
+
+__all__ = ["Document", "KeyPath", "Override", "apply_override", "dotted", "parse_document"]
+
+KeyPath = tuple[str | int, ...]
+
+
+class Document(NamedTuple):
+    """Plain values, where each key path was written ("digits.yaml:12"), and faults of the writing itself."""
+
+    values: dict[str, Any]
+    places: dict[KeyPath, str]
+    faults: list[str]
+
+    def place(self, path: KeyPath) -> str:
+        """Return the place of `path`, or of the nearest thing around it that was written."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, "")
+
+
+class Override(NamedTuple):
+    """One value given outside the file: a dotted key, its YAML value, and who gave it."""
+
+    key: str
+    value: str
+    origin: str
+
+
+def parse_document(text: str, name: str) -> Document:
+    """Parse YAML 1.2; `name` is the file as errors show it. Raises BadRecipe when it is no YAML mapping."""
+    node = _compose(text, name)
+    if node is None:
+        raise BadRecipe(f"{name}: is empty; a recipe starts with `version: 1` and a `name`")
+    if not isinstance(node, MappingNode):
+        raise BadRecipe(f"{name}:{_line(node)}: found {_kind(node)}, expected keys such as `version: 1`")
+    document = Document({}, {(): f"{name}:{_line(node)}"}, [])
+    document.values.update(_plain(node, (), name, document))
+    return document
+
+
+def apply_override(document: Document, override: Override) -> None:
+    """Set one value in `document`; a key that leads nowhere is left for the schema to refuse.
+
+    An item of a list is named by its position, or by its `stage` or `name`: `stages.room.probability`.
+    """
+    where = override.origin
+    node = _compose(override.value, where)
+    inner = Document({}, {}, document.faults)
+    value = None if node is None else _plain(node, (), where, inner)
+    path: KeyPath = ()
+    current: Any = document.values
+    parts = override.key.split(".")
+    for i, part in enumerate(parts):
+        step = _step(current, part)
+        if step is None:
+            document.faults.append(f"{where}: {'.'.join(parts[:i])} has no {part!r}")
+            return
+        path = (*path, step)
+        if i == len(parts) - 1:
+            current[step] = value
+        else:
+            if isinstance(current, dict) and not isinstance(current.get(step), dict | list):
+                current[step] = {}
+            current = current[step]
+    for known in [known for known in document.places if known[: len(path)] == path]:
+        del document.places[known]
+    document.places[path] = where
+
+
+def _step(current: Any, part: str) -> str | int | None:
+    if isinstance(current, dict):
+        return part
+    if part.isdecimal() and int(part) < len(current):
+        return int(part)
+    for i, item in enumerate(current):
+        if isinstance(item, dict) and part in (item.get("stage"), item.get("name")):
+            return i
+    return None
+
+
+def _compose(text: str, name: str) -> Node | None:
+    try:
+        node: Node | None = YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        problem = " ".join(p for p in (error.context, error.problem) if p)
+        raise BadRecipe(f"{name}{line}: is not YAML: {problem}") from error
+    except YAMLError as error:
+        raise BadRecipe(f"{name}: is not YAML: {' '.join(str(error).split())}") from error
+    return node
+
+
+def _plain(node: Node, path: KeyPath, name: str, document: Document) -> Any:
+    if path:
+        document.places.setdefault(path, f"{name}:{_line(node)}")
+    if isinstance(node, MappingNode):
+        return _mapping(node, path, name, document)
+    if isinstance(node, SequenceNode):
+        return [_plain(item, (*path, i), name, document) for i, item in enumerate(node.value)]
+    return _scalar(node)
+
+
+def _mapping(node: MappingNode, path: KeyPath, name: str, document: Document) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        place = f"{name}:{_line(key_node)}"
+        key = str(key_node.value) if isinstance(key_node, ScalarNode) else _kind(key_node)
+        here = (*path, key)
+        if key in values:
+            document.faults.append(f"{place}: {dotted(here)}: stands twice, first in {document.places[here]}; keep one")
+            continue
+        document.places[here] = place
+        values[key] = _plain(value_node, here, name, document)
+    return values
+
+
+def _scalar(node: Node) -> bool | int | float | str | None:
+    """Give YAML's core types; anything else (a date, say) stays the text that was written."""
+    text = str(node.value)
+    match str(node.tag).rsplit(":", 1)[-1]:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return _integer(text)
+        case "float":
+            special = {".inf": "inf", "-.inf": "-inf", "+.inf": "inf", ".nan": "nan"}
+            return float(special.get(text.lower(), text.replace("_", "")))
+        case _:
+            return text
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "").lower()
+    return int(digits, 0) if digits.lstrip("+-")[:2] in ("0x", "0o", "0b") else int(digits)
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    return "a list" if isinstance(node, SequenceNode) else f"the single value {str(node.value)[:40]!r}"
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """Write a key path as people do: `stages[0].alpha`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

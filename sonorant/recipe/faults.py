@@ -1,0 +1,114 @@
+"""What is wrong with a recipe, said in its author's words: place, key, what is expected, the nearest right key."""
+
+import difflib
+import json
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from sonorant.recipe.document import Document, KeyPath, dotted
+from sonorant.recipe.schema import VERSION, Recipe
+from sonorant.recipe.section import Section
+
+__all__ = ["schema_faults", "version_fault"]
+
+
+def version_fault(document: Document) -> str | None:
+    """Say what is wrong with `version`, if anything; a recipe of another version is not judged any further."""
+    found = document.values.get("version")
+    if found == VERSION or not isinstance(found, int) or isinstance(found, bool):
+        return None
+    place = document.place(("version",))
+    if found > VERSION:
+        return f"{place}: version: {found} is newer than this sonorant reads ({VERSION}); update sonorant"
+    return f"{place}: version: {found} is older than this sonorant reads ({VERSION}); see `sonorant recipe schema`"
+
+
+def schema_faults(error: ValidationError, document: Document) -> list[str]:
+    """Return one line per fault, in the order of pydantic's report."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for details in error.errors(include_url=False):
+        path = _written_path(details["loc"], document.values)
+        place = document.place(path)
+        key = dotted(path)
+        if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
+            key = f"{key}={_shown(details['input'])}"
+        told = lines.setdefault((place, key), [])
+        if (message := _message(details, path)) not in told:
+            told.append(message)
+    return [
+        f"{place}: {key}: {', or '.join(told)}" if key else f"{place}: {told[0]}"
+        for (place, key), told in lines.items()
+    ]
+
+
+def _message(details: ErrorDetails, path: KeyPath) -> str:
+    match details["type"]:
+        case "extra_forbidden":
+            return f"unknown key; {_advice(details['loc'], str(path[-1]))}"
+        case "missing":
+            return "is missing and has no default"
+        case "union_tag_not_found":
+            return "names no stage; start it with `stage: …`"
+        case "union_tag_invalid":
+            return f"found {details['ctx']['tag']!r}, expected one of {details['ctx']['expected_tags']}"
+        case _:
+            return details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+
+
+def _written_path(location: KeyPath, values: Any) -> KeyPath:
+    """Drop from pydantic's location the tags of unions, which nobody wrote."""
+    path: KeyPath = ()
+    current = values
+    for i, part in enumerate(location):
+        if isinstance(current, dict) and part in current or isinstance(current, list) and isinstance(part, int):
+            current = current[part]
+        elif not isinstance(current, dict) or i < len(location) - 1:
+            continue
+        path = (*path, part)
+    return path
+
+
+def _advice(location: KeyPath, wrong: str) -> str:
+    """Name the nearest key at this place, else the same key elsewhere, else all keys of this place."""
+    here = sorted({name for section in _sections_at(location[:-1]) for name in section.model_fields})
+    if near := difflib.get_close_matches(wrong, here, n=1, cutoff=0.6):
+        return f"did you mean {near[0]}?"
+    if elsewhere := [key for key in _all_keys(Recipe, "") if key.rsplit(".", 1)[-1] == wrong]:
+        return f"did you mean {elsewhere[0]}?"
+    return f"known here: {', '.join(here)}"
+
+
+def _sections_at(location: KeyPath) -> list[type[Section]]:
+    sections: list[type[Section]] = [Recipe]
+    for part in location:
+        if inner := [s.model_fields[part].annotation for s in sections if part in s.model_fields]:
+            sections = [section for annotation in inner for section in _sections_in(annotation)]
+        elif isinstance(part, str):  # the tag of a union
+            sections = [
+                s
+                for s in sections
+                if "stage" in s.model_fields and part in get_args(s.model_fields["stage"].annotation)
+            ]
+    return sections
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _sections_in(inner)
+
+
+def _all_keys(section: type[Section], prefix: str) -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        yield prefix + name
+        for inner in _sections_in(field.annotation):
+            yield from _all_keys(inner, f"{prefix}{name}.")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

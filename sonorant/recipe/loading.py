@@ -1,0 +1,78 @@
+"""Recipes from and to YAML files."""
+
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from sonorant.errors import BadRecipe
+from sonorant.recipe.document import Document, Override, apply_override, parse_document
+from sonorant.recipe.faults import schema_faults, version_fault
+from sonorant.recipe.schema import Recipe
+from sonorant.recipe.section import Interval
+
+__all__ = ["dump_recipe", "load_recipe"]
+
+
+def load_recipe(path: Path, overrides: Iterable[Override] = ()) -> Recipe:
+    """Read and check a recipe; later overrides win over earlier ones, and all of them over the file.
+
+    Raises BadRecipe that lists every fault as `file:line: key: what, expected, nearest right key`.
+    """
+    document = parse_document(_text(path), str(path))
+    for override in overrides:
+        apply_override(document, override)
+    if fault := version_fault(document):
+        raise BadRecipe(fault)
+    try:
+        # As JSON, because pydantic's strict mode takes lists for tuples there, and still no string for a number.
+        recipe = Recipe.model_validate_json(json.dumps(document.values), strict=True)
+    except ValidationError as error:
+        raise _bad(document, schema_faults(error, document)) from error
+    if document.faults:
+        raise _bad(document, [])
+    return recipe
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """Return the resolved recipe, defaults included, as YAML that `load_recipe` reads back to an equal recipe."""
+    yaml = YAML(typ="rt", pure=True)
+    yaml.width = 120
+    stream = io.StringIO()
+    yaml.dump(_laid_out(recipe.model_dump(mode="json")), stream)
+    return stream.getvalue()
+
+
+def _laid_out(value: Any) -> Any:
+    """Put what fits on a line there, such as an interval or a list of numbers; keep the schema's order."""
+    if not isinstance(value, dict | list):
+        return value
+    if isinstance(value, dict):
+        laid_out = CommentedMap((key, _laid_out(inner)) for key, inner in value.items())
+        short = set(value) <= set(Interval.model_fields)
+    else:
+        laid_out = CommentedSeq(_laid_out(inner) for inner in value)
+        short = not any(isinstance(inner, dict | list) for inner in value)
+    if short:
+        laid_out.fa.set_flow_style()
+    return laid_out
+
+
+def _bad(document: Document, faults: list[str]) -> BadRecipe:
+    return BadRecipe("\n".join([*document.faults, *faults]))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise BadRecipe(f"{path}: no such file; give the path of a recipe, such as recipes/digits.yaml") from error
+    except UnicodeDecodeError as error:
+        raise BadRecipe(f"{path}: is not YAML: byte {error.start} is not UTF-8 text") from error
+    except OSError as error:
+        raise BadRecipe(f"{path}: cannot be read: {error.strerror}") from error
