@@ -1,0 +1,115 @@
+"""What a search hands out: transcripts with words, their places in time, and how sure the search is of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sonorant.text.units import Units
+
+__all__ = ["Hypothesis", "UnitPath", "Word", "rank"]
+
+# Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
+_SAME_PLACE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One recognized word, where it was emitted (seconds from the start of the audio), and its confidence in [0, 1]."""
+
+    word: str
+    start_s: float
+    end_s: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A transcript.
+
+    units: the unit ids that spell it.
+    confidence: its posterior among the hypotheses of the beam, in [0, 1].
+    """
+
+    units: tuple[int, ...]
+    text: str
+    words: tuple[Word, ...]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPath:
+    """A unit sequence as a search sees it.
+
+    spans: first and last frame of each unit in its most probable alignment.
+    probability: posterior among all paths that are ranked together.
+    """
+
+    units: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    probability: float
+
+
+def rank(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int) -> list[Hypothesis]:
+    """Turn the beam's paths into at most `n` hypotheses with distinct texts, most probable first.
+
+    Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
+    times. The confidence of a word is the sum of the probabilities of all paths that have the same word at the same
+    place, that is, within 0.1 s of its span; so it is never below the confidence of its hypothesis.
+    """
+    best: dict[str, UnitPath] = {}
+    mass: dict[str, float] = {}
+    for path in paths:
+        text = units.text(list(path.units))
+        mass[text] = mass.get(text, 0.0) + path.probability
+        if text not in best or path.probability > best[text].probability:
+            best[text] = path
+    spelled = {text: _words(path, units, vector_seconds) for text, path in best.items()}
+    order = sorted(mass, key=lambda text: -mass[text])
+    alternatives = [(spelled[text], mass[text]) for text in order]
+    return [
+        Hypothesis(best[text].units, text, _with_confidence(spelled[text], alternatives), min(1.0, mass[text]))
+        for text in order[:n]
+    ]
+
+
+def _words(path: UnitPath, units: Units, vector_seconds: float) -> tuple[Word, ...]:
+    """Group units to words; a unit that writes only a space belongs to no word, so it moves no word's edges."""
+    words: list[Word] = []
+    ids: list[int] = []
+    first = last = 0
+    for unit, (begins, ends) in zip(path.units, path.spans, strict=True):
+        if units.starts_word(unit) and ids:
+            words.append(_word(ids, first, last, units, vector_seconds))
+            ids = []
+        if not units.text([unit]).strip():
+            continue
+        if not ids:
+            first = begins
+        last = ends
+        ids.append(unit)
+    if ids:
+        words.append(_word(ids, first, last, units, vector_seconds))
+    return tuple(words)
+
+
+def _word(ids: list[int], first: int, last: int, units: Units, vector_seconds: float) -> Word:
+    return Word(units.text(ids).strip(), first * vector_seconds, (last + 1) * vector_seconds, 0.0)
+
+
+def _with_confidence(
+    words: tuple[Word, ...], alternatives: Sequence[tuple[tuple[Word, ...], float]]
+) -> tuple[Word, ...]:
+    confidence = [0.0] * len(words)
+    for others, probability in alternatives:
+        at = 0
+        for index, word in enumerate(words):
+            while at < len(others) and others[at].end_s < word.start_s - _SAME_PLACE_S:
+                at += 1
+            near = at
+            while near < len(others) and others[near].start_s <= word.end_s + _SAME_PLACE_S:
+                if others[near].word == word.word:
+                    confidence[index] += probability
+                    break
+                near += 1
+    return tuple(
+        Word(word.word, word.start_s, word.end_s, min(1.0, sure)) for word, sure in zip(words, confidence, strict=True)
+    )

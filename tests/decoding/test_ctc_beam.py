@@ -1,0 +1,196 @@
+import gc
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sonorant.decoding import BadLogProbs, CtcBeamSearch, best_path
+from sonorant.decoding.ctc_beam import _Prefix
+from sonorant.text.units import Units
+
+WORDS = Units("words", ("one", "three", "two"))
+HOP = 0.03
+
+
+def log_softmax(scores):
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+
+
+def frames(*probabilities):
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(probabilities, np.float64))
+
+
+def exhaustive(log_probs):
+    """Sum, and best single alignment with its spans, of every unit sequence, by going through all alignments."""
+    blank = log_probs.shape[1] - 1
+    sums, best = {}, {}
+    for alignment in itertools.product(range(blank + 1), repeat=len(log_probs)):
+        score = sum(row[unit] for row, unit in zip(log_probs, alignment, strict=True))
+        runs = [(unit, list(group)) for unit, group in itertools.groupby(enumerate(alignment), key=lambda p: p[1])]
+        runs = [(unit, group[0][0], group[-1][0]) for unit, group in runs if unit != blank]
+        units = tuple(unit for unit, _, _ in runs)
+        sums[units] = sums.get(units, 0.0) + math.exp(score)
+        best.setdefault(units, []).append((score, tuple((first, last) for _, first, last in runs)))
+    return sums, {units: sorted(found, reverse=True) for units, found in best.items()}
+
+
+def prefixes_in_memory():
+    gc.collect()
+    return sum(isinstance(thing, _Prefix) for thing in gc.get_objects())
+
+
+scores = st.tuples(st.integers(1, 5), st.integers(2, 4)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.floats(-6, 6))
+)
+
+
+@given(scores)
+@settings(max_examples=80, deadline=None)
+def test_a_full_beam_sums_over_all_alignments(scores):
+    log_probs = log_softmax(scores)
+    units = Units("words", WORDS.symbols[: scores.shape[1] - 1])
+    search = CtcBeamSearch(units, HOP, beam=10_000, unit_floor=0.0, blank_only=1.0)
+    search.push(log_probs)
+    found = {hypothesis.units: hypothesis for hypothesis in search.hypotheses(10_000)}
+    sums, best = exhaustive(log_probs)
+    assert found.keys() == sums.keys()
+    for units_, probability in sums.items():
+        assert found[units_].confidence == pytest.approx(probability, rel=1e-9)
+        equally_good = [spans for score, spans in best[units_] if score > best[units_][0][0] - 1e-9]
+        places = tuple((round(w.start_s / HOP), round(w.end_s / HOP) - 1) for w in found[units_].words)
+        assert places in equally_good
+
+
+@given(arrays(np.float64, (40, 4), elements=st.floats(-6, 6)), st.lists(st.integers(0, 40), max_size=6))
+@settings(max_examples=50, deadline=None)
+def test_results_do_not_depend_on_chunks(scores, cuts):
+    log_probs = log_softmax(scores).astype(np.float32)
+    whole, cut = CtcBeamSearch(WORDS, HOP), CtcBeamSearch(WORDS, HOP)
+    whole.push(log_probs)
+    for chunk in np.split(log_probs, sorted(cuts)):
+        cut.push(chunk)
+    assert whole.hypotheses(8) == cut.hypotheses(8)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.7, 0.99)), min_size=1, max_size=15))
+@settings(max_examples=50, deadline=None)
+def test_skipping_near_certain_blanks_costs_no_more_than_they_leave_to_units(spoken):
+    rows = []
+    for unit, probability in spoken:
+        row = np.full(4, (1 - probability) / 3)
+        row[unit] = probability
+        rows += [row, [0.0003, 0.0003, 0.0003, 0.9991]]
+    quick = CtcBeamSearch(WORDS, HOP, beam=32)
+    exact = CtcBeamSearch(WORDS, HOP, beam=32, unit_floor=0.0, blank_only=1.0)
+    quick.push(frames(*rows))
+    exact.push(frames(*rows))
+    best, expected = quick.hypotheses(1)[0], exact.hypotheses(1)[0]
+    assert best.text == expected.text
+    assert best.confidence == pytest.approx(expected.confidence, abs=0.001 * len(spoken))
+
+
+def test_words_carry_the_times_of_their_frames():
+    search = CtcBeamSearch(WORDS, HOP)
+    silence, one, two = [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 1, 0]
+    search.push(frames(silence, one, one, silence, one, silence, silence, two, silence))
+    search.finish()
+    (best,) = search.hypotheses(1)
+    assert best.text == "one one two"
+    assert best.confidence == pytest.approx(1.0)
+    spans = [(round(word.start_s / HOP, 6), round(word.end_s / HOP, 6)) for word in best.words]
+    assert spans == [(1, 3), (4, 5), (7, 8)]
+
+
+def test_characters_join_to_words_and_spaces_belong_to_none():
+    units = Units("characters", (" ", "a", "b"))
+    a, b, space, silence = [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]
+    search = CtcBeamSearch(units, HOP)
+    search.push(frames(a, b, silence, space, silence, b, space))
+    (best,) = search.hypotheses(1)
+    assert best.text == "ab b"
+    assert [(w.word, round(w.start_s / HOP), round(w.end_s / HOP)) for w in best.words] == [("ab", 0, 2), ("b", 5, 6)]
+
+
+def test_hypotheses_that_spell_the_same_text_are_one():
+    units = Units("characters", (" ", "a"))
+    search = CtcBeamSearch(units, HOP)
+    search.push(frames([0, 1, 0], [0.4, 0, 0.6]))  # "a" with and without a space after it
+    (best,) = search.hypotheses(5)
+    assert (best.text, best.confidence) == ("a", pytest.approx(1.0))
+
+
+def test_word_confidence_sums_over_hypotheses_with_that_word_there():
+    search = CtcBeamSearch(WORDS, HOP)
+    silence = [0, 0, 0, 1]
+    search.push(frames([1, 0, 0, 0], silence, silence, silence, silence, silence, [0, 0.3, 0.7, 0]))
+    best, second = search.hypotheses(5)
+    assert [w.word for w in best.words] == ["one", "two"]
+    assert [w.confidence for w in best.words] == [pytest.approx(1.0), pytest.approx(0.7)]
+    assert [w.confidence for w in second.words] == [pytest.approx(1.0), pytest.approx(0.3)]
+
+
+def test_the_same_word_elsewhere_does_not_raise_confidence():
+    search = CtcBeamSearch(WORDS, HOP)
+    silence = [0, 0, 0, 1]
+    search.push(frames([0.4, 0, 0, 0.6], *[silence] * 20, [1, 0, 0, 0]))
+    best = search.hypotheses(1)[0]
+    assert best.text == "one"
+    assert best.words[0].confidence == pytest.approx(1.0)  # its place is the end, where all have it
+    both = search.hypotheses(2)[1]
+    assert [w.confidence for w in both.words] == [pytest.approx(0.4), pytest.approx(1.0)]
+
+
+def test_nothing_pushed_is_the_empty_text():
+    (best,) = CtcBeamSearch(WORDS, HOP).hypotheses(3)
+    assert (best.text, best.words, best.confidence) == ("", (), 1.0)
+
+
+def test_a_pruned_unit_still_lets_its_prefix_repeat():
+    search = CtcBeamSearch(WORDS, HOP, unit_candidates=1)
+    search.push(frames([0.9, 0.05, 0.05, 0.0], [0.3, 0.4, 0.2, 0.1]))
+    texts = {h.text: h.confidence for h in search.hypotheses(8)}
+    assert texts["one"] / texts["one three"] == pytest.approx((0.3 + 0.1) / 0.4)
+
+
+def test_a_certain_model_is_decoded_as_greedily():
+    rng = np.random.default_rng(7)
+    log_probs = log_softmax(rng.standard_normal((200, 4)) * 40)
+    search = CtcBeamSearch(WORDS, HOP)
+    search.push(log_probs)
+    assert list(search.hypotheses(1)[0].units) == best_path(log_probs)
+
+
+def test_memory_follows_the_transcript_and_not_the_frames():
+    rng = np.random.default_rng(3)
+    before = prefixes_in_memory()
+    search = CtcBeamSearch(WORDS, HOP)
+    search.push(log_softmax(rng.standard_normal((1024, 4)) * 2))
+    sequences = [hypothesis.units for hypothesis in search.hypotheses(8)]
+    reachable = {units[:length] for units in sequences for length in range(len(units) + 1)}
+    assert prefixes_in_memory() - before == len(reachable)
+
+
+@pytest.mark.parametrize(
+    ("log_probs", "reason"),
+    [
+        (np.zeros((2, 3)), "expected .*, 4.*, blank last"),
+        (np.zeros(4), "expected"),
+        (np.full((1, 4), np.nan), "NaN"),
+        (np.full((1, 4), -np.inf), "leave a total of 0.0"),
+    ],
+)
+def test_impossible_log_probs_are_refused(log_probs, reason):
+    with pytest.raises(BadLogProbs, match=reason):
+        CtcBeamSearch(WORDS, HOP).push(log_probs)
+
+
+def test_frames_after_finish_are_refused():
+    search = CtcBeamSearch(WORDS, HOP)
+    search.finish()
+    with pytest.raises(BadLogProbs, match="finish"):
+        search.push(np.zeros((1, 4)))
