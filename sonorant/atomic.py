@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from sonorant.errors import Unavailable
 
-__all__ = ["atomic_folder", "atomic_write", "make_folder"]
+__all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder"]
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -17,23 +18,33 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
     Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
     """
-    content = data.encode() if isinstance(data, str) else data
+    with atomic_file(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write to; it becomes `path` at the end, or vanishes if an error is raised.
+
+    Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
+    """
     make_folder(path.parent)
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that nobody else may read
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        temporary = ""
         _sync_folder(path.parent)
     except OSError as error:
         raise _refused(path, error) from error
     finally:
-        with suppress(OSError):
-            if temporary:
+        if temporary:
+            with suppress(OSError):
                 os.unlink(temporary)
 
 

@@ -63,7 +63,7 @@ class CorpusRecipe(Section):
 
     reader: Literal["fsdd", "librispeech", "manifest"] = Field(description="Layout of the corpus.")
     path: str = Field(
-        description="Folder (fsdd, librispeech) or JSON-lines file (manifest); a relative path is below the data folder."
+        description="Folder (fsdd, librispeech) or JSON-lines file (manifest); if relative, below the data folder."
     )
     sample_rate_hz: int = Field(
         16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz."

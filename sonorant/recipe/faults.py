@@ -63,7 +63,8 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
     path: KeyPath = ()
     current = values
     for i, part in enumerate(location):
-        if isinstance(current, dict) and part in current or isinstance(current, list) and isinstance(part, int):
+        written = isinstance(part, int) if isinstance(current, list) else isinstance(current, dict) and part in current
+        if written:
             current = current[part]
         elif not isinstance(current, dict) or i < len(location) - 1:
             continue

@@ -53,7 +53,7 @@ def _laid_out(value: Any) -> Any:
     if not isinstance(value, dict | list):
         return value
     if isinstance(value, dict):
-        laid_out = CommentedMap((key, _laid_out(inner)) for key, inner in value.items())
+        laid_out: CommentedMap | CommentedSeq = CommentedMap((key, _laid_out(inner)) for key, inner in value.items())
         short = set(value) <= set(Interval.model_fields)
     else:
         laid_out = CommentedSeq(_laid_out(inner) for inner in value)
