@@ -51,3 +51,23 @@ class RunFolder:
     def metrics(self) -> Path:
         """JSON lines, each with a `kind`: step, dev, stages."""
         return self.path / "metrics.jsonl"
+
+    @property
+    def recordings(self) -> Path:
+        """Test sets as WAV files, a folder and a manifest each."""
+        return self.path / "recordings"
+
+    @property
+    def evaluation(self) -> Path:
+        """What the recognizer made of each test set, utterance by utterance."""
+        return self.path / "evaluation.json"
+
+    @property
+    def report(self) -> Path:
+        """The page to look at; report.json beside it has every figure."""
+        return self.path / "report.html"
+
+    @property
+    def summary(self) -> Path:
+        """Every figure of the report."""
+        return self.path / "report.json"

@@ -1,0 +1,41 @@
+"""Measure an exported model: serve it, stream every test set of the recipe, and write what came of it."""
+
+import asyncio
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from services.evaluation.streaming import stream_all
+from services.evaluation.test_sets import read_references, write_test_set
+from services.recognizer.process import running_recognizer
+from sonorant.atomic import atomic_write
+from sonorant.recipe.schema import Recipe
+from sonorant.run_folder import RunFolder
+
+__all__ = ["evaluate"]
+
+
+def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console) -> None:
+    """Stream all test sets to a recognizer of our own and write `RunFolder.evaluation`.
+
+    Raises Unavailable if the recognizer does not start or goes away, BadShard for a test set that cannot be read.
+    """
+    sets = {chosen.name: write_test_set(recipe, run, data_folder, chosen) for chosen in recipe.evaluation.sets}
+    references = {name: read_references(folder) for name, folder in sets.items()}
+    outcomes: dict[str, list[dict[str, object]]] = {}
+    model = ""
+    with (
+        running_recognizer(run.exports, run.logs / "recognizer.log") as address,
+        Progress(console=console, disable=not console.is_terminal) as progress,
+    ):
+        for name, wanted in references.items():
+            task = progress.add_task(f"{name}: {recipe.evaluation.streams} paced streams", total=len(wanted))
+            model, heard = asyncio.run(
+                stream_all(address, wanted, recipe.evaluation.streams, lambda task=task: progress.advance(task))
+            )
+            outcomes[name] = [asdict(outcome) for outcome in heard]
+    document = {"model": model, "streams": recipe.evaluation.streams, "sets": outcomes}
+    atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")

@@ -1,0 +1,78 @@
+"""Stream test sets to a recognizer, paced as speech, by several clients at once, and note what came back and when."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+import grpc
+
+from services.evaluation.test_sets import Reference
+from services.recognizer.client import StreamedTranscript, ask_model, stream_recording
+from services.recognizer.recordings import read_recording
+from sonorant.errors import Unavailable
+from sonorant.v1 import recognizer_pb2_grpc
+
+__all__ = ["Outcome", "stream_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One recording of a test set as it was recognized.
+
+    first_interim_ms: from the end of the last word that the first interim result shows, as the corpus knows it, to
+    the arrival of that result; None without an interim result or an alignment.
+    final_ms: from the end of the audio to the arrival of the final result.
+    """
+
+    utterance: str
+    reference: str
+    hypothesis: str
+    audio_s: float
+    first_interim_ms: float | None
+    final_ms: float
+    words: list[dict[str, object]] = field(default_factory=list)
+
+
+async def stream_all(
+    address: str, references: Sequence[Reference], clients: int, done: Callable[[], None]
+) -> tuple[str, list[Outcome]]:
+    """Stream all recordings in real time, `clients` at once; return the model's name and the outcomes in order.
+
+    done: called after each recording. Raises Unavailable when the recognizer goes away.
+    """
+    waiting = asyncio.Semaphore(clients)
+    try:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = recognizer_pb2_grpc.RecognizerStub(channel)
+            info = await ask_model(stub)
+
+            async def one(reference: Reference) -> Outcome:
+                async with waiting:
+                    samples = await asyncio.to_thread(read_recording, reference.recording, info.sample_rate_hz)
+                    transcript = await stream_recording(stub, samples, info.sample_rate_hz, paced=True)
+                    done()
+                    return _outcome(reference, transcript)
+
+            return info.model, list(await asyncio.gather(*(one(reference) for reference in references)))
+    except grpc.aio.AioRpcError as error:
+        raise Unavailable(f"recognizer at {address}: {error.code().name}: {error.details()}") from error
+
+
+def _outcome(reference: Reference, transcript: StreamedTranscript) -> Outcome:
+    return Outcome(
+        utterance=reference.utterance,
+        reference=reference.text,
+        hypothesis=transcript.text,
+        audio_s=transcript.audio_s,
+        first_interim_ms=_first_interim_ms(reference, transcript),
+        final_ms=1000 * (transcript.final_s - transcript.audio_end_s),
+        words=[asdict(word) for word in transcript.words],
+    )
+
+
+def _first_interim_ms(reference: Reference, transcript: StreamedTranscript) -> float | None:
+    first = next((event for event in transcript.events if event.text), None)
+    if first is None or not reference.words:
+        return None
+    shown = min(len(first.text.split()), len(reference.words))
+    return 1000 * (first.arrival_s - reference.words[shown - 1].end_s)

@@ -1,0 +1,101 @@
+"""A test set as recordings that any client can stream: 16-bit WAV files and a JSON-lines manifest of references."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from sonorant.arrays import Waveform
+from sonorant.atomic import atomic_folder
+from sonorant.corpus.shards import ShardSet
+from sonorant.dsp.resources import StageResources
+from sonorant.dsp.scene import room_stage
+from sonorant.errors import RejectedExample
+from sonorant.pipeline.example import Example, Lineage, WordSpan
+from sonorant.randomness import generator
+from sonorant.recipe.schema import Recipe
+from sonorant.recipe.training import TestSetRecipe
+from sonorant.run_folder import RunFolder
+
+__all__ = ["Reference", "read_references", "write_test_set"]
+
+_MANIFEST = "manifest.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One recording of a test set, and what is said in it; `words` is empty when the corpus knows no alignment."""
+
+    utterance: str
+    recording: Path
+    text: str
+    duration_s: float
+    words: tuple[WordSpan, ...]
+
+
+def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
+    """Write the recordings of a test set below the run, unless they are there; return their folder.
+
+    A set with a room draws it from a stream of random numbers that no stage of training uses, and takes its babble
+    from the set's own split: neither rooms nor noise were ever heard in training. Raises BadShard, Unavailable.
+    """
+    folder = run.recordings / test_set.name
+    if (folder / _MANIFEST).exists():
+        return folder
+    with atomic_folder(folder) as building:
+        with open(building / _MANIFEST, "w") as manifest:
+            for example in _examples(recipe, run, data_folder, test_set):
+                assert example.waveform is not None
+                name = f"{example.utterance}.wav"
+                soundfile.write(building / name, _pcm16(example.waveform), example.sample_rate_hz, subtype="PCM_16")
+                manifest.write(json.dumps(_manifest_line(example, name)) + "\n")
+    return folder
+
+
+def read_references(folder: Path) -> list[Reference]:
+    """Return the references of a folder that `write_test_set` wrote, in the order of the split."""
+    references = []
+    for line in (folder / _MANIFEST).read_text().splitlines():
+        entry = json.loads(line)
+        words = tuple(WordSpan(*word) for word in entry["words"])
+        recording = folder / entry["audio_filepath"]
+        references.append(Reference(entry["id"], recording, entry["text"], entry["duration"], words))
+    return references
+
+
+def _examples(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Iterator[Example]:
+    shards = ShardSet.open(run.shards, test_set.split)
+    room = None
+    if test_set.room is not None:
+        room = room_stage(test_set.room, StageResources(shards, data_folder), recipe.corpus.sample_rate_hz)
+    for ordinal in range(shards.total):
+        shard, index = shards.locate(ordinal)
+        example = shards.read(shard, index).example(Lineage(0, shard, index))
+        if room is not None:
+            try:
+                example = room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
+            except RejectedExample as error:
+                error.add_note(f"test set {test_set.name}, utterance {example.utterance}")
+                raise
+        yield example
+
+
+def _pcm16(waveform: Waveform) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    """Return the first microphone, [samples], in 16 bits."""
+    mono = waveform if waveform.ndim == 1 else waveform[0]
+    return np.clip(np.rint(mono * 32768.0), -32768, 32767).astype(np.int16)
+
+
+def _manifest_line(example: Example, name: str) -> dict[str, object]:
+    """NeMo's keys, so that the set can itself be a corpus, and the word spans."""
+    return {
+        "audio_filepath": name,
+        "duration": example.duration_s,
+        "text": example.text,
+        "speaker": example.speaker,
+        "id": example.utterance,
+        "words": list(example.words),
+    }

@@ -1,0 +1,107 @@
+"""The demo's recordings where there are none: downloaded, or without a network spoken by espeak-ng.
+
+Both ways end in the same layout, `fsdd/recordings/{digit}_{speaker}_{take}.wav`, beside a file `SOURCE` that says
+which it was. The espeak-ng voices carry the names of the corpus' speakers, so that the recipe's splits hold.
+"""
+
+import io
+import random
+import re
+import shutil
+import subprocess
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sonorant.atomic import atomic_folder
+from sonorant.errors import BadCorpus, Unavailable
+
+__all__ = ["FSDD_URL", "corpus_source", "obtain_digits"]
+
+FSDD_URL = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
+
+_LARGEST_DOWNLOAD = 128 * 2**20  # the corpus has 23 MB
+_RECORDING = re.compile(r"(?:^|/)recordings/(\d_[a-z]+_\d+\.wav)$")
+_VOICES = {  # speaker: espeak-ng voice, and the pitch (0 to 99) around which takes vary
+    "george": ("en-gb-x-rp", 35),
+    "jackson": ("en-us", 30),
+    "lucas": ("en-gb-scotland", 45),
+    "nicolas": ("en-us+f3", 55),
+    "yweweler": ("en-gb-x-gbclan+m7", 40),
+}
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TAKES = 50
+
+
+def corpus_source(data: Path) -> str:
+    """Say in a few words where the recordings below a data folder come from."""
+    note = data / "fsdd/SOURCE"
+    return note.read_text().strip() if note.exists() else "FSDD recordings (given folder)"
+
+
+def obtain_digits(data: Path, say: Callable[[str], None], url: str = FSDD_URL) -> None:
+    """Fill `data` with digits, unless it has them: download them, else let espeak-ng speak them.
+
+    Raises Unavailable when neither way is open.
+    """
+    if (data / "fsdd/SOURCE").exists():
+        return
+    say(f"No recordings here; downloading the Free Spoken Digit Dataset from {url}")
+    try:
+        recordings = _download(url)
+    except (OSError, tarfile.TarError, BadCorpus) as error:
+        say(f"That failed ({error}). espeak-ng speaks the digits instead: synthetic voices, NOT real speech.")
+        _speak_all(data)
+        return
+    with atomic_folder(data / "fsdd") as folder:
+        (folder / "recordings").mkdir()
+        for name, content in recordings.items():
+            (folder / "recordings" / name).write_bytes(content)
+        (folder / "SOURCE").write_text("FSDD recordings (downloaded)\n")
+
+
+def _download(url: str) -> dict[str, bytes]:
+    with urllib.request.urlopen(url, timeout=30) as response:
+        archive = response.read(_LARGEST_DOWNLOAD + 1)
+    if len(archive) > _LARGEST_DOWNLOAD:
+        raise BadCorpus(f"{url}: has more than {_LARGEST_DOWNLOAD >> 20} MB; the corpus has 23")
+    recordings: dict[str, bytes] = {}
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+        for member in tar:
+            if (match := _RECORDING.search(member.name)) and member.isfile() and member.size < 2**20:
+                file = tar.extractfile(member)
+                assert file is not None
+                recordings[match[1]] = file.read()
+    if not recordings:
+        raise BadCorpus(f"{url}: holds no recordings/{{digit}}_{{speaker}}_{{take}}.wav")
+    return recordings
+
+
+def _speak_all(data: Path) -> None:
+    program = shutil.which("espeak-ng")
+    if program is None:
+        raise Unavailable(
+            "no recordings, no network and no espeak-ng; set SONORANT_DATA to a folder with fsdd/recordings, "
+            "or install espeak-ng"
+        )
+    takes = [(digit, speaker, take) for digit in range(10) for speaker in _VOICES for take in range(_TAKES)]
+    with atomic_folder(data / "fsdd") as folder:
+        (folder / "recordings").mkdir()
+        with ThreadPoolExecutor() as pool:
+            for _ in pool.map(lambda t: _speak(program, folder / "recordings", *t), takes):
+                pass
+        (folder / "SOURCE").write_text("espeak-ng voices (synthetic speech)\n")
+
+
+def _speak(program: str, folder: Path, digit: int, speaker: str, take: int) -> None:
+    """Write one take; speed, pitch and loudness differ from take to take as a speaker's would."""
+    draw = random.Random(f"{digit} {speaker} {take}")
+    voice, pitch = _VOICES[speaker]
+    command = [program, "-v", voice, "-s", str(draw.randint(110, 190)), "-p", str(pitch + draw.randint(-12, 12))]
+    command += ["-a", str(draw.randint(60, 160)), "-w", str(folder / f"{digit}_{speaker}_{take}.wav"), _DIGITS[digit]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    if done.returncode != 0:
+        raise Unavailable(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
