@@ -1,0 +1,182 @@
+"""Features: the one front end of training and recognition, whole recordings and streams alike (Samsung, 2.3).
+
+Frame i covers samples [i·hop, i·hop + window), vector j the frames [j·stride, j·stride + stack). Nothing is padded:
+a vector waits for no sample beyond its own, and what fills no vector at the end, less than `stride` frames, is dropped.
+Offline is a stream that gets everything in one push.
+
+A vector has the same bits however its samples arrive, since no value depends on how many frames are computed at once:
+FFTs come in full groups of SIMD lanes, and filters are sparse products, which sum in one fixed order; BLAS would
+choose the order by shape.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.fft
+import scipy.sparse
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features, Waveform
+from sonorant.dsp.mel import dct_matrix, mel_filters, transform_size
+from sonorant.dsp.stages import Stage
+from sonorant.errors import RejectedExample
+from sonorant.pipeline.example import Example
+from sonorant.recipe.signal import FeaturesRecipe
+
+__all__ = ["FeatureExtractor", "FeatureStream", "featurizer_stage"]
+
+_BLOCK = 128  # frames computed at once; their spectra fit the L2 cache
+_LANES = 16  # float32 in the widest SIMD register: the FFT takes so many frames side by side
+_LOG_FLOOR = np.float32(1e-10)  # keeps the logarithm of digital silence finite
+
+
+class FeatureExtractor:
+    """Computes features as a recipe describes them.
+
+    With P the power spectrum of the frame under a Hann window (a sum over samples, not normalised), and the mel
+    energies E = filters·P, the kinds are: power_mel E^power (Samsung, 2.3: 1/15, and no peak normalisation);
+    log_mel ln max(E, 1e-10); mfcc the orthonormal DCT-II of log_mel; spectrogram ln max(P, 1e-10).
+    Raises BadRecipe if the mel filters are too narrow for the window.
+    """
+
+    def __init__(self, recipe: FeaturesRecipe, sample_rate_hz: int) -> None:
+        self.recipe = recipe
+        self.sample_rate_hz = sample_rate_hz
+        self._window = max(1, round(recipe.window_ms * sample_rate_hz / 1000))
+        self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
+        self._hann = _hann(self._window)[:, np.newaxis]
+        high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
+        band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
+        if recipe.kind == "spectrogram":
+            self._fft_size = transform_size(self._window)
+            self.frame_bins = self._fft_size // 2 + 1
+        else:
+            self._fft_size = transform_size(self._window, band)
+            self._filters = _fixed_order(mel_filters(self._fft_size, *band))
+            self._dct = _fixed_order(dct_matrix(recipe.cepstra, recipe.mel_bins))
+            self.frame_bins = recipe.cepstra if recipe.kind == "mfcc" else recipe.mel_bins
+
+    @property
+    def bins(self) -> int:
+        """Size of one stacked vector."""
+        return self.frame_bins * self.recipe.stack
+
+    @property
+    def vector_seconds(self) -> float:
+        """Time from one stacked vector to the next."""
+        return self.recipe.stride * self.hop / self.sample_rate_hz
+
+    def span(self, vector: int) -> tuple[float, float]:
+        """Return start and end, in seconds, of the samples that a stacked vector is computed from."""
+        start = vector * self.recipe.stride * self.hop
+        return start / self.sample_rate_hz, (start + self._vector_samples) / self.sample_rate_hz
+
+    def vectors(self, samples: int) -> int:
+        """Return how many vectors a waveform of so many samples has."""
+        return max(0, 1 + (samples - self._vector_samples) // (self.recipe.stride * self.hop))
+
+    def __call__(self, waveform: Waveform) -> Features:
+        """Return Float32[vectors, bins] of a whole waveform: Float32[samples]; no vectors if it is too short."""
+        stream = self.stream()
+        return np.concatenate([stream.push(waveform), stream.flush()])
+
+    def stream(self) -> "FeatureStream":
+        """Return a new stream."""
+        return FeatureStream(self)
+
+    def frames(self, samples: Waveform) -> Features:
+        """Return Float32[frames, frame_bins], before stacking, of all frames that lie wholly in the samples."""
+        if samples.size < self._window:
+            return np.empty((0, self.frame_bins), np.float32)
+        cut = sliding_window_view(samples, self._window)[:: self.hop]
+        return np.concatenate([self._block(cut[i : i + _BLOCK]) for i in range(0, len(cut), _BLOCK)])
+
+    @property
+    def _vector_samples(self) -> int:
+        return self._window + (self.recipe.stack - 1) * self.hop
+
+    def _block(self, cut: Waveform) -> Features:
+        """Return Float32[frames, frame_bins] of Float32[frames, window]; computed with time along the last axis."""
+        lanes = -(-len(cut) // _LANES) * _LANES
+        windowed = np.zeros((self._fft_size, lanes), np.float32)
+        np.multiply(cut.T, self._hann, out=windowed[: self._window, : len(cut)])
+        spectra = scipy.fft.rfft(windowed, axis=0)
+        values = self._values(spectra.real**2 + spectra.imag**2)
+        return np.ascontiguousarray(values[:, : len(cut)].T)
+
+    def _values(self, power: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Float32[frame_bins, frames] of the power spectra Float32[fft_size / 2 + 1, frames]."""
+        kind = self.recipe.kind
+        energies: NDArray[np.float32] = power if kind == "spectrogram" else self._filters @ power
+        if kind == "power_mel":
+            return np.power(energies, np.float32(self.recipe.power))
+        logarithms = np.log(np.maximum(energies, _LOG_FLOOR))
+        cepstra: NDArray[np.float32] = self._dct @ logarithms if kind == "mfcc" else logarithms
+        return cepstra
+
+
+class FeatureStream:
+    """Features of samples that arrive bit by bit: all pushes and the flush, joined, equal the offline result."""
+
+    def __init__(self, extractor: FeatureExtractor) -> None:
+        self._extractor = extractor
+        self._samples = np.empty(0, np.float32)
+        self._frames = np.empty((0, extractor.frame_bins), np.float32)
+
+    def push(self, samples: Waveform) -> Features:
+        """Return Float32[vectors, bins], the vectors that Float32[samples] complete; both may be empty."""
+        if samples.ndim != 1:
+            raise ValueError(f"samples have shape {samples.shape}; expected [samples]: push one microphone")
+        recipe, hop = self._extractor.recipe, self._extractor.hop
+        self._samples = np.concatenate([self._samples, samples], dtype=np.float32)
+        new = self._extractor.frames(self._samples)
+        self._samples = self._samples[len(new) * hop :].copy()
+        self._frames = np.concatenate([self._frames, new])
+        if len(self._frames) < recipe.stack:
+            return np.empty((0, self._extractor.bins), np.float32)
+        stacks = sliding_window_view(self._frames, recipe.stack, axis=0)[:: recipe.stride]
+        vectors = stacks.swapaxes(1, 2).reshape(len(stacks), self._extractor.bins)  # frame after frame
+        self._frames = self._frames[len(vectors) * recipe.stride :].copy()
+        return vectors
+
+    def flush(self) -> Features:
+        """End the stream and return what is left: no vectors, as nothing is padded. The next push begins another."""
+        self._samples, self._frames = self._samples[:0], self._frames[:0]
+        return np.empty((0, self._extractor.bins), np.float32)
+
+
+def featurizer_stage(recipe: FeaturesRecipe, sample_rate_hz: int) -> Stage:
+    """Return the stage that puts features in the place of the waveform (of microphone 0, if there are several).
+
+    It raises RejectedExample if the waveform is absent, of another rate, not finite, or too short for one vector.
+    """
+    extractor = FeatureExtractor(recipe, sample_rate_hz)
+
+    def featurize(example: Example, rng: np.random.Generator) -> Example:
+        if example.waveform is None:
+            raise RejectedExample("no waveform to compute features from; the featurizer must come last")
+        if example.sample_rate_hz != sample_rate_hz:
+            raise RejectedExample(f"sample_rate_hz={example.sample_rate_hz}: expected {sample_rate_hz}; prepare again")
+        waveform = example.waveform if example.waveform.ndim == 1 else example.waveform[0]
+        if not np.isfinite(waveform).all():
+            raise RejectedExample("waveform has samples that are not finite; listen to the recording")
+        features = extractor(waveform)
+        if not len(features):
+            shortest_s = extractor.span(0)[1]
+            raise RejectedExample(
+                f"{waveform.size} samples at {sample_rate_hz} Hz are too short: one vector needs {shortest_s:.4g} s"
+            )
+        return replace(example, waveform=None, features=features)
+
+    return featurize
+
+
+def _hann(samples: int) -> NDArray[np.float32]:
+    """Return Float32[samples], the periodic Hann window."""
+    weights: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi / samples * np.arange(samples))
+    return weights.astype(np.float32)
+
+
+def _fixed_order(matrix: NDArray[np.float64]) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array(matrix.astype(np.float32))
