@@ -1,0 +1,179 @@
+"""Impulse responses of a shoebox room by the image method.
+
+Allen and Berkley, "Image method for efficiently simulating small-room acoustics" (JASA 65, 1979), Eq. 9 and 10, with
+the same reflection factor on all six walls; Samsung's acoustic simulator (2.3) computes such responses on the fly.
+
+The sum over images is separable up to the distance: an image's offset from the microphone is (x, y, z), each from a
+short list of one axis, and its reflections multiply. Each image is spread linearly over two points of a time grid
+that is `OVERSAMPLING` times finer than the samples; the grid is then filtered and decimated in the frequency domain,
+where the filter also undoes the spreading's attenuation. This is a non-uniform FFT of type 1 with the simplest of
+kernels. Against a windowed sinc for each image it errs by some 0.3 % of the response's norm, for the price of a
+constant number of operations an image, whatever the sinc's length.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import fft
+
+from sonorant.arrays import Responses
+from sonorant.dsp.convolution import coarse_length
+from sonorant.errors import SonorantError
+
+__all__ = ["LEAD", "SPEED_OF_SOUND", "ImpossibleRoom", "absorption_of", "image_responses"]
+
+SPEED_OF_SOUND = 343.0  # m/s
+SINC_TAPS = 81  # length of the Hann-windowed sinc that each image becomes
+LEAD = SINC_TAPS // 2  # samples before the time of emission: what the sinc of an image needs
+OVERSAMPLING = 8  # points of the time grid per sample
+_BLOCK = 1 << 15  # images computed at a time: temporaries stay in the cache
+_NEAREST_M = 0.01  # at distance 0 the response is infinite
+
+_Floats = NDArray[np.float64]
+
+
+class ImpossibleRoom(SonorantError):
+    """A room, position or reverberation time that physics does not allow."""
+
+    exit_code = 65
+
+
+def absorption_of(t60_s: float, room_m: ArrayLike) -> float:
+    """Return the walls' absorption (share of the energy, 0 to 1) that gives a reverberation time, after Sabine.
+
+    T60 = 24 ln(10) V / (c S a), V the volume and S the surface. ImpossibleRoom if that takes more than all energy:
+    the room is too large to fall silent so soon.
+    """
+    length, width, height = np.asarray(room_m, dtype=float)
+    volume = length * width * height
+    surface = 2 * (length * width + width * height + height * length)
+    shortest_s = 24 * np.log(10) * volume / (SPEED_OF_SOUND * surface)
+    if not t60_s >= shortest_s:
+        raise ImpossibleRoom(
+            f"t60_s={t60_s:.3g} in a room of {length:.3g} x {width:.3g} x {height:.3g} m: even walls that swallow "
+            f"everything give {shortest_s:.3g} s; take a longer time or a smaller room"
+        )
+    return float(shortest_s / t60_s)
+
+
+def image_responses(
+    room_m: ArrayLike,
+    absorption: float,
+    sources_m: ArrayLike,
+    microphones_m: ArrayLike,
+    sample_rate_hz: int,
+    duration_s: float,
+) -> Responses:
+    """Return the impulse responses from each source to each microphone: Float32[sources, microphones, taps].
+
+    room_m: length, width, height. sources_m: [sources, 3] and microphones_m: [microphones, 3], inside the room.
+    absorption: share of the energy that a wall swallows, 0 to 1 (see `absorption_of`).
+    duration_s: images that arrive later are left out; T60 is usual.
+
+    Tap `LEAD` is the time of emission, so a direct path over d metres peaks at LEAD + d / 343 * sample_rate_hz, with
+    the height 1 / (4 pi d). There are floor(duration_s * sample_rate_hz) + SINC_TAPS taps.
+    Raises ImpossibleRoom if a position is not inside the room, or a source less than 1 cm from a microphone.
+    """
+    room = np.asarray(room_m, dtype=float)
+    sources, microphones = (
+        np.asarray(positions, dtype=float).reshape(-1, 3) for positions in (sources_m, microphones_m)
+    )
+    _check(room, absorption, sources, microphones)
+    taps = int(duration_s * sample_rate_hz) + SINC_TAPS
+    padded = 2 * coarse_length((taps + 1) // 2)
+    grid = np.zeros((len(sources), len(microphones), OVERSAMPLING * padded))
+    for s, source in enumerate(sources):
+        for m, microphone in enumerate(microphones):
+            _spread(room, np.sqrt(1 - absorption), source, microphone, sample_rate_hz, duration_s, grid[s, m])
+    return _decimate(grid, padded)[..., :taps]
+
+
+def _check(room: _Floats, absorption: float, sources: _Floats, microphones: _Floats) -> None:
+    if not 0 <= absorption <= 1:
+        raise ImpossibleRoom(f"absorption={absorption}: a wall swallows between 0 and 1 of the energy; 0.3 is usual")
+    for name, positions in (("source", sources), ("microphone", microphones)):
+        outside = ~((positions > 0) & (positions < room)).all(axis=1)
+        if outside.any():
+            raise ImpossibleRoom(
+                f"{name} at {positions[outside][0].tolist()} m: must be inside the room, 0 to {room.tolist()}"
+            )
+    nearest = np.linalg.norm(sources[:, None] - microphones, axis=-1).min(initial=np.inf)
+    if nearest < _NEAREST_M:
+        raise ImpossibleRoom(f"a source is {nearest:.3g} m from a microphone: must be at least {_NEAREST_M} m")
+
+
+def _spread(
+    room: _Floats,
+    reflection: float,
+    source: _Floats,
+    microphone: _Floats,
+    sample_rate_hz: int,
+    duration_s: float,
+    grid: _Floats,
+) -> None:
+    """Add all images of one source to the time grid of one microphone (its first point is LEAD samples early)."""
+    points_per_m = OVERSAMPLING * sample_rate_hz / SPEED_OF_SOUND
+    reach = duration_s * sample_rate_hz * OVERSAMPLING
+    axes = [_axis(*place, points_per_m, reach) for place in zip(room, source, microphone, strict=True)]
+    # The two axes with the fewest images make a plane, sorted by distance; along the third go copies of its start.
+    (x2, nx), (y2, ny), (z2, nz) = sorted(axes, key=lambda axis: len(axis[0]))
+    plane2 = np.add.outer(x2, y2).ravel()
+    order = np.argsort(plane2)
+    plane2 = plane2[order].astype(np.float32)
+    plane_gain = (points_per_m / (4 * np.pi) * reflection ** np.add.outer(nx, ny).ravel()[order]).astype(np.float32)
+    z_gain = (reflection**nz).astype(np.float32)
+    widths = np.searchsorted(plane2, (reach**2 - z2).astype(np.float32), side="right")
+    z2 = z2.astype(np.float32)
+    emission, points, start = LEAD * OVERSAMPLING, int(reach) + 1, 0
+    while start < len(z2) and (width := widths[start]):
+        stop = start + max(1, _BLOCK // width)
+        delay = np.sqrt(plane2[:width] + z2[start:stop, None]).ravel()
+        gain = (plane_gain[:width] * z_gain[start:stop, None]).ravel() / delay
+        point = delay.astype(np.int64)
+        right = (delay - point) * gain
+        np.minimum(point, points, out=point)  # a block is rectangular: what is out of reach falls off the end
+        grid[emission : emission + points] += np.bincount(point, gain - right, points + 1)[:-1]
+        grid[emission + 1 : emission + points + 1] += np.bincount(point, right, points + 1)[:-1]
+        start = stop
+
+
+def _axis(
+    side: float, source: float, microphone: float, points_per_m: float, reach: float
+) -> tuple[_Floats, NDArray[np.int64]]:
+    """Return squared offsets (in grid points, nearest first) and wall hits of the images along one axis.
+
+    Images stand at 2 n side + source after |2 n| reflections, and at 2 n side - source after |2 n - 1|.
+    """
+    most = int(reach / points_per_m / (2 * side)) + 1
+    n = np.arange(-most, most + 1)
+    offset = np.concatenate([2 * n * side + source - microphone, 2 * n * side - source - microphone]) * points_per_m
+    hits = np.concatenate([np.abs(2 * n), np.abs(2 * n - 1)])
+    order = np.argsort(np.abs(offset))
+    order = order[: np.count_nonzero(np.abs(offset) <= reach)]
+    return offset[order] ** 2, hits[order]
+
+
+def _decimate(grid: _Floats, samples: int) -> Responses:
+    """Filter time grids [..., OVERSAMPLING * samples] and keep every OVERSAMPLING-th point of the result."""
+    spectrum = fft.rfft(grid)[..., : samples + 1] * _decimation_filter(samples)
+    folded = spectrum[..., : samples // 2 + 1] + spectrum[..., samples // 2 :][..., ::-1].conj()
+    responses: Responses = fft.irfft(folded, samples).astype(np.float32)
+    return responses
+
+
+@lru_cache(maxsize=32)
+def _decimation_filter(samples: int) -> _Floats:
+    """Return the windowed sinc's gain in bins 0 to `samples` of the fine grid, over that of the linear spreading.
+
+    What lies above is some 1e-4 of the band and is dropped; what lies above half the sample rate is folded back, as
+    in a sinc sampled once a sample.
+    """
+    time = np.arange(-LEAD * OVERSAMPLING, LEAD * OVERSAMPLING + 1) / OVERSAMPLING
+    kernel = np.sinc(time) * np.hanning(len(time))
+    centred = np.zeros(OVERSAMPLING * samples)
+    centred[: len(time)] = kernel
+    gain = fft.rfft(np.roll(centred, -LEAD * OVERSAMPLING))[: samples + 1].real / OVERSAMPLING
+    frequency = np.arange(samples + 1) / (OVERSAMPLING * samples)  # in cycles per point
+    corrected: _Floats = gain / np.sinc(frequency) ** 2
+    return corrected
