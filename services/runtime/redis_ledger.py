@@ -1,0 +1,193 @@
+"""The ledger in Redis: what survives the death of everything else.
+
+Keys, below a prefix: `meta` (hash: generation, and where it started), `epochs` (set), `reasons` (hash epoch:ordinal →
+JSON), and for each epoch `committed:E` and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). Every call is
+one Lua script, so it is atomic and costs one round trip. Scripts find the keys of an epoch by their prefix, so the
+ledger wants a single Redis, not a Redis cluster.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import redis
+import structlog
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from services.runtime.redis_scripts import SCRIPTS
+from sonorant.errors import Unavailable
+from sonorant.pipeline.ledger import (
+    REASONS_KEPT,
+    Bitmap,
+    LedgerConflict,
+    LedgerProgress,
+    Rejection,
+    StaleGeneration,
+    check_ordinals,
+)
+from sonorant.pipeline.snapshot import LedgerSnapshot, from_bits, to_bits
+
+__all__ = ["RedisLedger", "Start"]
+
+_log = structlog.get_logger(__name__)
+_Answer = TypeVar("_Answer")
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+
+
+class Start(NamedTuple):
+    """Where a generation started: what a coordinator that was restarted goes on with."""
+
+    generation: int
+    epoch: int
+    last_epoch: int
+
+
+class RedisLedger:
+    """`sonorant.pipeline.ledger.Ledger` on a Redis; safe to call from several threads.
+
+    url: `unix:///path/to/socket` or `redis://host:port/0`. total: examples in an epoch.
+    start_patience_s, patience_s: how long the first call, and each later one, tries to reach Redis before it raises
+    `Unavailable`. A call that is tried again changes nothing twice: it carries the token of its first attempt.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        total: int,
+        *,
+        prefix: str = "sonorant",
+        start_patience_s: float = 10.0,
+        patience_s: float = 60.0,
+    ) -> None:
+        self._url = url
+        self._total = total
+        self._prefix = prefix
+        self._patience_s = patience_s
+        self._redis = redis.Redis.from_url(
+            url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0), health_check_interval=0
+        )
+        self._scripts = {name: self._redis.register_script(text) for name, text in SCRIPTS.items()}
+        self._retrying(self._redis.ping, start_patience_s)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._redis.close()
+
+    def generation(self) -> int:
+        """See `Ledger`."""
+        return int(self._retrying(lambda: self._redis.hget(f"{self._prefix}:meta", "generation")) or 0)
+
+    def claim(self, generation: int, epoch: int, ordinals: Sequence[int], token: str | None = None) -> list[bool]:
+        """See `Ledger`."""
+        return self.commit_and_claim(generation, (epoch, ()), (epoch, ordinals), token)
+
+    def commit(self, generation: int, epoch: int, ordinals: Sequence[int]) -> None:
+        """See `Ledger`."""
+        self.commit_and_claim(generation, (epoch, ordinals), (epoch, ()))
+
+    def commit_and_claim(
+        self,
+        generation: int,
+        committed: tuple[int, Sequence[int]],
+        claimed: tuple[int, Sequence[int]],
+        token: str | None = None,
+    ) -> list[bool]:
+        """See `Ledger`."""
+        check_ordinals([*committed[1], *claimed[1]], self._total)
+        arguments = [generation, token or uuid.uuid4().hex, committed[0], len(committed[1]), *committed[1]]
+        answer = self._call("step", *arguments, claimed[0], *claimed[1])
+        if answer[0] == b"stale":
+            raise StaleGeneration(generation, int(answer[1]))
+        if answer[0] == b"unclaimed":
+            raise LedgerConflict(committed[0], [int(ordinal) for ordinal in answer[1:]])
+        return [bool(granted) for granted in answer[1:]]
+
+    def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
+        """See `Ledger`."""
+        check_ordinals([ordinal], self._total)
+        return bool(self._call("reject", epoch, ordinal, rejection.to_json(), REASONS_KEPT))
+
+    def progress(self, epoch: int) -> LedgerProgress:
+        """See `Ledger`."""
+        claimed, committed, rejected = self._call("progress", epoch)
+        return LedgerProgress(self._total, claimed, committed, rejected)
+
+    def rejections(self) -> list[Rejection]:
+        """See `Ledger`."""
+        reasons = self._retrying(lambda: self._redis.hgetall(f"{self._prefix}:reasons"))
+        return [Rejection.from_json(reasons[name]) for name in sorted(reasons, key=_epoch_and_ordinal)]
+
+    def epochs(self) -> list[int]:
+        """See `Ledger`."""
+        return sorted(int(epoch) for epoch in self._retrying(lambda: self._redis.smembers(f"{self._prefix}:epochs")))
+
+    def settled(self, epoch: int) -> Bitmap:
+        """See `Ledger`."""
+        committed, rejected = self._call("bitmaps", epoch)
+        settled: Bitmap = from_bits(committed, self._total) | from_bits(rejected, self._total)
+        return settled
+
+    def snapshot(self) -> bytes:
+        """See `Ledger`."""
+        bitmaps, reasons = self._call("snapshot")
+        state = LedgerSnapshot(self._total)
+        for epoch, committed, rejected in zip(bitmaps[0::3], bitmaps[1::3], bitmaps[2::3], strict=True):
+            state.committed(int(epoch))[:] = from_bits(committed, self._total)
+            state.rejected(int(epoch))[:] = from_bits(rejected, self._total)
+        for name, line in zip(reasons[0::2], reasons[1::2], strict=True):
+            state.reasons[_epoch_and_ordinal(name)] = Rejection.from_json(line)
+        return state.encode()
+
+    def restore(self, generation: int, snapshot: bytes | None) -> None:
+        """See `Ledger`."""
+        state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
+        bitmaps: list[bytes | int] = []
+        for epoch in state.epochs():
+            bitmaps += [epoch, to_bits(state.committed(epoch)), to_bits(state.rejected(epoch))]
+        reasons: list[bytes | str] = []
+        for (epoch, ordinal), rejection in state.reasons.items():
+            reasons += [f"{epoch}:{ordinal}", rejection.to_json()]
+        begun, current = self._call("restore", generation, uuid.uuid4().hex, len(bitmaps), *bitmaps, *reasons)
+        if not begun:
+            raise StaleGeneration(generation, current)
+
+    def remember_start(self, start: Start) -> None:
+        """Keep where the generation started leasing, for a coordinator that has to start again."""
+        value = ":".join(str(number) for number in start)
+        self._retrying(lambda: self._redis.hset(f"{self._prefix}:meta", "start", value))
+
+    def last_start(self) -> Start | None:
+        """Return where the current generation started leasing; None if it has not, or there is none."""
+        generation, start = self._retrying(lambda: self._redis.hmget(f"{self._prefix}:meta", "generation", "start"))
+        if generation is None or start is None:
+            return None
+        found = Start(*(int(number) for number in start.split(b":")))
+        return found if found.generation == int(generation) else None
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        return self._retrying(lambda: self._scripts[name](keys=[self._prefix], args=list(arguments)))
+
+    def _retrying(self, attempt: Callable[[], Any], patience_s: float | None = None) -> Any:
+        """Return what `attempt` returns, trying again with growing pauses while Redis is away."""
+        patience_s = self._patience_s if patience_s is None else patience_s
+        deadline, pause_s = time.monotonic() + patience_s, _FIRST_PAUSE_S
+        while True:
+            try:
+                return attempt()
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                if time.monotonic() + pause_s > deadline:
+                    raise Unavailable(
+                        f"Redis at {self._url} cannot be reached ({error}), tried for {patience_s:g} s; "
+                        "check that it runs and that the address is right"
+                    ) from error
+                _log.warning("redis_away", address=self._url, error=str(error), again_in_s=pause_s)
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _epoch_and_ordinal(name: bytes) -> tuple[int, int]:
+    epoch, ordinal = name.split(b":")
+    return int(epoch), int(ordinal)

@@ -1,0 +1,111 @@
+"""What a ledger remembers over a restart, and its form as bytes in a checkpoint."""
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.errors import SonorantError
+from sonorant.pipeline.example import Lineage
+
+__all__ = ["BadSnapshot", "LedgerSnapshot", "Rejection", "from_bits", "to_bits"]
+
+_MAGIC = b"SNRLEDG1"
+_HEADER = struct.Struct("<8sI")  # magic, CRC-32 of what follows
+
+
+class BadSnapshot(SonorantError):
+    """Bytes that are not the snapshot of a ledger for this corpus."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An example that a stage could not process; `reason` is one sentence: what, found, expected."""
+
+    lineage: Lineage
+    utterance: str
+    stage: str
+    reason: str
+
+    def to_json(self) -> str:
+        """Return the rejection as a line of JSON."""
+        return json.dumps([*self.lineage, self.utterance, self.stage, self.reason], separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str | bytes) -> Self:
+        """Return the rejection that `to_json` wrote."""
+        epoch, shard, index, utterance, stage, reason = json.loads(line)
+        return cls(Lineage(epoch, shard, index), utterance, stage, reason)
+
+
+@dataclass
+class LedgerSnapshot:
+    """Committed and rejected examples of every epoch, as Bool[total] each, and reasons by (epoch, ordinal)."""
+
+    total: int
+    reasons: dict[tuple[int, int], Rejection] = field(default_factory=dict)
+    _committed: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    _rejected: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def committed(self, epoch: int) -> NDArray[np.bool_]:
+        """Return Bool[total], which the caller may change."""
+        return self._committed.setdefault(epoch, np.zeros(self.total, dtype=bool))
+
+    def rejected(self, epoch: int) -> NDArray[np.bool_]:
+        """Return Bool[total], which the caller may change."""
+        return self._rejected.setdefault(epoch, np.zeros(self.total, dtype=bool))
+
+    def epochs(self) -> list[int]:
+        """Return the epochs that the snapshot knows, ascending."""
+        return sorted(self._committed.keys() | self._rejected.keys())
+
+    def encode(self) -> bytes:
+        """Return the snapshot as bytes; equal snapshots give equal bytes."""
+        epochs = [e for e in self.epochs() if self.committed(e).any() or self.rejected(e).any()]
+        reasons = [[e, o, self.reasons[e, o].to_json()] for e, o in sorted(self.reasons)]
+        head = json.dumps({"total": self.total, "epochs": epochs, "reasons": reasons}).encode()
+        bitmaps = b"".join(to_bits(bitmap(e)) for e in epochs for bitmap in (self.committed, self.rejected))
+        body = zlib.compress(struct.pack("<I", len(head)) + head + bitmaps)
+        return _HEADER.pack(_MAGIC, zlib.crc32(body)) + body
+
+    @classmethod
+    def decode(cls, data: bytes, total: int) -> Self:
+        """Return what `encode` wrote; `BadSnapshot` if it is damaged or belongs to a corpus of another size."""
+        if len(data) < _HEADER.size or data[:8] != _MAGIC:
+            raise BadSnapshot(f"ledger snapshot starts with {data[:8]!r}, expected {_MAGIC!r}: use another checkpoint")
+        body = data[_HEADER.size :]
+        if zlib.crc32(body) != _HEADER.unpack_from(data)[1]:
+            raise BadSnapshot("ledger snapshot is damaged (its CRC differs): use another checkpoint")
+        plain = zlib.decompress(body)
+        (length,) = struct.unpack_from("<I", plain)
+        head = json.loads(plain[4 : 4 + length])
+        if head["total"] != total:
+            raise BadSnapshot(
+                f"ledger snapshot of {head['total']} examples, but the shards hold {total}: "
+                "the corpus was prepared again, so training must start in a new run folder"
+            )
+        snapshot = cls(total, {(e, o): Rejection.from_json(line) for e, o, line in head["reasons"]})
+        at, size = 4 + length, (total + 7) // 8
+        for epoch in head["epochs"]:
+            snapshot._committed[epoch] = from_bits(plain[at : at + size], total)
+            snapshot._rejected[epoch] = from_bits(plain[at + size : at + 2 * size], total)
+            at += 2 * size
+        return snapshot
+
+
+def to_bits(bitmap: NDArray[np.bool_]) -> bytes:
+    """Pack Bool[total] as Redis does: example 0 is the highest bit of the first byte."""
+    return np.packbits(bitmap).tobytes()
+
+
+def from_bits(bits: bytes, total: int) -> NDArray[np.bool_]:
+    """Return Bool[total] of packed bits; absent bits are False, as in Redis."""
+    padded = bits.ljust((total + 7) // 8, b"\0")
+    bitmap: NDArray[np.bool_] = np.unpackbits(np.frombuffer(padded, dtype=np.uint8), count=total).astype(bool)
+    return bitmap

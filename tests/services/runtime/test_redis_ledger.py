@@ -1,0 +1,225 @@
+import threading
+import time
+
+import pytest
+import redis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from services.runtime.redis_ledger import RedisLedger, Start
+from sonorant.errors import Unavailable
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.ledger import LedgerConflict, MemoryLedger, Rejection, StaleGeneration
+
+TOTAL = 11
+ORDINALS = st.lists(st.integers(0, TOTAL - 1), max_size=6)
+EPOCHS = st.integers(0, 2)
+
+
+def rejection(epoch=0, ordinal=0):
+    return Rejection(Lineage(epoch, 0, ordinal), f"u{ordinal}", "vtlp", "NaN at sample 3, expected finite samples")
+
+
+@pytest.fixture
+def ledger(redis_url):
+    ledger = RedisLedger(redis_url, TOTAL)
+    ledger.restore(1, None)
+    yield ledger
+    ledger.close()
+
+
+def outcome(call):
+    try:
+        return call()
+    except (StaleGeneration, LedgerConflict) as error:
+        return str(error)
+
+
+class Model:
+    """The contract in plain Python: name → state."""
+
+    def __init__(self):
+        self.state = {}
+
+    def claim(self, epoch, ordinals, token):
+        answers = []
+        for at, o in enumerate(ordinals):
+            free = (epoch, o) not in self.state
+            mine = token is not None and self.state.get((epoch, o)) == ("claimed", token)
+            answers.append((free or mine) and o not in ordinals[:at])
+            if free:
+                self.state[epoch, o] = ("claimed", token)
+        return answers
+
+    def count(self, epoch, what):
+        return sum(e == epoch and s[0] == what for (e, _), s in self.state.items())
+
+
+def machine(url):
+    class LedgersAgree(RuleBasedStateMachine):
+        snapshots = Bundle("snapshots")
+
+        @initialize()
+        def start(self):
+            client = redis.Redis.from_url(url)
+            client.flushall()
+            client.close()
+            self.ledgers = [MemoryLedger(TOTAL), RedisLedger(url, TOTAL)]
+            self.generation = 0
+            self.model = Model()
+            self.restore(None)
+
+        def both(self, call):
+            first, second = (outcome(lambda ledger=ledger: call(ledger)) for ledger in self.ledgers)
+            assert first == second
+            return first
+
+        @rule(epoch=EPOCHS, ordinals=ORDINALS, token=st.sampled_from([None, "0:1", "1:1"]))
+        def claim(self, epoch, ordinals, token):
+            answer = self.both(lambda ledger: ledger.claim(self.generation, epoch, ordinals, token))
+            assert answer == self.model.claim(epoch, ordinals, token)
+
+        @rule(epoch=EPOCHS, ordinals=ORDINALS, next_epoch=EPOCHS, wanted=ORDINALS)
+        def commit_and_claim(self, epoch, ordinals, next_epoch, wanted):
+            answer = self.both(
+                lambda ledger: ledger.commit_and_claim(self.generation, (epoch, ordinals), (next_epoch, wanted))
+            )
+            known = ("claimed", "committed")
+            if all(self.model.state.get((epoch, o), ("free",))[0] in known for o in ordinals):
+                self.model.state |= {(epoch, o): ("committed",) for o in ordinals}
+                assert answer == self.model.claim(next_epoch, wanted, None)
+            else:
+                assert "never claimed" in answer
+
+        @rule(epoch=EPOCHS, ordinal=st.integers(0, TOTAL - 1))
+        def reject(self, epoch, ordinal):
+            answer = self.both(lambda ledger: ledger.reject(epoch, ordinal, rejection(epoch, ordinal)))
+            assert answer == (self.model.state.setdefault((epoch, ordinal), ("rejected",)) == ("rejected",))
+
+        @rule(epoch=EPOCHS, ordinals=ORDINALS, behind=st.sampled_from([-1, 1]))
+        def another_generation_is_refused(self, epoch, ordinals, behind):
+            found = self.generation + behind
+            assert "generation" in self.both(lambda ledger: ledger.claim(found, epoch, ordinals))
+            assert "generation" in self.both(lambda ledger: ledger.commit(found, epoch, ordinals))
+            assert "generation" in self.both(lambda ledger: ledger.restore(self.generation, None))
+
+        @rule(target=snapshots)
+        def snapshot(self):
+            data = self.both(lambda ledger: ledger.snapshot())
+            return data, {name: s for name, s in self.model.state.items() if s[0] in ("committed", "rejected")}
+
+        @rule(snapshot=snapshots)
+        def restore_from(self, snapshot):
+            self.restore(snapshot)
+
+        def restore(self, snapshot):
+            data, state = snapshot or (None, {})
+            self.generation += 1
+            self.both(lambda ledger: ledger.restore(self.generation, data))
+            self.model.state = dict(state)
+
+        @invariant()
+        def counts_and_settled_are_the_models(self):
+            for epoch in range(3):
+                progress = self.both(lambda ledger, epoch=epoch: ledger.progress(epoch))
+                assert progress.claimed == self.model.count(epoch, "claimed")
+                assert progress.committed == self.model.count(epoch, "committed")
+                assert progress.rejected == self.model.count(epoch, "rejected")
+                settled = self.both(lambda ledger, epoch=epoch: ledger.settled(epoch).tolist())
+                expected = [self.model.state.get((epoch, o), ("free",))[0] for o in range(TOTAL)]
+                assert settled == [s in ("committed", "rejected") for s in expected]
+            self.both(lambda ledger: ledger.rejections())
+            self.both(lambda ledger: ledger.epochs())
+            assert self.both(lambda ledger: ledger.generation()) == self.generation
+
+        def teardown(self):
+            if hasattr(self, "ledgers"):
+                self.ledgers[1].close()
+
+    return LedgersAgree
+
+
+def test_redis_and_memory_behave_as_the_contract_says(redis_url):
+    limits = settings(max_examples=40, stateful_step_count=25, deadline=None)
+    run_state_machine_as_test(machine(redis_url), settings=limits)
+
+
+def test_only_one_of_many_threads_gets_an_example(redis_url, ledger):
+    granted = []
+
+    def claim_everything():
+        other = RedisLedger(redis_url, TOTAL)
+        for ordinal in range(TOTAL):
+            granted.extend([ordinal] * sum(other.claim(1, 0, [ordinal])))
+        other.close()
+
+    threads = [threading.Thread(target=claim_everything) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(granted) == list(range(TOTAL))
+
+
+def test_a_step_costs_one_round_trip(redis_url, ledger):
+    ledger.claim(1, 0, [0, 1], token="0:1")
+    client = redis.Redis.from_url(redis_url)
+    before = client.info("stats")["total_commands_processed"]
+    ledger.commit_and_claim(1, (0, [0, 1]), (0, [2, 3]), token="0:2")
+    stats = client.info("commandstats")
+    after = client.info("stats")["total_commands_processed"]
+    client.close()
+    assert stats["cmdstat_evalsha"]["calls"] >= 2
+    assert after - before <= 3 + 16  # our own two INFOs, one EVALSHA, and the commands inside the script
+
+
+def test_a_claim_whose_answer_was_lost_is_granted_again(ledger):
+    assert ledger.claim(1, 0, [3, 4], token="0:7") == [True, True]
+    assert ledger.claim(1, 0, [3, 4], token="0:7") == [True, True]
+    assert ledger.claim(1, 0, [3, 4], token="1:7") == [False, False]
+    ledger.commit(1, 0, [3])
+    assert ledger.claim(1, 0, [3, 4], token="0:7") == [False, True]
+
+
+def test_state_survives_a_killed_redis_and_calls_wait_for_it(own_redis):
+    ledger = RedisLedger(own_redis.url, TOTAL)
+    ledger.restore(1, None)
+    ledger.claim(1, 0, [1, 2])
+    ledger.commit(1, 0, [1])
+    own_redis.kill()
+    restart = threading.Timer(0.3, own_redis.start)
+    restart.start()
+    assert ledger.claim(1, 0, [1, 2, 3]) == [False, False, True]
+    restart.join()
+    assert ledger.progress(0).committed == 1
+    ledger.close()
+
+
+def test_redis_away_at_start_is_named(tmp_path):
+    with pytest.raises(Unavailable, match=r"nobody\.sock.*check that it runs"):
+        RedisLedger(f"unix://{tmp_path}/nobody.sock", TOTAL, start_patience_s=0.1)
+
+
+def test_redis_away_for_too_long_in_the_middle_is_named(own_redis):
+    ledger = RedisLedger(own_redis.url, TOTAL, patience_s=0.2)
+    ledger.restore(1, None)
+    own_redis.kill()
+    begun = time.monotonic()
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        ledger.claim(1, 0, [1])
+    assert time.monotonic() - begun < 5
+    ledger.close()
+
+
+def test_a_start_is_remembered_for_its_generation_only(ledger):
+    assert ledger.last_start() is None
+    ledger.remember_start(Start(1, 4, 9))
+    assert ledger.last_start() == Start(1, 4, 9)
+    ledger.restore(2, None)
+    assert ledger.last_start() is None
+
+
+def test_an_ordinal_outside_the_corpus_is_refused(ledger):
+    with pytest.raises(ValueError, match=r"ordinal 11.*0\.\.10"):
+        ledger.claim(1, 0, [TOTAL])
