@@ -1,0 +1,81 @@
+"""`sonorant prepare`: from recordings to shards."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.corpus.preparing import Prepared, prepare
+from sonorant.run_folder import RunFolder
+
+__all__ = ["SOME_SKIPPED", "command"]
+
+SOME_SKIPPED = 3
+
+_SHOWN = 10
+
+
+@click.command("prepare")
+@click.option("--recipe", "recipe_path", required=True, type=click.Path(path_type=Path), help="Recipe to prepare for.")
+@data_option
+@click.option(
+    "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes that work at once; default: one per processor.")
+@click.option("--strict", is_flag=True, help="Fail with exit code 65 if any recording cannot be used.")
+@set_option
+def command(
+    recipe_path: Path,
+    data: Path | None,
+    run_path: Path | None,
+    jobs: int | None,
+    strict: bool,
+    assignments: tuple[str, ...],
+) -> None:
+    """Turn a corpus into TFRecord shards, units and a dataset card, in RUN/shards.
+
+    Goes on where it was interrupted; what is finished and unchanged is not made again.
+
+    Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists; 65 the corpus cannot be used,
+    or --strict and some recordings cannot; 69 the disk refuses; 78 the recipe is wrong.
+    """
+    recipe = resolve_recipe(recipe_path, assignments)
+    run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
+    jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
+    with _bar() as bar:
+        task = bar.add_task("listing recordings", total=None)
+        prepared = prepare(
+            recipe,
+            find_data_folder(data),
+            run,
+            jobs=jobs,
+            strict=strict,
+            progress=lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total),
+        )
+    _report(prepared, run)
+    if prepared.skipped:
+        sys.exit(SOME_SKIPPED)
+
+
+def _bar() -> Progress:
+    """Make a progress bar that says nothing when nobody watches."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+def _report(prepared: Prepared, run: RunFolder) -> None:
+    for name, split in prepared.card["splits"].items():
+        click.echo(
+            f"{name}: {split['utterances']} utterances, {split['hours']:.3f} h, "
+            f"{len(split['speakers'])} speakers, {split['shards']} shard(s)"
+        )
+    click.echo(f"{prepared.made} shard(s) made in {run.shards}" if prepared.made else f"nothing to do in {run.shards}")
+    for entry in prepared.skipped[:_SHOWN]:
+        click.echo(f"skipped {entry.recording}: {entry.reason}", err=True)
+    if prepared.skipped:
+        click.echo(f"{len(prepared.skipped)} recording(s) skipped; all are in {run.shards / 'card.md'}", err=True)

@@ -1,0 +1,42 @@
+"""`sonorant recipe`: show, check, schema."""
+
+import json
+from pathlib import Path
+
+import click
+
+from sonorant.cli.settings import resolve_recipe, set_option
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+
+__all__ = ["command"]
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group("recipe")
+def command() -> None:
+    """Show or check a recipe, or print the schema of recipes."""
+
+
+@command.command("show")
+@_file
+@set_option
+def _show(file: Path, assignments: tuple[str, ...]) -> None:
+    """Print FILE with all defaults and overrides resolved, as YAML."""
+    click.echo(dump_recipe(resolve_recipe(file, assignments)), nl=False)
+
+
+@command.command("check")
+@_file
+@set_option
+def _check(file: Path, assignments: tuple[str, ...]) -> None:
+    """Say whether FILE is a valid recipe; lists every fault and exits with 78 if not."""
+    recipe = resolve_recipe(file, assignments)
+    click.echo(f"{file}: recipe {recipe.name}, version {recipe.version}: valid")
+
+
+@command.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of recipes."""
+    click.echo(json.dumps(Recipe.model_json_schema(), indent=2, ensure_ascii=False))

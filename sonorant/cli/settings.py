@@ -1,0 +1,67 @@
+"""Where settings come from: default < recipe < environment < flag; resolved here, once, for all commands."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sonorant.errors import BadCorpus
+from sonorant.recipe import Recipe
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import load_recipe
+
+__all__ = ["data_option", "find_data_folder", "read_overrides", "resolve_recipe", "set_option"]
+
+_PREFIX = "SONORANT_"
+
+set_option: Callable[[Any], Any] = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override the recipe, e.g. --set training.ranks=2 (also: SONORANT_TRAINING__RANKS=2). Repeatable.",
+)
+
+data_option: Callable[[Any], Any] = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Folder that holds the corpora; default: SONORANT_DATA, else ../shared/data.",
+)
+
+
+def resolve_recipe(path: Path, assignments: Iterable[str] = ()) -> Recipe:
+    """Load a recipe with the overrides of environment and flags; raises BadRecipe and click.BadParameter."""
+    return load_recipe(path, read_overrides(os.environ, assignments))
+
+
+def read_overrides(environment: Mapping[str, str], assignments: Iterable[str]) -> list[Override]:
+    """Return the overrides, weakest first.
+
+    `SONORANT_TRAINING__RANKS` sets training.ranks, `SONORANT__SEED` sets seed; a name without the double underscore
+    (SONORANT_DATA, or what Kubernetes puts there for a service) is none of the recipe's.
+    """
+    overrides = []
+    for name, value in sorted(environment.items()):
+        if name.startswith(_PREFIX) and "__" in name:
+            key = name.removeprefix(_PREFIX).replace("__", ".").lower().lstrip("_.")
+            overrides.append(Override(key, value, name))
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"--set {assignment}: expected KEY=VALUE, such as training.ranks=2")
+        overrides.append(Override(key.strip(), value, f"--set {key.strip()}"))
+    return overrides
+
+
+def find_data_folder(given: Path | None) -> Path:
+    """Return the folder above the corpora; raises BadCorpus when there is none."""
+    if given is None and (named := os.environ.get("SONORANT_DATA")):
+        given = Path(named)
+    folder = given if given is not None else Path("../shared/data")
+    if not folder.is_dir():
+        raise BadCorpus(
+            f"{folder}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA"
+        )
+    return folder

@@ -1,0 +1,144 @@
+"""Making one shard, and what is remembered of it, so that a finished shard is never made again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from sonorant.arrays import Waveform
+from sonorant.atomic import atomic_write
+from sonorant.corpus.audio import read_segment
+from sonorant.corpus.plan import ShardPlan
+from sonorant.corpus.record import Record, encode_audio
+from sonorant.corpus.shards import write_shard
+from sonorant.corpus.utterance import Skipped, Utterance
+from sonorant.errors import BadAudio
+from sonorant.pipeline.example import WordSpan
+from sonorant.recipe import Recipe
+from sonorant.recipe.corpus import CorpusRecipe
+from sonorant.text.normalisation import normalise
+
+__all__ = ["ShardSummary", "check_recordings", "finished", "make_record", "make_shard"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSummary:
+    """What a finished shard holds; `durations_s`, `texts` and `speakers` have an entry for each record."""
+
+    split: str
+    name: str
+    shard_bytes: int
+    durations_s: tuple[float, ...]
+    speakers: tuple[str, ...]
+    texts: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+    @classmethod
+    def from_json(cls, content: str) -> Self:
+        """Read what `make_shard` wrote; raises ValueError, KeyError or TypeError for anything else."""
+        entry: dict[str, Any] = json.loads(content)
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
+        values["skipped"] = tuple(Skipped(**skipped) for skipped in values["skipped"])
+        return cls(**values)
+
+
+def finished(folder: Path, name: str) -> ShardSummary | None:
+    """Return the summary of a shard that is already there, or None."""
+    try:
+        summary = ShardSummary.from_json(_summary_path(folder, name).read_text(encoding="utf-8"))
+        whole = (folder / name).stat().st_size == summary.shard_bytes
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return summary if whole else None
+
+
+def make_shard(recipe: Recipe, folder: Path, plan: ShardPlan) -> ShardSummary:
+    """Write one shard, its index and its summary; utterances that cannot be used are skipped and listed.
+
+    Raises Unavailable when the disk refuses.
+    """
+    made: list[tuple[float, str, str]] = []
+    skipped: list[Skipped] = []
+
+    def records() -> Iterator[Record]:
+        for utterance in plan.utterances:
+            try:
+                record = make_record(utterance, recipe)
+            except BadAudio as error:
+                skipped.append(Skipped(error.path, error.reason))
+                continue
+            made.append((record.duration_s, record.speaker, record.text))
+            yield record
+
+    index = write_shard(folder / plan.name, records())
+    summary = ShardSummary(
+        plan.split,
+        plan.name,
+        index.shard_bytes,
+        tuple(duration_s for duration_s, _, _ in made),
+        tuple(speaker for _, speaker, _ in made),
+        tuple(text for _, _, text in made),
+        tuple(skipped),
+    )
+    atomic_write(_summary_path(folder, plan.name), json.dumps(asdict(summary), ensure_ascii=False) + "\n")
+    return summary
+
+
+def make_record(utterance: Utterance, recipe: Recipe) -> Record:
+    """Read, join and encode one utterance; raises BadAudio when a recording or the transcript cannot be used."""
+    corpus = recipe.corpus
+    text = normalise(utterance.text, recipe.text)
+    if not text:
+        raise BadAudio(str(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
+    pieces = [read_segment(segment, corpus) for segment in utterance.segments]
+    waveform, words = _join(pieces, utterance, text, corpus.sample_rate_hz)
+    seconds = len(waveform) / corpus.sample_rate_hz
+    if seconds > corpus.max_seconds:
+        raise BadAudio(utterance.id, f"is {seconds:.1f} s long; max_seconds is {corpus.max_seconds:g}")
+    return Record(
+        utterance=utterance.id,
+        speaker=utterance.speaker,
+        text=text,
+        sample_rate_hz=corpus.sample_rate_hz,
+        duration_s=seconds,
+        encoding=corpus.payload,
+        audio=encode_audio(waveform, corpus.sample_rate_hz, corpus.payload),
+        words=words,
+    )
+
+
+def check_recordings(corpus: CorpusRecipe, utterances: Sequence[Utterance]) -> list[Skipped]:
+    """Return the recordings that cannot be used, so that no string is made with them."""
+    bad: list[Skipped] = []
+    for segment in (segment for utterance in utterances for segment in utterance.segments):
+        try:
+            read_segment(segment, corpus)
+        except BadAudio as error:
+            bad.append(Skipped(error.path, error.reason))
+    return bad
+
+
+def _join(
+    pieces: Sequence[Waveform], utterance: Utterance, text: str, rate_hz: int
+) -> tuple[Waveform, tuple[WordSpan, ...]]:
+    """Return Float32[samples] with the pauses in, and where each word lies if each piece is a word."""
+    if not utterance.pauses_s:
+        return np.concatenate(pieces), ()
+    pauses = [round(seconds * rate_hz) for seconds in utterance.pauses_s]
+    parts: list[Waveform] = [np.zeros(pauses[0], np.float32)]
+    words: list[WordSpan] = []
+    position = pauses[0]
+    for word, piece, pause in zip(text.split(), pieces, pauses[1:], strict=True):
+        words.append(WordSpan(word, position / rate_hz, (position + len(piece)) / rate_hz))
+        parts += [piece, np.zeros(pause, np.float32)]
+        position += len(piece) + pause
+    return np.concatenate(parts), tuple(words)
+
+
+def _summary_path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.summary.json"

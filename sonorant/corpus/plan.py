@@ -1,0 +1,72 @@
+"""The plan: which utterance goes to which shard; the same recipe and recordings always give the same plan."""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sonorant.corpus.shards import SPLITS, shard_name
+from sonorant.corpus.splits import check_unseen_speakers, deal_splits
+from sonorant.corpus.strings import compose_strings
+from sonorant.corpus.utterance import Listing, Utterance
+from sonorant.errors import BadCorpus
+from sonorant.randomness import generator
+from sonorant.recipe import Recipe
+
+__all__ = ["ShardPlan", "fingerprint", "plan_shards"]
+
+_FORMAT = 1  # of shards and summaries; shards of another format are made anew
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """One shard to write: its utterances, in their order in the file."""
+
+    split: str
+    name: str
+    utterances: tuple[Utterance, ...]
+
+
+def fingerprint(recipe: Recipe, listing: Listing) -> str:
+    """Return a hash of all that shards depend on: recipe, transcripts, and size and time of each recording."""
+    digest = hashlib.blake2b(digest_size=16)
+    parts = {"format": _FORMAT, "seed": recipe.seed, "corpus": recipe.corpus.model_dump(mode="json")}
+    digest.update(json.dumps(parts | {"text": recipe.text.model_dump(mode="json")}, sort_keys=True).encode())
+    for utterance in listing.utterances:
+        digest.update(repr((utterance.id, utterance.text, utterance.speaker)).encode())
+        for segment in utterance.segments:
+            digest.update(repr((str(segment.path), segment.offset_s, segment.duration_s)).encode())
+            try:
+                status = segment.path.stat()
+                digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
+            except OSError:
+                digest.update(b"missing")
+    return digest.hexdigest()
+
+
+def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardPlan, ...]:
+    """Deal utterances to splits and shards, in an order drawn from the seed.
+
+    Raises BadCorpus when a speaker of the recipe is unknown or nothing is left to train on.
+    """
+    corpus = recipe.corpus
+    check_unseen_speakers(corpus.splits, {utterance.speaker for utterance in utterances})
+    if corpus.strings is not None:
+        splits = compose_strings(utterances, corpus, corpus.strings, recipe.seed)
+    else:
+        splits = deal_splits(utterances, corpus.splits, recipe.seed)
+    if not splits["train"]:
+        raise BadCorpus("no utterance falls to the split train; see corpus.splits and corpus.strings")
+    return tuple(shard for split in SPLITS for shard in _shards(recipe, split, splits.get(split, [])))
+
+
+def _shards(recipe: Recipe, split: str, utterances: Sequence[Utterance]) -> list[ShardPlan]:
+    """Cut into shards whose sizes differ by one at most."""
+    order = generator(recipe.seed, 0, split, "order").permutation(len(utterances))
+    count = math.ceil(len(utterances) / recipe.corpus.shard_utterances)
+    bounds = [round(len(utterances) * i / count) for i in range(count + 1)] if count else []
+    return [
+        ShardPlan(split, shard_name(split, i, count), tuple(utterances[k] for k in order[bounds[i] : bounds[i + 1]]))
+        for i in range(count)
+    ]

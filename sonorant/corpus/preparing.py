@@ -1,0 +1,166 @@
+"""From a recipe and a data folder to shards, units and a dataset card; goes on where it was interrupted."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sonorant.atomic import atomic_write, make_folder
+from sonorant.corpus.card import describe, render
+from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
+from sonorant.corpus.plan import ShardPlan, fingerprint, plan_shards
+from sonorant.corpus.readers import list_corpus
+from sonorant.corpus.utterance import Listing, Skipped, Utterance
+from sonorant.corpus.workers import Workers, open_workers
+from sonorant.errors import BadCorpus, Unavailable
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+from sonorant.run_folder import RunFolder
+from sonorant.text.units import learn_units
+
+__all__ = ["Prepared", "Progress", "prepare"]
+
+_CHECKED_AT_ONCE = 250
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many of it are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The card's values, what was skipped, and how many shards this call had to make."""
+
+    card: dict[str, Any]
+    skipped: tuple[Skipped, ...]
+    made: int
+
+
+def prepare(
+    recipe: Recipe, data_folder: Path, run: RunFolder, *, jobs: int = 1, strict: bool = False, progress: Progress
+) -> Prepared:
+    """Make what is missing in `run.shards`; shards of another plan are removed first.
+
+    Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), and Unavailable when
+    the disk refuses; what was finished by then is kept.
+    """
+    listing = list_corpus(recipe.corpus, data_folder)
+    state = _State(run.shards, fingerprint(recipe, listing))
+    make_folder(run.path)
+    atomic_write(run.recipe, dump_recipe(recipe))
+    if (done := state.finished()) is not None:
+        return _checked(Prepared(state.card(), done, 0), strict)
+    state.begin()
+    with open_workers(jobs) as workers:
+        utterances, skipped = _usable(recipe, listing, workers, progress)
+        _refuse_if_strict(skipped, strict)
+        summaries, made = _make(recipe, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
+    skipped += [entry for summary in summaries for entry in summary.skipped]
+    texts = [text for summary in summaries if summary.split == "train" for text in summary.texts]
+    if not texts:
+        raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(skipped[:1])}")
+    atomic_write(run.shards / "units.json", learn_units(recipe.text, texts).to_json())
+    card = describe(recipe, summaries, skipped)
+    state.finish(card, [summary.name for summary in summaries])
+    return Prepared(card, tuple(skipped), made)
+
+
+def _usable(
+    recipe: Recipe, listing: Listing, workers: Workers, progress: Progress
+) -> tuple[list[Utterance], list[Skipped]]:
+    """Leave out broken recordings before strings are made: each would spoil several strings."""
+    utterances, skipped = list(listing.utterances), list(listing.skipped)
+    if recipe.corpus.strings is None:
+        return utterances, skipped
+    chunks = [utterances[i : i + _CHECKED_AT_ONCE] for i in range(0, len(utterances), _CHECKED_AT_ONCE)]
+    bad: list[Skipped] = []
+    for i, found in enumerate(workers(partial(check_recordings, recipe.corpus), chunks), 1):
+        bad += found
+        progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
+    names = {entry.recording for entry in bad}
+    good = [utterance for utterance in utterances if str(utterance.segments[0].path) not in names]
+    return good, skipped + sorted(bad, key=lambda entry: entry.recording)
+
+
+def _make(
+    recipe: Recipe,
+    folder: Path,
+    plans: Sequence[ShardPlan],
+    workers: Workers,
+    strict: bool,
+    progress: Progress,
+) -> tuple[list[ShardSummary], int]:
+    """Make the shards that are not there; return the summaries of all, in the plan's order, and how many were made."""
+    summaries = {plan.name: summary for plan in plans if (summary := finished(folder, plan.name)) is not None}
+    size = {plan.name: len(plan.utterances) for plan in plans}
+    total, done = sum(size.values()), sum(size[name] for name in summaries)
+    missing = [plan for plan in plans if plan.name not in summaries]
+    progress("writing shards", done, total)
+    for summary in workers(partial(make_shard, recipe, folder), missing):
+        _refuse_if_strict(summary.skipped, strict)
+        summaries[summary.name] = summary
+        done += size[summary.name]
+        progress("writing shards", done, total)
+    return [summaries[plan.name] for plan in plans], len(missing)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What `prepare` remembers between calls, in `plan.json`; the card is written last, so it means all is done."""
+
+    folder: Path
+    fingerprint: str
+
+    def finished(self) -> tuple[Skipped, ...] | None:
+        """Return what was skipped if everything of this plan is there."""
+        plan = self._read("plan.json")
+        names = plan.get("shards")
+        if plan.get("fingerprint") != self.fingerprint or not names or not (self.folder / "units.json").is_file():
+            return None
+        if not all(finished(self.folder, name) for name in names):
+            return None
+        card = self.card()
+        return tuple(Skipped(**entry) for entry in card["skipped"]) if card else None
+
+    def begin(self) -> None:
+        """Clear the folder, unless it holds the beginning of this very plan."""
+        try:
+            if self._read("plan.json").get("fingerprint") != self.fingerprint and self.folder.exists():
+                shutil.rmtree(self.folder)
+            make_folder(self.folder)
+            for leftover in self.folder.glob(".*"):  # temporary files of a call that was killed
+                leftover.unlink()
+        except OSError as error:
+            raise Unavailable(f"{self.folder}: cannot be cleared: {error.strerror}; remove it by hand") from error
+        atomic_write(self.folder / "plan.json", json.dumps({"fingerprint": self.fingerprint}) + "\n")
+
+    def finish(self, card: dict[str, Any], names: list[str]) -> None:
+        atomic_write(self.folder / "card.md", render(card))
+        atomic_write(self.folder / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(self.folder / "plan.json", json.dumps({"fingerprint": self.fingerprint, "shards": names}) + "\n")
+
+    def card(self) -> dict[str, Any]:
+        return self._read("card.json")
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            content = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+def _checked(prepared: Prepared, strict: bool) -> Prepared:
+    _refuse_if_strict(prepared.skipped, strict)
+    return prepared
+
+
+def _refuse_if_strict(skipped: Sequence[Skipped], strict: bool) -> None:
+    if strict and skipped:
+        raise BadCorpus(f"{len(skipped)} recording(s) cannot be used, and --strict forbids that: {_shown(skipped[:5])}")
+
+
+def _shown(skipped: Sequence[Skipped]) -> str:
+    return "; ".join(f"{entry.recording}: {entry.reason}" for entry in skipped)

@@ -1,0 +1,46 @@
+"""An utterance as a corpus describes it: which pieces of which recordings, and what is said in them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Listing", "Segment", "Skipped", "Utterance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of one recording; `duration_s` None means up to its end."""
+
+    path: Path
+    offset_s: float = 0.0
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What becomes one record of a shard.
+
+    segments: joined in this order. pauses_s: empty, or the silence before, between and after them
+    (one more than segments); then `text` has a word for each segment, and it is known where it is spoken.
+    """
+
+    id: str
+    segments: tuple[Segment, ...]
+    text: str
+    speaker: str = ""
+    pauses_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A recording that is left out, and why."""
+
+    recording: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything that a reader found."""
+
+    utterances: tuple[Utterance, ...]
+    skipped: tuple[Skipped, ...] = ()

@@ -1,0 +1,73 @@
+"""Processes that work on independent tasks, and are gone when their work is, or when it is interrupted."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from sonorant.errors import Unavailable
+
+__all__ = ["Workers", "open_workers"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Workers(Protocol):
+    """Applies a function to tasks; results come as they are ready, in any order."""
+
+    def __call__(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield the results; an error of any task is raised here."""
+        ...
+
+
+@contextmanager
+def open_workers(jobs: int) -> Iterator[Workers]:
+    """Yield workers on `jobs` processes; with one job the work is done in this process."""
+    if jobs == 1:
+        yield _in_this_process
+        return
+    # Spawned, not forked: a forked copy of a progress bar's thread may hold a lock for ever.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin)
+
+    def apply(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        try:
+            for future in as_completed([pool.submit(function, task) for task in tasks]):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise Unavailable("a worker process died, perhaps for want of memory; try again with --jobs 1") from error
+
+    try:
+        yield apply
+    except BaseException:
+        _end_now(pool)
+        raise
+    pool.shutdown()
+
+
+def _in_this_process(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    return map(function, tasks)
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """End this process when its parent is gone, killed say: nobody else would tell it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _end_now(pool: Executor) -> None:
+    for process in list(getattr(pool, "_processes", None) or {}):
+        os.kill(process, signal.SIGTERM)
+    pool.shutdown(cancel_futures=True)
