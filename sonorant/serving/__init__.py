@@ -1,0 +1,1 @@
+"""The recognizer without its transport: model versions, sessions, admission."""

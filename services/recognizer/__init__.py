@@ -1,0 +1,1 @@
+"""The recognizer: speech to text over gRPC."""

@@ -1,0 +1,5 @@
+"""`python -m services.recognizer` serves exported models."""
+
+from services.recognizer.main import main
+
+main()

@@ -1,0 +1,75 @@
+"""The recognizer's server: models loaded, port bound, health told, drained at the end."""
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from services.recognizer.servicer import RecognizerServicer
+from sonorant.errors import Unavailable
+from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.model_store import ModelStore
+from sonorant.v1 import recognizer_pb2, recognizer_pb2_grpc
+
+__all__ = ["RecognizerServer"]
+
+log = structlog.get_logger()
+
+_SERVICE = recognizer_pb2.DESCRIPTOR.services_by_name["Recognizer"].full_name
+# Seconds between two looks for new versions.
+_REFRESH_S = 5.0
+
+
+class RecognizerServer:
+    """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop."""
+
+    def __init__(self, store: ModelStore, serving: ServingRecipe) -> None:
+        self._store = store
+        self._serving = serving
+        self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="recognize")
+        self._health = health.aio.HealthServicer()
+        self._refreshing: asyncio.Task[None] | None = None
+        self.servicer = RecognizerServicer(store, serving, self._workers)
+
+    async def start(self) -> int:
+        """Listen, and return the port; raises Unavailable if it is taken."""
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),  # else a second server on the same port would take half of the streams
+                ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
+            ]
+        )
+        recognizer_pb2_grpc.add_RecognizerServicer_to_server(self.servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        port = self._bind(f"{self._serving.host}:{self._serving.port}")
+        await self._server.start()
+        for service in ("", _SERVICE):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        self._refreshing = asyncio.create_task(self._refresh())
+        return port
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no new streams, let those that run end for up to `grace_s` seconds, then cut them off."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+        self._workers.shutdown(wait=True, cancel_futures=True)
+
+    def _bind(self, address: str) -> int:
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise Unavailable(f"{address}: cannot listen there; is the port taken? Port 0 takes a free one") from error
+        return port
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_S)
+            for change in await asyncio.to_thread(self._store.refresh):
+                log.info("model_version", path=str(change.path), refusal=change.refusal)

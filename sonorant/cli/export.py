@@ -1,0 +1,26 @@
+"""`sonorant export`: a checkpoint becomes a model that the recognizer serves."""
+
+import os
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("export")
+@click.option("--run", "run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@click.option(
+    "--checkpoint", default="best", show_default=True, help="Which checkpoint: best (on dev), latest, or its step."
+)
+def command(run: Path, checkpoint: str) -> None:
+    """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from sonorant.export.run_model import export_run
+    from sonorant.run_folder import RunFolder
+
+    done = export_run(RunFolder(run), checkpoint)
+    if done.is_new:
+        click.echo(f"exported version {done.version}: {done.path}")
+    else:
+        click.echo(f"version {done.version} is the same model; nothing to do: {done.path}")

@@ -1,0 +1,53 @@
+"""`sonorant transcribe`: recordings, or the microphone, to text."""
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("transcribe")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--server", help="Recognizer, HOST:PORT.")
+@click.option(
+    "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
+)
+@click.option("--model", default="", help="Model to use; absent: the only one.")
+@click.option("--mic", is_flag=True, help="Listen to the microphone until Ctrl-C, or end of input.")
+@click.option("--paced", is_flag=True, help="Send recordings as fast as they were spoken, not as fast as they go.")
+@click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
+@click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object a recording: text, words, alternatives, latency."
+)
+@click.option("--words", is_flag=True, help="Show each word with its time and confidence.")
+@click.option("--nbest", type=click.IntRange(1, 30), default=1, show_default=True, help="Alternatives to show.")
+def command(
+    files: tuple[Path, ...],
+    server: str | None,
+    run: Path | None,
+    model: str,
+    mic: bool,
+    paced: bool,
+    streams: int,
+    chunk_ms: float,
+    as_json: bool,
+    words: bool,
+    nbest: int,
+) -> None:
+    """Stream FILES, in any format that soundfile reads, to a recognizer and show what it heard.
+
+    A file that cannot be read is named and passed over; the exit code is 65 then.
+    """
+    if bool(files) == mic:
+        raise click.UsageError("give recordings, or --mic")
+    if (server is None) == (run is None):
+        raise click.UsageError("give either --server or --run")
+    from services.recognizer.transcribing import Layout, Request, transcribe, transcribe_with_own_recognizer
+
+    request = Request(files, model, mic, paced, streams, chunk_ms, Layout(as_json, words, nbest))
+    if server is not None:
+        transcribe(server, request)
+    elif run is not None:
+        transcribe_with_own_recognizer(run, request)

@@ -1,0 +1,80 @@
+"""The manifest of an exported model: what it is, and the checksum of each of its files."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sonorant.errors import SonorantError
+
+__all__ = ["MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
+
+MANIFEST = "manifest.json"
+
+
+class BadExport(SonorantError):
+    """An exported model that cannot be written or trusted: the message says which file and what is wrong with it."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an exported model says of itself.
+
+    model, version: its name and number; the folder is `<model>/<version>`.
+    sample_rate_hz: rate of the audio it takes.
+    bins: size of one feature vector; vector_seconds: time from one vector to the next.
+    state_shapes: shape of each state tensor of one stream.
+    content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
+    files: SHA-256 of every other file, by path below the folder.
+    """
+
+    model: str
+    version: int
+    sample_rate_hz: int
+    bins: int
+    vector_seconds: float
+    state_shapes: tuple[tuple[int, ...], ...]
+    content_sha256: str
+    files: dict[str, str]
+
+    def to_json(self) -> str:
+        """Return the manifest as text for `manifest.json`."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file below `folder` but the manifest, by relative path."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read `folder/manifest.json`; raises BadExport."""
+    path = folder / MANIFEST
+    try:
+        fields = json.loads(path.read_bytes())
+        shapes = tuple(tuple(shape) for shape in fields.pop("state_shapes"))
+        return Manifest(**fields, state_shapes=shapes)
+    except OSError as error:
+        raise BadExport(f"{path}: {error.strerror}; expected an exported model, made by `sonorant export`") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadExport(f"{path}: not a manifest ({error}); export the model again") from error
+
+
+def verify_files(folder: Path, manifest: Manifest) -> None:
+    """Raise BadExport unless `folder` holds exactly the files that `manifest` lists, unchanged."""
+    found = checksums(folder)
+    for name, expected in manifest.files.items():
+        if name not in found:
+            raise BadExport(f"{folder / name}: missing; export the model again")
+        if found[name] != expected:
+            raise BadExport(f"{folder / name}: SHA-256 {found[name]}, expected {expected}; export the model again")
+    if extra := sorted(found.keys() - manifest.files.keys()):
+        raise BadExport(f"{folder / extra[0]}: not in {MANIFEST}; remove it, or export the model again")
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

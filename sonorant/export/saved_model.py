@@ -1,0 +1,160 @@
+"""Write a model as a SavedModel that recognizes streams: features and state in, log-probabilities and state out."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from sonorant.atomic import atomic_folder
+from sonorant.dsp.features import FeatureExtractor
+from sonorant.export.loading import ExportedModel, load_exported
+from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums, read_manifest
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+from sonorant.text.units import Units
+
+__all__ = ["Export", "ExportableModel", "export_model"]
+
+# Largest difference between the exported model and the one in memory, in log-probability.
+_TOLERANCE = 1e-5
+# Vectors of the random stream on which the two are compared.
+_CHECKED_VECTORS = 50
+
+
+class ExportableModel(Protocol):
+    """What is needed of a Keras model: `LstmCtc` has it."""
+
+    @property
+    def weights(self) -> Sequence[Any]:
+        """Variables, in an order that depends on the architecture only."""
+
+    def __call__(self, features: tf.Tensor, lengths: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Map features [B, T, bins] and lengths [B] to log-probabilities [B, T, units + 1]."""
+
+    def initial_state(self, batch: int) -> list[tf.Tensor]:
+        """Return the state [B, ...] at the start of a stream."""
+
+    def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Return the log-probabilities of features [B, T, bins] that follow `state`, and the state after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Where the model is; `is_new` is False when the newest version has the same weights, recipe and units."""
+
+    path: Path
+    version: int
+    is_new: bool
+
+
+def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: Path) -> Export:
+    """Write `exports/<recipe.name>/<version>/`, version being the next integer, whole or not at all.
+
+    What was written is read again and compared with `model` on a random stream; raises BadExport if they differ by
+    more than 1e-5, Unavailable if the folder cannot be written.
+    """
+    folder = exports / recipe.name
+    content = _content_sha256(model, recipe, units)
+    versions = _versions(folder)
+    if versions and _content_of(folder / str(versions[-1])) == content:
+        return Export(folder / str(versions[-1]), versions[-1], is_new=False)
+    version = versions[-1] + 1 if versions else 1
+    with atomic_folder(folder / str(version)) as draft:
+        _write(draft, model, recipe, units, version, content)
+        _compare(load_exported(draft), model)
+    return Export(folder / str(version), version, is_new=True)
+
+
+def _write(draft: Path, model: ExportableModel, recipe: Recipe, units: Units, version: int, content: str) -> None:
+    rate_hz = recipe.corpus.sample_rate_hz
+    extractor = FeatureExtractor(recipe.features, rate_hz)
+    module = _StreamModule(model, extractor.bins, units.size + 1)
+    tf.saved_model.save(module, str(draft), signatures={"stream": module.stream})
+    (draft / "recipe.yaml").write_text(dump_recipe(recipe), encoding="utf-8")
+    (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
+    manifest = Manifest(
+        model=recipe.name,
+        version=version,
+        sample_rate_hz=rate_hz,
+        bins=extractor.bins,
+        vector_seconds=extractor.vector_seconds,
+        state_shapes=tuple(tuple(int(size) for size in state.shape[1:]) for state in model.initial_state(1)),
+        content_sha256=content,
+        files=checksums(draft),
+    )
+    (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+class _StreamModule(tf.Module):  # type: ignore[misc]  # TensorFlow has no types
+    """The model as one function of features [B, T, bins] and state.
+
+    The loop over time gives the model one vector at a time, so that every product has the same shapes however a
+    stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
+    """
+
+    def __init__(self, model: ExportableModel, bins: int, outputs: int) -> None:
+        super().__init__()
+        self._tracked = [weight.value for weight in model.weights]
+        states = model.initial_state(1)
+        signature = [tf.TensorSpec([None, None, bins], tf.float32, name="features")] + [
+            tf.TensorSpec([None, *state.shape[1:]], state.dtype, name=f"state_{i}") for i, state in enumerate(states)
+        ]
+
+        def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
+            vectors = tf.shape(features)[1]
+            written = tf.TensorArray(tf.float32, size=vectors, element_shape=[None, outputs])
+
+            def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
+                log_probs, state = model.step(features[:, t : t + 1], state)
+                return t + 1, written.write(t, log_probs[:, 0]), state
+
+            _, written, last = tf.while_loop(lambda t, *_: t < vectors, advance, (0, written, list(state)))
+            log_probs = tf.transpose(written.stack(), [1, 0, 2])
+            return {"log_probs": log_probs} | {f"state_{i}": tensor for i, tensor in enumerate(last)}
+
+        self.stream = tf.function(stream, input_signature=signature)
+
+
+def _compare(exported: ExportedModel, model: ExportableModel) -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((_CHECKED_VECTORS, exported.extractor.bins)).astype(np.float32)
+    expected = np.asarray(model(tf.constant(features[None]), tf.constant([len(features)]), training=False))[0]
+    state = exported.initial_state()
+    parts = []
+    for chunk in np.array_split(features, [1, 2, 5, 20]):
+        log_probs, state = exported.step(chunk, state)
+        parts.append(log_probs)
+    difference = float(np.abs(np.concatenate(parts) - expected).max())
+    if not difference <= _TOLERANCE:  # so that NaN fails too
+        raise BadExport(
+            f"the exported model differs from the trained one by {difference} on a random stream; "
+            f"expected at most {_TOLERANCE}; nothing was written"
+        )
+
+
+def _content_sha256(model: ExportableModel, recipe: Recipe, units: Units) -> str:
+    digest = hashlib.sha256()
+    for weight in model.weights:
+        array = np.ascontiguousarray(weight.value)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.tobytes())
+    digest.update(dump_recipe(recipe).encode())
+    digest.update(units.to_json().encode())
+    return digest.hexdigest()
+
+
+def _versions(folder: Path) -> list[int]:
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _content_of(folder: Path) -> str:
+    """Return the digest in a version's manifest; a version that has lost its manifest is like no other."""
+    try:
+        return read_manifest(folder).content_sha256
+    except BadExport:
+        return ""

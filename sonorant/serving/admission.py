@@ -1,0 +1,32 @@
+"""Who may have a stream: at most so many at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sonorant.serving.errors import TooManyStreams
+
+__all__ = ["Admission"]
+
+
+class Admission:
+    """Counts streams; for one thread (an event loop's)."""
+
+    def __init__(self, max_streams: int) -> None:
+        self._max_streams = max_streams
+        self._active = 0
+
+    @property
+    def active(self) -> int:
+        """Streams that have a place now."""
+        return self._active
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place while the context lasts; raises TooManyStreams."""
+        if self._active >= self._max_streams:
+            raise TooManyStreams(f"{self._active} streams, no more than {self._max_streams} at once; try again later")
+        self._active += 1
+        try:
+            yield
+        finally:
+            self._active -= 1

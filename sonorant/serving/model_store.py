@@ -1,0 +1,94 @@
+"""The models that are served: of each name the newest good version."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import UnknownModel
+from sonorant.serving.model import StreamingModel
+
+__all__ = ["ModelStore", "VersionChange"]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A version that came into service, or, with a `refusal`, one that did not and why."""
+
+    path: Path
+    refusal: str = ""
+
+
+class ModelStore:
+    """Follows a folder `<model>/<version>/`.
+
+    A version that `load` refuses is passed over, and what was served before stays. A session keeps the model that it
+    began with, so versions may change under running streams.
+    """
+
+    def __init__(self, exports: Path, load: Callable[[Path], StreamingModel]) -> None:
+        self._exports = exports
+        self._load = load
+        self._models: dict[str, StreamingModel] = {}
+        self._refused: dict[Path, int] = {}
+
+    @property
+    def models(self) -> dict[str, StreamingModel]:
+        """The models in service by name."""
+        return dict(self._models)
+
+    def get(self, name: str = "") -> StreamingModel:
+        """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
+        if not name and len(self._models) == 1:
+            return next(iter(self._models.values()))
+        if name not in self._models:
+            served = ", ".join(sorted(self._models)) or "none"
+            raise UnknownModel(f"model {name!r}: not served; served are: {served}")
+        return self._models[name]
+
+    def refresh(self) -> list[VersionChange]:
+        """Look for new versions, load them, and return what changed."""
+        changes: list[VersionChange] = []
+        for folder in _subfolders(self._exports):
+            current = self._models.get(folder.name)
+            for version, path in _versions(folder):
+                if current is not None and version <= current.version:
+                    break
+                change = self._try(path)
+                if change is not None:
+                    changes.append(change)
+                    if not change.refusal:
+                        break
+        return changes
+
+    def _try(self, path: Path) -> VersionChange | None:
+        """Load a version, unless it was refused before and has not been written anew since."""
+        stamp = _stamp(path)
+        if self._refused.get(path) == stamp:
+            return None
+        try:
+            model = self._load(path)
+        except SonorantError as error:
+            self._refused[path] = stamp
+            return VersionChange(path, str(error))
+        self._models[path.parent.name] = model
+        return VersionChange(path)
+
+
+def _stamp(folder: Path) -> int:
+    """Return when anything in `folder` was last written; a folder that is just being removed has no time."""
+    try:
+        return max(path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")])
+    except OSError:
+        return 0
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _versions(folder: Path) -> list[tuple[int, Path]]:
+    """Versions below `folder`, newest first."""
+    return sorted(((int(path.name), path) for path in _subfolders(folder) if path.name.isdecimal()), reverse=True)

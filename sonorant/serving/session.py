@@ -1,0 +1,115 @@
+"""One stream of speech: audio bytes in, results out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sonorant.arrays import Features, Waveform
+from sonorant.decoding import CtcBeamSearch, Hypothesis
+from sonorant.serving.errors import AudioTooLong, BadRequest
+from sonorant.serving.model import StreamingModel
+
+__all__ = ["Result", "Session", "SessionOptions"]
+
+_SAMPLE_BYTES = 2
+_FULL_SCALE = 32768.0  # 16-bit samples are in [-32768, 32767]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What a client may choose, and the limit that it must keep.
+
+    max_alternatives: length of the N-best list.
+    interim_results: whether `push` returns results that may still change.
+    max_seconds: longest audio.
+    """
+
+    max_alternatives: int = 1
+    interim_results: bool = True
+    max_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was recognized from the start of the audio up to `end_s`, best first; never without an alternative.
+
+    Silence is an alternative with an empty text. stability: posterior of the best alternative.
+    """
+
+    alternatives: tuple[Hypothesis, ...]
+    is_final: bool
+    stability: float
+    end_s: float
+
+
+class Session:
+    """Recognizes one stream; chunks of any size give the transcript of the whole recording.
+
+    An interim result is returned when the best text is new and has stood for the recipe's
+    `decoding.stability_ms` of audio.
+    """
+
+    def __init__(self, model: StreamingModel, options: SessionOptions) -> None:
+        decoding = model.recipe.decoding
+        self.model = model
+        self._options = options
+        self._vector_seconds = model.extractor.vector_seconds
+        self._features = model.extractor.stream()
+        self._state = model.initial_state()
+        self._search = CtcBeamSearch(model.units, self._vector_seconds, decoding.beam, decoding.unit_candidates)
+        self._stability_s = decoding.stability_ms / 1000
+        self._samples = 0
+        self._seen = ""
+        self._seen_s = 0.0
+        self._sent = ""
+
+    @property
+    def audio_s(self) -> float:
+        """Seconds of audio so far."""
+        return self._samples / self.model.sample_rate_hz
+
+    def push(self, audio: bytes) -> Result | None:
+        """Recognize on through `audio`, 16-bit little-endian samples; return an interim result when there is news.
+
+        Raises BadRequest for an odd number of bytes, AudioTooLong beyond the limit; either ends the session.
+        """
+        samples = self._decoded(audio)
+        if not len(samples):
+            return None
+        self._samples += len(samples)
+        self._search_through(self._features.push(samples))
+        return self._interim() if self._options.interim_results else None
+
+    def finish(self) -> Result:
+        """Return the final result; the audio is over."""
+        if self._samples:
+            self._search_through(self._features.flush())
+        self._search.finish()
+        return self._result(is_final=True, end_s=self.audio_s)
+
+    def _decoded(self, audio: bytes) -> Waveform:
+        if len(audio) % _SAMPLE_BYTES:
+            raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")
+        limit = self._options.max_seconds
+        seconds = self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz
+        if seconds > limit:
+            raise AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; start a new one")
+        return (np.frombuffer(audio, "<i2") / _FULL_SCALE).astype(np.float32)
+
+    def _search_through(self, features: Features) -> None:
+        if len(features):
+            log_probs, self._state = self.model.step(features, self._state)
+            self._search.push(log_probs)
+
+    def _interim(self) -> Result | None:
+        text = self._search.hypotheses(1)[0].text
+        if text != self._seen:
+            self._seen, self._seen_s = text, self.audio_s
+        if text == self._sent or self.audio_s - self._seen_s < self._stability_s:
+            return None
+        self._sent = text
+        return self._result(is_final=False, end_s=self._search.frames * self._vector_seconds)
+
+    def _result(self, *, is_final: bool, end_s: float) -> Result:
+        alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
+        return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
