@@ -7,8 +7,8 @@ The sum over images is separable up to the distance: an image's offset from the 
 short list of one axis, and its reflections multiply. Each image is spread linearly over two points of a time grid
 that is `OVERSAMPLING` times finer than the samples; the grid is then filtered and decimated in the frequency domain,
 where the filter also undoes the spreading's attenuation. This is a non-uniform FFT of type 1 with the simplest of
-kernels. Against a windowed sinc for each image it errs by some 0.3 % of the response's norm, for the price of a
-constant number of operations an image, whatever the sinc's length.
+kernels. Against a windowed sinc for each image it errs by some 0.3 % of the response's norm (0.7 % at the worst of 24
+positions), and an image costs the same whatever the sinc's length.
 """
 
 from functools import lru_cache

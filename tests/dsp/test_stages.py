@@ -1,0 +1,104 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sonorant.dsp.stages import StageResources, apply_stage, build_chain, build_stage, stage_names
+from sonorant.errors import BadRecipe, RejectedExample
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.recipe.schema import Recipe
+
+NOTHING = StageResources(None, Path("nowhere"))
+ROOM = {"stage": "room", "t60_s": {"low": 0.1, "high": 0.2}, "noise": {"kinds": ["white", "pink"]}}
+WAVEFORM = (0.1 * np.random.default_rng(0).standard_normal(8000)).astype(np.float32)
+EXAMPLE = Example(Lineage(3, 0, 0), "u", "one", 8000, 1.0, waveform=WAVEFORM)
+
+DIGEST = """
+import hashlib
+from tests_dsp_stages import EXAMPLE, NOTHING, recipe
+from sonorant.dsp.stages import apply_stage, build_chain
+example = EXAMPLE
+for name, stage in build_chain(recipe(), NOTHING).items():
+    example = apply_stage(name, stage, example, 7)
+print(hashlib.sha256(example.features.tobytes()).hexdigest())
+"""
+
+
+def recipe(*stages):
+    return Recipe.model_validate(
+        {
+            "version": 1,
+            "name": "test",
+            "corpus": {"reader": "fsdd", "path": "fsdd", "sample_rate_hz": 8000},
+            "stages": stages or [{"stage": "vtlp"}, ROOM],
+        }
+    )
+
+
+def test_the_chain_follows_the_recipe_and_ends_in_the_featurizer():
+    assert stage_names(recipe()) == ("vtlp", "room", "featurizer")
+    assert list(build_chain(recipe(ROOM, {"stage": "vtlp"}), NOTHING)) == ["room", "vtlp", "featurizer"]
+
+
+def test_an_utterance_passes_the_whole_chain():
+    example = EXAMPLE
+    for name, stage in build_chain(recipe(), NOTHING).items():
+        example = apply_stage(name, stage, example, 7)
+    assert example.waveform is None
+    assert example.features.ndim == 2
+    assert example.features.dtype == np.float32
+    assert np.isfinite(example.features).all()
+
+
+def test_a_stage_that_the_recipe_lacks_is_refused():
+    with pytest.raises(BadRecipe, match=r"stage 'room': recipe 'test' has \['vtlp', 'featurizer'\]"):
+        build_stage("room", recipe({"stage": "vtlp"}), NOTHING)
+
+
+def test_random_numbers_depend_on_seed_epoch_utterance_and_stage_and_on_nothing_else():
+    def draw(name="a", example=EXAMPLE, seed=1):
+        return apply_stage(
+            name, lambda e, rng: replace(e, waveform=rng.random(4, dtype=np.float32)), example, seed
+        ).waveform
+
+    np.testing.assert_array_equal(draw(), draw(example=replace(EXAMPLE, lineage=Lineage(3, 5, 5), text="two")))
+    others = [
+        draw(),
+        draw("b"),
+        draw(seed=2),
+        draw(example=replace(EXAMPLE, utterance="v")),
+        draw(example=replace(EXAMPLE, lineage=Lineage(4, 0, 0))),
+    ]
+    assert len({values.tobytes() for values in others}) == len(others)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"waveform": np.array([0, np.nan, np.inf], np.float32)}, "test left 2 of 3 values of the waveform not finite"),
+        ({"waveform": np.empty(0, np.float32)}, "test left an empty waveform"),
+        ({"waveform": None, "features": np.full((2, 2), np.inf, np.float32)}, "4 of 4 values of the features"),
+    ],
+)
+def test_what_is_empty_or_not_finite_is_rejected(change, message):
+    with pytest.raises(RejectedExample, match=message):
+        apply_stage("test", lambda example, rng: replace(example, **change), EXAMPLE, 0)
+
+
+def test_the_chain_gives_the_same_bits_in_every_process(tmp_path):
+    (tmp_path / "tests_dsp_stages.py").write_text(Path(__file__).read_text())
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
