@@ -1,0 +1,106 @@
+"""The library's layers, by its imports: arrays in, arrays out, without sockets, clocks or global randomness."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sonorant
+
+ROOT = Path(sonorant.__file__).parent
+HEAVY = {"models", "training", "export"}  # the rooms that may import TensorFlow
+EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
+TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
+TENSORS = {"tensorflow", "keras", "horovod"}
+GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "default_rng"}
+CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
+AMBIENT = CLOCKS | {"os.environ", "os.getenv", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
+
+MODULES = sorted(ROOT.rglob("*.py"))
+LIBRARY = [path for path in MODULES if path.relative_to(ROOT).parts[0] not in EDGES]
+
+
+def _name(path):
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+
+
+def _imports(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _dotted(node):
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{_dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else "?"
+
+
+def _ambient(tree):
+    """Yield what a module reads that nobody passed to it: clocks, environment, numpy's global generator."""
+    for name in _imports(tree):
+        if name in AMBIENT or name == "random":
+            yield name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            name = _dotted(node)
+            parts = name.split(".")
+            if name in AMBIENT or (parts[:2] == ["np", "random"] and len(parts) == 3 and parts[2] not in GENERATORS):
+                yield name
+        if isinstance(node, ast.Call) and _dotted(node.func).endswith("random.default_rng") and not node.args:
+            yield "default_rng without a seed"
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=_name)
+def test_library_opens_no_socket_and_knows_no_service(path):
+    tree = ast.parse(path.read_text())
+    assert not {name for name in _imports(tree) if name.split(".")[0] in TRANSPORT}
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=_name)
+def test_tensorflow_stays_in_its_rooms(path):
+    found = {name for name in _imports(ast.parse(path.read_text())) if name.split(".")[0] in TENSORS}
+    assert not found or path.relative_to(ROOT).parts[0] in HEAVY
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=_name)
+def test_library_is_told_time_settings_and_randomness(path):
+    assert not set(_ambient(ast.parse(path.read_text())))
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import time\ntime.time()", {"time.time"}),
+        ("from time import monotonic", {"time.monotonic"}),
+        ("import os\nos.environ['A']", {"os.environ"}),
+        ("import numpy as np\nnp.random.rand(3)", {"np.random.rand"}),
+        ("import numpy as np\nnp.random.default_rng()", {"default_rng without a seed"}),
+        ("import numpy as np\nnp.random.Generator(np.random.Philox(key=1))", set()),
+    ],
+)
+def test_the_walk_finds_what_it_looks_for(source, found):
+    assert set(_ambient(ast.parse(source))) == found
+
+
+def test_the_data_path_runs_without_tensorflow():
+    rooms = ("arrays", "corpus", "dsp", "pipeline", "recipe", "text", "planning", "decoding")
+    modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in rooms]
+    modules = [name.removesuffix(".__init__") for name in modules]
+    services = ["shard_reader", "vtlp_augmenter", "room_simulator", "featurizer", "example_server", "coordinator"]
+    modules += [f"services.{name}.main" for name in services if (ROOT.parent / "services" / name / "main.py").exists()]
+    assert "sonorant.dsp.scene" in modules
+    program = f"""
+import importlib, sys
+for name in {modules}:
+    importlib.import_module(name)
+print(sorted({TENSORS} & set(sys.modules)))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
