@@ -1,0 +1,1 @@
+"""What all services share; it knows no word of speech recognition."""

@@ -1,0 +1,10 @@
+"""Example server: the whole chain in one process, for `pipeline.layout: fused` (the name is Samsung's, section 2)."""
+
+from services.runtime.process import run_replica
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run until told to leave."""
+    run_replica("example_server")

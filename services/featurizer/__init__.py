@@ -1,0 +1,1 @@
+"""Turns waveforms into features."""

@@ -1,0 +1,10 @@
+"""Featurizer: turns each utterance's waveform into features."""
+
+from services.runtime.process import run_replica
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run until told to leave."""
+    run_replica("featurizer")

@@ -1,0 +1,1 @@
+"""Plays each utterance in a simulated room."""

@@ -1,0 +1,10 @@
+"""Room simulator: plays each utterance in a random room, with noise."""
+
+from services.runtime.process import run_replica
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run until told to leave."""
+    run_replica("room")

@@ -1,0 +1,206 @@
+"""A replica's line to the coordinator: it survives the coordinator's absence, and registers anew when forgotten."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import grpc
+import structlog
+
+from services.runtime.meter import Meter
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.wire import lineage_to_proto
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+__all__ = ["CoordinatorClient"]
+
+log = structlog.get_logger()
+
+_CALL_TIMEOUT_S = 2.0
+_FAREWELL_TIMEOUT_S = 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
+_CHANNEL_OPTIONS = [
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+]
+_FINAL = frozenset(
+    {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.FAILED_PRECONDITION}
+)
+
+
+class CoordinatorClient:
+    """Registers one replica, beats for it, and asks on its behalf; threads do the waiting.
+
+    on_response is called with every answer to a heartbeat, in the heartbeat's thread, and with the monotonic time at
+    which that heartbeat was made: what the replica reported before is in the answer.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        register: pb.RegisterRequest,
+        meter: Meter,
+        on_response: Callable[[pb.HeartbeatResponse, float], None] = lambda _response, _asked_s: None,
+    ) -> None:
+        self._address = address
+        self._request = register
+        self._meter = meter
+        self._on_response = on_response
+        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._stub = CoordinatorStub(self._channel)
+        self._wake = threading.Event()
+        self._no_more_leases = threading.Event()
+        self._quit = threading.Event()
+        self._registered = threading.Event()
+        self._rejections: deque[pb.RejectExampleRequest] = deque()
+        self._watches: dict[str, grpc.RpcContext] = {}
+        self._threads = [threading.Thread(target=self._live, name="heartbeat", daemon=True)]
+        self._troubled: set[str] = set()
+
+    def start(self) -> None:
+        """Begin to register and to beat; the coordinator need not be there yet."""
+        self._threads[0].start()
+
+    def wait_registered(self, timeout_s: float | None = None) -> bool:
+        """Wait until the coordinator knows this replica; return whether it does."""
+        return self._registered.wait(timeout_s)
+
+    def beat_now(self) -> None:
+        """Send the next heartbeat at once: there is news."""
+        self._wake.set()
+
+    def watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
+        """Call `on_endpoints` with the stage's endpoints, now and at every change, in a thread of its own."""
+        thread = threading.Thread(target=self._watch, args=(stage, on_endpoints), name=f"watch-{stage}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def reject(self, lineage: Lineage, utterance: str, stage: str, reason: str) -> None:
+        """Report an example that a stage could not process; it is sent as soon as the coordinator hears it."""
+        self._rejections.append(
+            pb.RejectExampleRequest(lineage=lineage_to_proto(lineage), utterance=utterance, stage=stage, reason=reason)
+        )
+        self._wake.set()
+
+    def acquire_lease(self) -> pb.AcquireLeaseResponse | None:
+        """Wait for records to read; return None when the run is over or this replica leaves."""
+        pause_s = _FIRST_PAUSE_S
+        while not self._no_more_leases.is_set():
+            try:
+                answer = self._stub.AcquireLease(
+                    pb.AcquireLeaseRequest(replica=self._request.replica), timeout=_CALL_TIMEOUT_S
+                )
+            except grpc.RpcError as error:
+                self._note(error, "AcquireLease")
+                self._no_more_leases.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                continue
+            if answer.finished:
+                return None
+            if answer.lease:
+                return answer
+            pause_s = _FIRST_PAUSE_S
+            self._no_more_leases.wait(answer.retry_after.ToNanoseconds() / 1e9 or pause_s)
+        return None
+
+    def stop_leasing(self) -> None:
+        """Make `acquire_lease` return None from now on, and wake who waits in it."""
+        self._no_more_leases.set()
+
+    def close(self) -> None:
+        """Send what is left to say and a last heartbeat, and hang up."""
+        self._no_more_leases.set()
+        self._quit.set()
+        self._wake.set()
+        for watch in list(self._watches.values()):
+            watch.cancel()
+        for thread in self._threads:
+            thread.join()
+        self._channel.close()
+
+    def _live(self) -> None:
+        """Run the heartbeat's thread: register, beat, and report rejections on the way."""
+        interval_s, pause_s = 0.0, _FIRST_PAUSE_S
+        self._beaten_s = time.monotonic()
+        while not self._quit.is_set():
+            self._wake.clear()
+            try:
+                if not self._registered.is_set():
+                    interval_s = self._register()
+                self._beat(_CALL_TIMEOUT_S)
+            except grpc.RpcError as error:
+                if self._note(error, "Heartbeat") is grpc.StatusCode.NOT_FOUND:
+                    self._registered.clear()
+                self._quit.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                continue
+            pause_s = _FIRST_PAUSE_S
+            self._wake.wait(interval_s)
+        if self._registered.is_set():
+            try:
+                self._beat(_FAREWELL_TIMEOUT_S)
+            except grpc.RpcError as error:
+                self._note(error, "Heartbeat")
+
+    def _register(self) -> float:
+        """Register; return the time between heartbeats."""
+        answer = self._stub.Register(self._request, timeout=_CALL_TIMEOUT_S)
+        self._registered.set()
+        log.info("registered", coordinator=self._address, endpoint=self._request.endpoint)
+        interval_s: float = answer.heartbeat_interval.ToNanoseconds() / 1e9
+        return interval_s or 1.0
+
+    def _beat(self, timeout_s: float) -> None:
+        now_s = time.monotonic()
+        beat = self._meter.take(self._request.replica, now_s - self._beaten_s)
+        try:
+            answer = self._stub.Heartbeat(beat, timeout=timeout_s)
+        except grpc.RpcError:
+            self._meter.restore(beat)
+            raise
+        self._beaten_s = now_s
+        if self._troubled:
+            log.info("coordinator_back", coordinator=self._address)
+            self._troubled.clear()
+        self._on_response(answer, now_s)
+        while self._rejections:
+            self._send_rejection(self._rejections[0], timeout_s)
+            self._rejections.popleft()
+
+    def _send_rejection(self, rejection: pb.RejectExampleRequest, timeout_s: float) -> None:
+        """Send one; an answer that no repetition will change is logged and taken as final."""
+        try:
+            self._stub.RejectExample(rejection, timeout=timeout_s)
+        except grpc.RpcError as error:
+            if not isinstance(error, grpc.Call) or error.code() not in _FINAL:
+                raise
+            log.error("rejection_refused", utterance=rejection.utterance, status=error.code().name)
+
+    def _watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._quit.is_set():
+            stream = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage))
+            self._watches[stage] = stream
+            if self._quit.is_set():
+                stream.cancel()
+            try:
+                for answer in stream:
+                    pause_s = _FIRST_PAUSE_S
+                    on_endpoints(list(answer.endpoints))
+            except grpc.RpcError as error:
+                self._note(error, "WatchEndpoints")
+            self._quit.wait(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _note(self, error: grpc.RpcError, call: str) -> grpc.StatusCode:
+        """Log a failed call, once until the coordinator is back, and return its status."""
+        status = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+        if call not in self._troubled and not self._quit.is_set():
+            self._troubled.add(call)
+            detail = error.details() if isinstance(error, grpc.Call) else str(error)
+            log.warning("coordinator_call_failed", call=call, status=status.name, detail=detail)
+        return status

@@ -1,0 +1,140 @@
+"""The trainer's source of examples: links to the last stage, and a line to the coordinator, for one rank."""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import structlog
+import zmq
+
+from services.runtime.coordinator_client import CoordinatorClient
+from services.runtime.link_loop import LinkLoop
+from services.runtime.meter import Meter
+from services.runtime.upstream import UpstreamLinks
+from services.runtime.wiring import TRAINER, stage_before
+from sonorant.errors import Unavailable
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.recipe.schema import Recipe
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["LinkedExampleSource"]
+
+log = structlog.get_logger()
+
+
+class LinkedExampleSource:
+    """Registers one rank as a replica of the trainer, and pulls what it has granted credit for.
+
+    Make it after the coordinator has started `generation`: what the coordinator says about epochs must be about this
+    generation. Second copies of an example are dropped here if this rank had the first, else by the ledger.
+    `take` and `grant` raise Unavailable if the links broke down.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        coordinator: str,
+        replica: str,
+        generation: int,
+        on_finished: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._on_finished = on_finished
+        self._changed = threading.Condition()
+        self._here: list[Example] = []
+        self._seen: defaultdict[int, set[Lineage]] = defaultdict(set)
+        self._drained: set[int] = set()
+        self._crash: Exception | None = None
+        self._meter = Meter(queued=lambda: len(self._here))
+        self._meter.generation = generation
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._upstream = UpstreamLinks(
+            self._context,
+            self._on_example,
+            dead_after_s=recipe.pipeline.dead_after_s,
+            max_example_bytes=int(recipe.pipeline.max_example_mb * 1e6),
+        )
+        self._loop = LinkLoop([self._upstream], self._on_crash)
+        self._client = CoordinatorClient(
+            coordinator, pb.RegisterRequest(stage=TRAINER, replica=replica), self._meter, self._on_response
+        )
+        self._loop.start()
+        self._client.start()
+        self._client.watch(stage_before(recipe, TRAINER), self._on_endpoints)
+
+    def take(self, timeout_s: float) -> list[Example]:
+        """Return what has arrived; waits up to `timeout_s` if that is nothing."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._here or self._crash, timeout_s)
+            if self._crash is not None:
+                raise Unavailable(f"the links to the augmentation broke down: {self._crash!r}") from self._crash
+            taken, self._here = self._here, []
+        return taken
+
+    def grant(self, count: int) -> None:
+        """Let `count` more examples come."""
+        if count > 0:
+            self._loop.post(lambda: self._upstream.release(count, time.monotonic()))
+
+    def drained(self, epoch: int) -> bool:
+        """Whether all examples of the epoch were taken, by some rank, or are settled: `take` will bring none."""
+        with self._changed:
+            return epoch in self._drained and all(e.lineage.epoch != epoch for e in self._here)
+
+    def report(self, busy_s: float, examples: int, audio_s: float) -> None:
+        """Count one training step: its time, its examples and the seconds of audio in them."""
+        self._meter.worked(busy_s)
+        self._meter.handed_on(examples, audio_s)
+
+    def show(self, figures: dict[str, float]) -> None:
+        """Set figures that `sonorant status` shows."""
+        self._meter.show(figures)
+
+    def reject(self, lineage: Lineage, utterance: str, reason: str) -> None:
+        """Report an example that cannot be trained on."""
+        self._client.reject(lineage, utterance, TRAINER, reason)
+
+    def close(self) -> None:
+        """Report what arrived, and hang up."""
+        self._meter.draining = True
+        self._loop.stop()
+        self._client.close()
+        self._context.term()
+
+    def __enter__(self) -> "LinkedExampleSource":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _on_example(self, example: Example) -> None:
+        lineage = example.lineage
+        # A second copy is reported too: the coordinator leased it again because it had not heard of the first.
+        self._meter.arrived(lineage)
+        with self._changed:
+            known = lineage.epoch in self._drained or lineage in self._seen[lineage.epoch]
+            if not known:
+                self._seen[lineage.epoch].add(lineage)
+                self._here.append(example)
+                self._changed.notify_all()
+        if known:
+            self._upstream.release(1, time.monotonic())
+
+    def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
+        done = {progress.epoch for progress in response.epochs if progress.total and progress.outstanding == 0}
+        with self._changed:
+            self._drained |= done
+            for epoch in done:  # from now on, every example of it is a second copy
+                self._seen.pop(epoch, None)
+            self._changed.notify_all()
+        if response.finished:
+            self._on_finished()
+
+    def _on_endpoints(self, endpoints: list[str]) -> None:
+        self._loop.post(lambda: self._upstream.list_endpoints(endpoints, time.monotonic()))
+
+    def _on_crash(self, error: Exception) -> None:
+        log.error("links_crashed", exc_info=error)
+        with self._changed:
+            self._crash = error
+            self._changed.notify_all()

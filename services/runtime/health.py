@@ -1,0 +1,38 @@
+"""Standard gRPC health on a port of its own, in plain text: what a kubelet's probe asks."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from sonorant.errors import Unavailable
+
+__all__ = ["HealthServer"]
+
+
+class HealthServer:
+    """Answers `grpc.health.v1.Health/Check`: NOT_SERVING until `ready(True)`, and again while draining.
+
+    Raises Unavailable if the port is taken.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._servicer = health.HealthServicer()
+        self._server = grpc.server(ThreadPoolExecutor(max_workers=2, thread_name_prefix="health"))
+        health_pb2_grpc.add_HealthServicer_to_server(self._servicer, self._server)
+        self.ready(False)
+        try:
+            self.port: int = self._server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            raise Unavailable(f"health port {host}:{port} cannot be bound: choose a free port, or 0 for any") from error
+        self._server.start()
+
+    def ready(self, ready: bool) -> None:
+        """Say whether the process is warm and takes work."""
+        status = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
+        self._servicer.set("", status)
+
+    def close(self) -> None:
+        """Answer NOT_SERVING to all that still ask, and stop."""
+        self._servicer.enter_graceful_shutdown()
+        self._server.stop(grace=0.1).wait()

@@ -1,0 +1,96 @@
+"""A shard reader's source: the records that the coordinator leases to it."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import zmq
+
+from services.runtime.link_loop import Links
+from services.runtime.stage import StageReplica
+from sonorant.corpus.shards import ShardSet
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["LeaseSource"]
+
+
+class LeaseSource:
+    """Reads leased records one by one, while at most `credits` of them are here; asks for the next lease meanwhile.
+
+    A record that cannot be read is rejected with its reason, and the next one is read.
+    """
+
+    def __init__(self, shards: ShardSet, credits: int) -> None:
+        self._shards = shards
+        self._room = threading.Semaphore(credits)
+        self._records: deque[Lineage] = deque()
+        self._asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
+        self._abandoned = False
+
+    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
+        """Return none: no stage comes before this one."""
+        del context
+        return []
+
+    def start(self, replica: StageReplica) -> None:
+        """Ask for the first lease."""
+        self._replica = replica
+        self._next = self._ask()
+
+    def take(self) -> Example | None:
+        """Read the next record that can be read; None: there is none any more."""
+        while True:
+            self._room.acquire()
+            lineage = self._lineage()
+            if lineage is None or self._abandoned:
+                self._asker.shutdown(wait=False, cancel_futures=True)
+                return None
+            example = self._read(lineage)
+            if example is not None:
+                return example
+            self._room.release()
+
+    def waiting(self) -> int:
+        """Return the number of leased records that are not read yet."""
+        return len(self._records)
+
+    def release(self) -> None:
+        """Note that an example has left the replica: there is room for another."""
+        self._room.release()
+
+    def stop(self) -> None:
+        """Ask for no further lease; what is leased will be read."""
+        self._replica.client.stop_leasing()
+
+    def abandon(self) -> None:
+        """Let `take` return None at once."""
+        self._abandoned = True
+        self._replica.client.stop_leasing()
+        self._room.release()
+
+    def _ask(self) -> Future[pb.AcquireLeaseResponse | None]:
+        return self._asker.submit(self._replica.client.acquire_lease)
+
+    def _lineage(self) -> Lineage | None:
+        """Return the next record of this lease, or of the one that was asked for when this one was begun."""
+        while not self._records:
+            lease = self._next.result()
+            if lease is None:
+                return None
+            self._next = self._ask()
+            records = lease.records
+            self._records.extend(Lineage(records.epoch, records.shard, index) for index in records.indexes)
+        return self._records.popleft()
+
+    def _read(self, lineage: Lineage) -> Example | None:
+        started_s = time.perf_counter()
+        try:
+            return self._shards.read(lineage.shard, lineage.index).example(lineage)
+        except Exception as error:  # one record must not stop the others, whatever is wrong with it
+            self._replica.reject(lineage, "", "shard_reader", error)
+            return None
+        finally:
+            self._replica.meter.worked(time.perf_counter() - started_s)

@@ -1,0 +1,80 @@
+"""When a process is asked to leave: SIGTERM and SIGINT begin its drain, a second one ends it at once."""
+
+import signal
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import FrameType
+
+__all__ = ["Shutdown"]
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Shutdown:
+    """A request to leave, made by a signal or by the program itself; made once, seen by all who asked.
+
+    Example: `with Shutdown() as shutdown: shutdown.on_request(source.stop); run()`.
+
+    The signal handler does nothing but wake a thread, so that callbacks may take locks.
+    """
+
+    def __init__(self) -> None:
+        self._requested = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self._previous: dict[signal.Signals, signal._HANDLER] = {}
+        self._arrived: SimpleQueue[bool] = SimpleQueue()
+        self._thread = threading.Thread(target=self._await_signal, name="shutdown", daemon=True)
+
+    def __enter__(self) -> "Shutdown":
+        """Take over the signals; only the main thread may."""
+        self._thread.start()
+        for number in _SIGNALS:
+            self._previous[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+        self._arrived.put(False)
+        self._thread.join()
+
+    @property
+    def requested(self) -> bool:
+        """True from the first request on."""
+        return self._requested.is_set()
+
+    def on_request(self, callback: Callable[[], None]) -> None:
+        """Call `callback` at the first request, or now if that has been."""
+        with self._lock:
+            waiting = not self.requested
+            if waiting:
+                self._callbacks.append(callback)
+        if not waiting:
+            callback()
+
+    def request(self) -> None:
+        """Ask to leave; asking again changes nothing."""
+        with self._lock:
+            if self.requested:
+                return
+            self._requested.set()
+        for callback in self._callbacks:
+            callback()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the request; return whether it came."""
+        return self._requested.wait(timeout_s)
+
+    def _await_signal(self) -> None:
+        if self._arrived.get():
+            self.request()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._restore()
+        self._arrived.put(True)
+
+    def _restore(self) -> None:
+        while self._previous:
+            number, handler = self._previous.popitem()
+            signal.signal(number, handler)

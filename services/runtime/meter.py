@@ -1,0 +1,95 @@
+"""What a replica did since its last heartbeat."""
+
+import threading
+from collections.abc import Callable, Iterable
+
+from google.protobuf.duration_pb2 import Duration
+
+from sonorant.pipeline.example import Lineage
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["Meter", "duration", "record_sets"]
+
+
+class Meter:
+    """Counts from any thread; a heartbeat takes the counts, and puts them back if it does not get through.
+
+    queued: called at each heartbeat, says how many examples wait in the replica.
+    """
+
+    def __init__(self, queued: Callable[[], int] = lambda: 0) -> None:
+        self._lock = threading.Lock()
+        self._busy_s = 0.0
+        self._audio_s = 0.0
+        self._examples = 0
+        self._arrived: list[Lineage] = []
+        self._figures: dict[str, float] = {}
+        self.queued = queued
+        self.generation = 0
+        self.draining = False
+
+    def worked(self, busy_s: float) -> None:
+        """Count time spent computing."""
+        with self._lock:
+            self._busy_s += busy_s
+
+    def handed_on(self, examples: int, audio_s: float) -> None:
+        """Count examples that left, or that were trained on, and their audio."""
+        with self._lock:
+            self._examples += examples
+            self._audio_s += audio_s
+
+    def arrived(self, lineage: Lineage) -> None:
+        """Count an example that reached the trainer."""
+        with self._lock:
+            self._arrived.append(lineage)
+
+    def show(self, figures: dict[str, float]) -> None:
+        """Set figures that `sonorant status` shows."""
+        with self._lock:
+            self._figures.update(figures)
+
+    def take(self, replica: str, elapsed_s: float) -> pb.HeartbeatRequest:
+        """Return the next heartbeat, and count from zero."""
+        with self._lock:
+            request = pb.HeartbeatRequest(
+                replica=replica,
+                busy=duration(self._busy_s),
+                elapsed=duration(elapsed_s),
+                examples=self._examples,
+                audio=duration(self._audio_s),
+                queued=self.queued(),
+                generation=self.generation,
+                arrived=record_sets(self._arrived),
+                figures=self._figures,
+                draining=self.draining,
+            )
+            self._busy_s = self._audio_s = 0.0
+            self._examples = 0
+            self._arrived = []
+        return request
+
+    def restore(self, request: pb.HeartbeatRequest) -> None:
+        """Put back what a heartbeat took that did not get through; reporting an arrival twice is harmless."""
+        with self._lock:
+            self._busy_s += request.busy.ToNanoseconds() / 1e9
+            self._audio_s += request.audio.ToNanoseconds() / 1e9
+            self._examples += request.examples
+            self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
+
+
+def duration(seconds: float) -> Duration:
+    """Return the message for a time in seconds."""
+    message = Duration()
+    message.FromNanoseconds(round(seconds * 1e9))
+    return message
+
+
+def record_sets(lineages: Iterable[Lineage]) -> list[pb.RecordSet]:
+    """Group lineages by epoch and shard."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for epoch, shard, index in lineages:
+        groups.setdefault((epoch, shard), []).append(index)
+    return [
+        pb.RecordSet(epoch=epoch, shard=shard, indexes=indexes) for (epoch, shard), indexes in sorted(groups.items())
+    ]

@@ -1,0 +1,210 @@
+"""One replica of a stage: it takes examples from a source, computes, and hands them on.
+
+The main thread computes, the links' thread sends and receives, the coordinator client's threads report. At most
+`credits` examples are here at any time, whether they wait, are computed or are ready to go; so when nobody takes them,
+no more are asked for.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+import zmq
+
+from services.runtime.coordinator_client import CoordinatorClient
+from services.runtime.downstream import DownstreamLinks, Parcel
+from services.runtime.health import HealthServer
+from services.runtime.lifecycle import Shutdown
+from services.runtime.link_loop import LinkLoop, Links
+from services.runtime.meter import Meter
+from sonorant.dsp.stages import Stage, apply_stage
+from sonorant.errors import RejectedExample, SonorantError
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.pipeline.wire import encode_example
+from sonorant.recipe.pipeline import PipelineRecipe
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["DRAIN_S", "Replica", "Source", "StageReplica"]
+
+log = structlog.get_logger()
+
+DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
+
+
+class Source(Protocol):
+    """Where a stage's examples come from. Any thread may call it, `take` excepted."""
+
+    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
+        """Return the links that the links' thread must serve; called once, first."""
+        ...
+
+    def start(self, replica: "StageReplica") -> None:
+        """Begin; `replica` runs."""
+        ...
+
+    def take(self) -> Example | None:
+        """Wait for the next example; None: none will come any more."""
+        ...
+
+    def waiting(self) -> int:
+        """Return the number of examples that wait to be taken."""
+        ...
+
+    def release(self) -> None:
+        """Note that an example that was taken has left the replica."""
+        ...
+
+    def stop(self) -> None:
+        """Take in nothing new; `take` still returns what is here."""
+        ...
+
+    def abandon(self) -> None:
+        """Let `take` return None at once."""
+        ...
+
+
+@dataclass(frozen=True)
+class Replica:
+    """Who a process is, and whom it talks to."""
+
+    stage: str
+    name: str
+    coordinator: str
+    host: str = "127.0.0.1"
+    health_port: int | None = None
+
+
+class StageReplica:
+    """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
+
+    An example that a stage cannot process is reported and skipped. `run` returns after a drain: when `shutdown` is
+    requested or the coordinator says that the run is over.
+    """
+
+    def __init__(
+        self,
+        replica: Replica,
+        source: Source,
+        chain: Mapping[str, Stage],
+        seed: int,
+        pipeline: PipelineRecipe,
+        shutdown: Shutdown,
+    ) -> None:
+        self.replica = replica
+        self.source = source
+        self._chain = chain
+        self._seed = seed
+        self._largest_bytes = int(pipeline.max_example_mb * 1e6)
+        self._shutdown = shutdown
+        self._crash: Exception | None = None
+        self._emptied = threading.Event()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._outlet = DownstreamLinks(self._context, replica.host, self._on_handed, dead_after_s=pipeline.dead_after_s)
+        self.loop = LinkLoop([self._outlet, *source.links(self._context)], self._on_crash)
+        self.meter = Meter(queued=lambda: source.waiting() + self._outlet.waiting)
+        self.client = CoordinatorClient(
+            replica.coordinator,
+            pb.RegisterRequest(stage=replica.stage, replica=replica.name, endpoint=self._outlet.endpoint),
+            self.meter,
+            self._on_response,
+        )
+
+    def run(self) -> None:
+        """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most.
+
+        Raises what broke the links' thread, if it did.
+        """
+        health = None
+        if self.replica.health_port is not None:
+            health = HealthServer(self.replica.host, self.replica.health_port)
+        self.loop.start()
+        self.client.start()
+        try:
+            self.source.start(self)
+            self._shutdown.on_request(self._begin_drain)
+            if health is not None:
+                health.ready(True)
+                self._shutdown.on_request(lambda: health.ready(False))
+            while (example := self.source.take()) is not None:
+                self._process(example)
+            self.loop.post(lambda: self._outlet.when_empty(self._emptied.set))
+            self._emptied.wait()
+        finally:
+            self._leave(health)
+        if self._crash is not None:
+            raise self._crash
+
+    def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
+        """Report an example that cannot be processed; the epoch goes on without it."""
+        expected = isinstance(error, SonorantError)
+        reason = str(error) if expected else f"{type(error).__name__}: {error}"
+        trace = None if expected else error
+        log.warning("example_rejected", utterance=utterance, lineage=lineage, at=stage, reason=reason, exc_info=trace)
+        self.client.reject(lineage, utterance, stage, reason)
+
+    def _process(self, example: Example) -> None:
+        started_s = time.perf_counter()
+        parcel = self._compute(example)
+        self.meter.worked(time.perf_counter() - started_s)
+        if parcel is None:
+            self.source.release()
+        else:
+            self.loop.post(lambda: self._outlet.offer(parcel, time.monotonic()))
+
+    def _compute(self, example: Example) -> Parcel | None:
+        name = self.replica.stage
+        try:
+            for name, stage in self._chain.items():
+                example = apply_stage(name, stage, example, self._seed)
+            envelope, array = encode_example(example)
+            if array.nbytes > self._largest_bytes:
+                raise RejectedExample(
+                    f"{array.nbytes} bytes after {name}: links carry at most pipeline.max_example_mb, "
+                    f"{self._largest_bytes} bytes"
+                )
+        except Exception as error:  # one example must not stop the others, whatever it hits
+            self.reject(example.lineage, example.utterance, name, error)
+            return None
+        return Parcel(envelope, array, example.duration_s)
+
+    def _on_handed(self, parcel: Parcel) -> None:
+        self.meter.handed_on(1, parcel.audio_s)
+        self.source.release()
+
+    def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
+        if response.finished and not self._shutdown.requested:
+            log.info("run_finished")
+            self._shutdown.request()
+            self._give_up()
+
+    def _begin_drain(self) -> None:
+        log.info("draining")
+        self.meter.draining = True
+        self.client.stop_leasing()
+        self.client.beat_now()
+        self.source.stop()
+        self.loop.post(lambda: self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._give_up))
+
+    def _give_up(self) -> None:
+        """End the drain with examples undelivered; the coordinator leases them again."""
+        log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
+        self.source.abandon()
+        self._emptied.set()
+
+    def _on_crash(self, error: Exception) -> None:
+        self._crash = error
+        log.error("links_crashed", exc_info=error)
+        self.source.abandon()
+        self._emptied.set()
+
+    def _leave(self, health: HealthServer | None) -> None:
+        self.meter.draining = True
+        self.loop.stop()
+        self.client.close()
+        self._context.term()
+        if health is not None:
+            health.close()
+        log.info("left")

@@ -1,0 +1,252 @@
+"""Links to the replicas of the stage before: a DEALER each, examples come in, credit goes out."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import structlog
+import zmq
+
+from services.runtime.liveness import Liveness
+from sonorant.pipeline.credit import Grant, Grants
+from sonorant.pipeline.example import Example
+from sonorant.pipeline.wire import (
+    PROTOCOL_VERSION,
+    BadMessage,
+    Header,
+    Kind,
+    decode_example,
+    decode_header,
+    encode_header,
+)
+
+__all__ = ["CONNECT_TIMEOUT_S", "UpstreamLinks"]
+
+log = structlog.get_logger()
+
+CONNECT_TIMEOUT_S = 5.0
+_LINGER_MS = 200
+_MIN_FRAME_BYTES = 1 << 20  # envelopes fit, however small the largest example is
+_HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
+_READS = 64  # messages taken from one socket before the others have their turn
+_PINGS = 4  # signs of life that fit in the time after which silence means death
+
+
+@dataclass(slots=True)
+class _Link:
+    endpoint: str
+    socket: zmq.Socket[bytes]
+    ping_due_s: float
+    welcomed: bool = False
+
+
+class UpstreamLinks:
+    """Connects to every endpoint it is given, and calls `deliver` with each example that comes.
+
+    A link that stays silent is closed and opened afresh, its credits go to the others. An endpoint that is no longer
+    listed keeps its link while it lives: a draining replica leaves the list before its last example is out.
+    Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped,
+    and counted in `dropped`. Only one thread may use it.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        deliver: Callable[[Example], None],
+        *,
+        dead_after_s: float,
+        max_example_bytes: int,
+    ) -> None:
+        self._context = context
+        self._deliver = deliver
+        self._dead_after_s = dead_after_s
+        self._max_frame_bytes = max(max_example_bytes, _MIN_FRAME_BYTES)
+        self._links: dict[str, _Link] = {}
+        self._listed: frozenset[str] = frozenset()
+        self._grants: Grants[str] = Grants()
+        self._liveness: Liveness[str] = Liveness(dead_after_s)
+        self._connecting: Liveness[str] = Liveness(CONNECT_TIMEOUT_S)
+        self._withdrawn = False
+        self._on_withdrawn: Callable[[], None] | None = None
+        self.dropped = 0
+
+    def sockets(self) -> list[zmq.Socket[bytes]]:
+        """Return the sockets to listen to now."""
+        return [link.socket for link in self._links.values()]
+
+    def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
+        """Connect to the endpoints that are new."""
+        self._listed = frozenset(endpoints)
+        if self._withdrawn:
+            return
+        for endpoint in sorted(self._listed - self._links.keys()):
+            self._open(endpoint, now_s)
+        for endpoint in [e for e, link in self._links.items() if not link.welcomed and e not in self._listed]:
+            self._close(endpoint, "unlisted", now_s)
+
+    def release(self, count: int, now_s: float) -> None:
+        """Note that there is room for `count` examples more."""
+        self._grants.release(count)
+        self._act(now_s)
+
+    def withdraw(self, on_withdrawn: Callable[[], None], now_s: float) -> None:
+        """Take back all credit; call `on_withdrawn` when no example can come any more, and then say goodbye."""
+        self._withdrawn, self._on_withdrawn = True, on_withdrawn
+        self._grants.withdraw()
+        self._act(now_s)
+
+    def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
+        """Receive what there is, without blocking."""
+        link = next((link for link in self._links.values() if link.socket is readable), None)
+        if link is None:
+            return
+        for _ in range(_READS):
+            if readable.closed:
+                return
+            try:
+                frames = _receive(readable)
+            except zmq.Again:
+                break
+            try:
+                self._on_message(link, frames, now_s)
+            except BadMessage as error:
+                self._drop(link.endpoint, error)
+        self._act(now_s)
+
+    def on_time(self, now_s: float) -> float:
+        """Ping, give up the silent, try anew; return when the next such thing is due."""
+        for endpoint in (*self._liveness.dead(now_s), *self._connecting.dead(now_s)):
+            self._close(endpoint, "silent", now_s)
+        for link in list(self._links.values()):
+            if link.ping_due_s <= now_s:
+                self._send(link, Kind.PING, 0, now_s)
+        pings_s = min((link.ping_due_s for link in self._links.values()), default=float("inf"))
+        return min(pings_s, self._liveness.next_s, self._connecting.next_s)
+
+    def close(self) -> None:
+        """Say goodbye and close all links."""
+        for link in self._links.values():
+            if link.welcomed:
+                self._send(link, Kind.BYE, 0, 0.0)
+            link.socket.close(linger=_LINGER_MS)
+        self._links.clear()
+
+    def _open(self, endpoint: str, now_s: float) -> None:
+        dealer = self._context.socket(zmq.DEALER)
+        dealer.setsockopt(zmq.LINGER, _LINGER_MS)
+        dealer.setsockopt(zmq.MAXMSGSIZE, self._max_frame_bytes)
+        dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
+        dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
+        # A link that broke has lost its credit at the other end; only a new HELLO can set that right.
+        dealer.setsockopt(zmq.RECONNECT_IVL, -1)
+        try:
+            dealer.connect(endpoint)
+        except zmq.ZMQError as error:
+            dealer.close(linger=0)
+            log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
+            return
+        link = _Link(endpoint, dealer, ping_due_s=now_s)
+        self._links[endpoint] = link
+        self._connecting.heard(endpoint, now_s)
+        self._send(link, Kind.HELLO, PROTOCOL_VERSION, now_s)
+
+    def _close(self, endpoint: str, reason: str, now_s: float) -> None:
+        link = self._links.pop(endpoint, None)
+        self._liveness.forget(endpoint)
+        self._connecting.forget(endpoint)
+        if link is None:
+            return
+        self._grants.leave(endpoint)
+        link.socket.close(linger=_LINGER_MS)
+        log.info("link_closed", endpoint=endpoint, reason=reason)
+        if endpoint in self._listed and not self._withdrawn:
+            self._open(endpoint, now_s)
+        self._act(now_s)
+
+    def _on_message(self, link: _Link, frames: list[bytes | zmq.Frame], now_s: float) -> None:
+        assert isinstance(frames[0], bytes)
+        header = decode_header(frames[0])
+        if header.kind is Kind.WELCOME:
+            self._on_welcome(link, header.number, now_s)
+        elif not link.welcomed:
+            raise BadMessage(f"{header.kind.name} before WELCOME")
+        elif header.kind is Kind.BYE:
+            self._close(link.endpoint, "bye", now_s)
+        else:
+            self._on_linked_message(link, header, frames)
+        if link.welcomed and self._links.get(link.endpoint) is link:
+            self._liveness.heard(link.endpoint, now_s)
+
+    def _on_linked_message(self, link: _Link, header: Header, frames: list[bytes | zmq.Frame]) -> None:
+        if header.kind is Kind.EXAMPLE:
+            self._on_example(link, bool(header.number), frames)
+        elif header.kind is Kind.BACKLOG:
+            self._grants.on_backlog(link.endpoint, bool(header.number))
+        elif header.kind is Kind.RETURN:
+            if not self._grants.on_return(link.endpoint, header.number):
+                raise BadMessage(f"RETURN of {header.number} credits, more than were granted and recalled")
+        elif header.kind is not Kind.PONG:
+            raise BadMessage(f"{header.kind.name} from a producer")
+
+    def _on_welcome(self, link: _Link, version: int, now_s: float) -> None:
+        if version != PROTOCOL_VERSION:
+            # The link is left to its connect timeout: after that the replica may be of another version.
+            log.error("protocol_mismatch", endpoint=link.endpoint, found=version, expected=PROTOCOL_VERSION)
+            raise BadMessage(f"protocol version {version}: must be {PROTOCOL_VERSION}")
+        if link.welcomed:
+            raise BadMessage("second WELCOME")
+        link.welcomed = True
+        self._connecting.forget(link.endpoint)
+        self._liveness.heard(link.endpoint, now_s)
+        self._grants.join(link.endpoint)
+        log.info("link_open", endpoint=link.endpoint)
+
+    def _on_example(self, link: _Link, backlogged: bool, frames: list[bytes | zmq.Frame]) -> None:
+        if not self._grants.on_example(link.endpoint, backlogged):
+            raise BadMessage("EXAMPLE without credit")
+        try:
+            if len(frames) != 3:
+                raise BadMessage(f"EXAMPLE of {len(frames)} frames: must have 3")
+            _, envelope, array = frames
+            assert isinstance(envelope, bytes)
+            assert isinstance(array, zmq.Frame)
+            example = decode_example(envelope, array.buffer)
+        except BadMessage:
+            self._grants.release(1)
+            raise
+        self._deliver(example)
+
+    def _act(self, now_s: float) -> None:
+        for action in self._grants.actions():
+            link = self._links.get(action.producer)
+            if link is None:
+                continue
+            if isinstance(action, Grant):
+                self._send(link, Kind.GRANT, action.examples, now_s)
+            else:
+                self._send(link, Kind.RECALL, 0, now_s)
+        if self._on_withdrawn is not None and self._grants.granted == 0:
+            self.close()
+            on_withdrawn, self._on_withdrawn = self._on_withdrawn, None
+            on_withdrawn()
+
+    def _send(self, link: _Link, kind: Kind, number: int, now_s: float) -> None:
+        link.ping_due_s = now_s + self._dead_after_s / _PINGS
+        try:
+            link.socket.send(encode_header(kind, number), zmq.NOBLOCK)
+        except zmq.Again:  # nobody reads at the other end; its silence will end the link
+            log.debug("link_stuck", endpoint=link.endpoint)
+
+    def _drop(self, endpoint: str, error: BadMessage) -> None:
+        self.dropped += 1
+        if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8 …: a babbling peer must not fill the log
+            log.warning("message_dropped", endpoint=endpoint, error=str(error), dropped=self.dropped)
+
+
+def _receive(dealer: zmq.Socket[bytes]) -> list[bytes | zmq.Frame]:
+    """Return the frames of one message; the third, the array, is not copied."""
+    frames: list[bytes | zmq.Frame] = [dealer.recv(zmq.NOBLOCK)]
+    while dealer.getsockopt(zmq.RCVMORE):
+        frame = dealer.recv(copy=len(frames) != 2)
+        if len(frames) < 4:  # one more than any message has tells that this one has too many
+            frames.append(frame)
+    return frames

@@ -1,0 +1,1 @@
+"""Reads the records that the coordinator leases to it."""

@@ -1,0 +1,1 @@
+"""Warps the vocal tract length of each utterance."""

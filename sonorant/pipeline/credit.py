@@ -1,0 +1,237 @@
+"""Credit: who may send how many examples to whom. Events in, actions out; no sockets, no clock.
+
+A consumer grants credits for examples that it has room for, and a producer sends one example per credit. So work goes
+to whoever is free, a slow replica is never buried, and what a replica holds is bounded by its own choice.
+
+The consumer spreads its free slots over all producers. A credit that lies unused with an idle producer is missing at a
+busy one; so a producer with examples but no credit says so (backlog), and the consumer then recalls idle credits.
+Messages of one link keep their order: when a recall is answered, all examples sent before have arrived.
+"""
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
+
+Peer = TypeVar("Peer", bound=Hashable)
+Item = TypeVar("Item")
+
+
+class Grant(NamedTuple, Generic[Peer]):
+    """Tell `producer` that it may send so many `examples` more."""
+
+    producer: Peer
+    examples: int
+
+
+class Recall(NamedTuple, Generic[Peer]):
+    """Ask `producer` for the credits that it has not used."""
+
+    producer: Peer
+
+
+@dataclass(slots=True)
+class _Producer:
+    granted: int = 0
+    backlogged: bool = False
+    recalling: bool = False
+    turn: int = 0
+
+
+class Grants(Generic[Peer]):
+    """The consumer's side: at any time free + granted + held == slots given.
+
+    Held is what came and was not released.
+    """
+
+    def __init__(self) -> None:
+        self._free = 0
+        self._turn = 0
+        self._withdrawn = False
+        self._producers: dict[Peer, _Producer] = {}
+
+    @property
+    def granted(self) -> int:
+        """Credits that producers have: examples that may still come."""
+        return sum(producer.granted for producer in self._producers.values())
+
+    def release(self, count: int) -> None:
+        """Note that `count` slots are free: new ones, or those of examples that were handed on."""
+        self._free += count
+
+    def join(self, producer: Peer) -> None:
+        """Note a new producer."""
+        self._producers[producer] = _Producer()
+
+    def leave(self, producer: Peer) -> None:
+        """Note that nothing more comes from `producer`; its credits are free again."""
+        gone = self._producers.pop(producer, None)
+        if gone is not None:
+            self._free += gone.granted
+
+    def on_example(self, producer: Peer, backlogged: bool) -> bool:
+        """Note an example that came; return False if it had no credit and must be dropped."""
+        sender = self._producers.get(producer)
+        if sender is None or sender.granted == 0:
+            return False
+        sender.granted -= 1
+        sender.backlogged = backlogged
+        return True
+
+    def on_backlog(self, producer: Peer, backlogged: bool) -> None:
+        """Note whether examples wait at `producer`."""
+        if producer in self._producers:
+            self._producers[producer].backlogged = backlogged
+
+    def on_return(self, producer: Peer, count: int) -> bool:
+        """Note the answer to a recall; return False if more came back than was given."""
+        sender = self._producers.get(producer)
+        if sender is None or not sender.recalling or count > sender.granted:
+            return False
+        sender.granted -= count
+        sender.recalling = False
+        self._free += count
+        return True
+
+    def withdraw(self) -> None:
+        """Grant nothing any more, and take back what is unused."""
+        self._withdrawn = True
+
+    def actions(self) -> list[Grant[Peer] | Recall[Peer]]:
+        """Return what to tell the producers now; call it after events."""
+        if self._withdrawn:
+            return [self._recall(peer) for peer, p in self._producers.items() if p.granted and not p.recalling]
+        return [*self._spread(), *self._rebalance()]
+
+    def _spread(self) -> list[Grant[Peer]]:
+        """Deal free slots one by one: to producers with a backlog first, then to those with the fewest."""
+        open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
+        if not open_to:
+            return []
+        counts: dict[Peer, int] = {}
+        while self._free:
+            peer, poorest = min(open_to, key=lambda entry: (not entry[1].backlogged, entry[1].granted, entry[1].turn))
+            self._turn += 1
+            self._free -= 1
+            poorest.granted += 1
+            poorest.turn = self._turn
+            counts[peer] = counts.get(peer, 0) + 1
+        return [Grant(peer, count) for peer, count in counts.items()]
+
+    def _rebalance(self) -> list[Recall[Peer]]:
+        """Recall the most that lies idle, if a producer has a backlog and no credit at all."""
+        starving = any(p.backlogged and not p.granted for p in self._producers.values())
+        idle = [
+            (p.granted, peer)
+            for peer, p in self._producers.items()
+            if p.granted and not p.backlogged and not p.recalling
+        ]
+        if not starving or not idle or any(p.recalling for p in self._producers.values()):
+            return []
+        return [self._recall(max(idle, key=lambda entry: entry[0])[1])]
+
+    def _recall(self, peer: Peer) -> Recall[Peer]:
+        self._producers[peer].recalling = True
+        return Recall(peer)
+
+
+class Send(NamedTuple, Generic[Peer, Item]):
+    """Send `item` to `consumer`; `more` says whether others wait."""
+
+    consumer: Peer
+    item: Item
+    more: bool
+
+
+class Backlog(NamedTuple, Generic[Peer]):
+    """Tell `consumer` whether examples wait here without credit."""
+
+    consumer: Peer
+    waiting: bool
+
+
+@dataclass(slots=True)
+class _Consumer:
+    credit: int = 0
+    told: bool = False
+    turn: int = 0
+
+
+class Outbox(Generic[Peer, Item]):
+    """The producer's side: examples that wait, and the credit of each consumer."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._consumers: dict[Peer, _Consumer] = {}
+        self._turn = 0
+
+    def __len__(self) -> int:
+        """Return the number of examples that wait."""
+        return len(self._items)
+
+    def offer(self, item: Item) -> None:
+        """Add an example to send."""
+        self._items.append(item)
+
+    @property
+    def consumers(self) -> frozenset[Peer]:
+        """The consumers that are known."""
+        return frozenset(self._consumers)
+
+    def join(self, consumer: Peer) -> None:
+        """Note a new consumer; it has no credit yet."""
+        self._consumers[consumer] = _Consumer()
+
+    def leave(self, consumer: Peer) -> None:
+        """Forget a consumer and its credit."""
+        self._consumers.pop(consumer, None)
+
+    def on_grant(self, consumer: Peer, count: int) -> bool:
+        """Note credits; return False if nobody of that name is known."""
+        if consumer not in self._consumers:
+            return False
+        self._consumers[consumer].credit += count
+        return True
+
+    def on_recall(self, consumer: Peer) -> int:
+        """Take all unused credits from a consumer; return how many go back to it."""
+        if consumer not in self._consumers:
+            return 0
+        unused, self._consumers[consumer].credit = self._consumers[consumer].credit, 0
+        return unused
+
+    def unsent(self, consumer: Peer, item: Item) -> None:
+        """Put an item back to the front that could not be sent, and forget the consumer that could not be reached."""
+        self._items.appendleft(item)
+        self.leave(consumer)
+
+    def next_send(self) -> Send[Peer, Item] | None:
+        """Return the next thing to send: to the consumer with most credit, in turn among equals."""
+        if not self._items:
+            return None
+        ready = [(peer, c) for peer, c in self._consumers.items() if c.credit]
+        if not ready:
+            return None
+        peer, richest = max(ready, key=lambda entry: (entry[1].credit, -entry[1].turn))
+        self._turn += 1
+        richest.credit -= 1
+        richest.turn = self._turn
+        item = self._items.popleft()
+        richest.told = bool(self._items)
+        return Send(peer, item, more=richest.told)
+
+    def backlogs(self) -> list[Backlog[Peer]]:
+        """Return what consumers should learn about this outbox; call it when `next_send` gave nothing.
+
+        A consumer that believes in a backlog which is gone is told when its next credit comes, not earlier: until then
+        its belief costs nobody anything.
+        """
+        waiting = bool(self._items)
+        changes = []
+        for peer, consumer in self._consumers.items():
+            if waiting != consumer.told and (waiting or consumer.credit):
+                consumer.told = waiting
+                changes.append(Backlog(peer, waiting))
+        return changes

@@ -1,0 +1,226 @@
+"""Credit: no producer sends more than it may, no example is lost, no consumer holds more than it has room for."""
+
+from collections import deque
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from sonorant.pipeline.credit import Grant, Grants, Outbox, Recall
+
+_CONSUMERS = ("x", "y")
+_PRODUCERS = ("a", "b", "c")
+
+
+class Links(RuleBasedStateMachine):
+    """Three producers and two consumers; the messages of a link keep their order, those of different links do not."""
+
+    @initialize(slots=st.integers(1, 5))
+    def begin(self, slots):
+        self.slots = slots
+        self.outboxes = {p: Outbox() for p in _PRODUCERS}
+        self.grants = {c: Grants() for c in _CONSUMERS}
+        self.up = {(c, p): deque() for c in _CONSUMERS for p in _PRODUCERS}
+        self.down = {(c, p): deque() for c in _CONSUMERS for p in _PRODUCERS}
+        self.linked = set()
+        self.held = {c: [] for c in _CONSUMERS}
+        self.made, self.done, self.lost = 0, [], []
+        for c in _CONSUMERS:
+            self.grants[c].release(slots)
+            for p in _PRODUCERS:
+                self._link(c, p)
+
+    def _link(self, c, p):
+        self.up[c, p].clear()
+        self.linked.add((c, p))
+        self.outboxes[p].join(c)
+        self.grants[c].join(p)
+        self._act(c)
+
+    def _act(self, c):
+        for action in self.grants[c].actions():
+            self.up[c, action.producer].append(action)
+
+    def _pump(self, p):
+        outbox = self.outboxes[p]
+        while (send := outbox.next_send()) is not None:
+            if (send.consumer, p) in self.linked:
+                self.down[send.consumer, p].append(("example", send.item, send.more))
+            else:
+                outbox.unsent(send.consumer, send.item)
+        for notice in outbox.backlogs():
+            if (notice.consumer, p) in self.linked:
+                self.down[notice.consumer, p].append(("backlog", notice.waiting, None))
+
+    def _to_producer(self, c, p):
+        action = self.up[c, p].popleft()
+        if isinstance(action, Grant):
+            self.outboxes[p].on_grant(c, action.examples)
+        else:
+            assert isinstance(action, Recall)
+            self.down[c, p].append(("return", self.outboxes[p].on_recall(c), None))
+        self._pump(p)
+
+    def _to_consumer(self, c, p):
+        kind, value, more = self.down[c, p].popleft()
+        if kind == "example":
+            assert self.grants[c].on_example(p, more), "more examples came than were granted"
+            self.held[c].append(value)
+        elif kind == "backlog":
+            self.grants[c].on_backlog(p, value)
+        else:
+            assert self.grants[c].on_return(p, value), "more credit came back than was given"
+        self._act(c)
+
+    @rule(p=st.sampled_from(_PRODUCERS), count=st.integers(1, 4))
+    def produce(self, p, count):
+        for _ in range(count):
+            self.outboxes[p].offer(self.made)
+            self.made += 1
+        self._pump(p)
+
+    @rule(c=st.sampled_from(_CONSUMERS), p=st.sampled_from(_PRODUCERS), upwards=st.booleans())
+    def deliver(self, c, p, upwards):
+        if upwards and self.up[c, p]:
+            self._to_producer(c, p)
+        elif not upwards and self.down[c, p]:
+            self._to_consumer(c, p)
+
+    @rule(c=st.sampled_from(_CONSUMERS))
+    def finish_one(self, c):
+        if self.held[c]:
+            self.done.append(self.held[c].pop(0))
+            self.grants[c].release(1)
+            self._act(c)
+
+    @rule(c=st.sampled_from(_CONSUMERS), p=st.sampled_from(_PRODUCERS))
+    def break_link(self, c, p):
+        """What is on the wire is gone; the producer notices when it next sends, the consumer now."""
+        if (c, p) in self.linked:
+            self.linked.remove((c, p))
+            self.lost += [value for kind, value, _ in self.down[c, p] if kind == "example"]
+            self.down[c, p].clear()
+            self.up[c, p].clear()
+            self.grants[c].leave(p)
+            self._act(c)
+            self._pump(p)
+
+    @rule(c=st.sampled_from(_CONSUMERS), p=st.sampled_from(_PRODUCERS))
+    def link_again(self, c, p):
+        if (c, p) not in self.linked:
+            self._link(c, p)
+            self._pump(p)
+
+    @invariant()
+    def no_consumer_holds_more_than_its_slots(self):
+        for c in getattr(self, "grants", {}):
+            under_way = sum(kind == "example" for p in _PRODUCERS for kind, _, _ in self.down[c, p])
+            assert len(self.held[c]) + under_way <= len(self.held[c]) + self.grants[c].granted <= self.slots
+
+    @rule()
+    def everything_flows_when_all_deliver(self):
+        """Link all, deliver all, finish all: every example that was not on a broken wire is done, exactly once."""
+        for c in _CONSUMERS:
+            for p in _PRODUCERS:
+                self.link_again(c, p)
+        for _ in range(100 * (self.made + 1)):
+            moved = False
+            for c in _CONSUMERS:
+                for p in _PRODUCERS:
+                    for upwards in (True, False):
+                        moved = moved or bool(self.up[c, p] or self.down[c, p])
+                        self.deliver(c, p, upwards)
+                moved = moved or bool(self.held[c])
+                self.finish_one(c)
+            if not moved:
+                break
+        assert sorted(self.done + self.lost) == list(range(self.made))
+
+
+TestLinks = Links.TestCase
+TestLinks.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def _grants(slots, *producers):
+    grants = Grants()
+    grants.release(slots)
+    for producer in producers:
+        grants.join(producer)
+    return grants
+
+
+def test_slots_are_spread_evenly_over_producers():
+    assert sorted(_grants(8, "a", "b", "c").actions()) == [("a", 3), ("b", 3), ("c", 2)]
+
+
+def test_the_only_credit_is_recalled_from_an_idle_producer_for_a_busy_one():
+    grants = _grants(1, "idle", "busy")
+    assert grants.actions() == [Grant("idle", 1)]
+    grants.on_backlog("busy", True)
+    assert grants.actions() == [Recall("idle")]
+    assert grants.on_return("idle", 1)
+    assert grants.actions() == [Grant("busy", 1)]
+
+
+def test_busy_producers_take_turns():
+    grants = _grants(1, "a", "b")
+    grants.actions()
+    turns = []
+    for _ in range(6):
+        grants.on_backlog("a", True)
+        grants.on_backlog("b", True)
+        sender = "a" if not turns or turns[-1] == "b" else "b"
+        assert grants.on_example(sender, backlogged=True)
+        grants.release(1)
+        turns.append(sender)
+        assert grants.actions() == [Grant("b" if sender == "a" else "a", 1)]
+
+
+def test_credit_of_a_producer_that_left_goes_to_the_others():
+    grants = _grants(4, "a", "b")
+    grants.actions()
+    grants.leave("a")
+    assert grants.actions() == [Grant("b", 2)]
+
+
+def test_after_withdrawal_nothing_is_granted_and_all_unused_credit_is_recalled():
+    grants = _grants(4, "a", "b")
+    grants.actions()
+    grants.withdraw()
+    assert sorted(grants.actions()) == [("a",), ("b",)]
+    grants.on_return("a", 2)
+    grants.on_return("b", 2)
+    assert grants.actions() == []
+    assert grants.granted == 0
+
+
+def test_an_example_without_credit_is_refused():
+    grants = _grants(1, "a")
+    grants.actions()
+    assert grants.on_example("a", backlogged=False)
+    assert not grants.on_example("a", backlogged=False)
+    assert not grants.on_example("stranger", backlogged=False)
+
+
+def test_the_consumer_with_most_credit_is_served_first():
+    outbox = Outbox()
+    for consumer, credit in (("slow", 1), ("free", 4)):
+        outbox.join(consumer)
+        outbox.on_grant(consumer, credit)
+    for item in range(5):
+        outbox.offer(item)
+    assert [outbox.next_send().consumer for _ in range(5)].count("free") == 4
+    assert outbox.next_send() is None
+
+
+def test_an_unsent_example_is_the_next_to_go():
+    outbox = Outbox()
+    for item in (1, 2):
+        outbox.offer(item)
+    outbox.join("gone")
+    outbox.on_grant("gone", 2)
+    send = outbox.next_send()
+    outbox.unsent("gone", send.item)
+    outbox.join("here")
+    outbox.on_grant("here", 2)
+    assert [outbox.next_send().item for _ in range(2)] == [1, 2]
