@@ -1,0 +1,78 @@
+"""Vocal tract length perturbation with resynthesis (Samsung, 2.3, Eq. 1): another speaker says the same.
+
+Frequencies are warped frame by frame, and the frames overlap-added. Copying STFT bins from ω to ω′ would leave each
+tone the phase that it had at ω: it advances by ω·hop from frame to frame where a tone at ω′ advances by ω′·hop, and
+overlapping frames cancel. Rotating each bin by its own (ω′ − ω)·hop·frame does not cure it: neighbours within the
+lobe of one tone drift apart. So we move peaks, as Laroche and Dolson do ("New phase-vocoder techniques for
+pitch-shifting, harmonizing and other exotic effects", WASPAA 1999): a peak takes the bins around it along, by a whole
+number of bins and under one rotation, which follows the interpolated frequency of the tone through the frames.
+A lobe keeps its width, hence a sound its time; what stretches or shrinks is the room between the lobes.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.fft
+from numpy.lib.stride_tricks import sliding_window_view
+
+from sonorant.arrays import Waveform
+from sonorant.dsp.peaks import PeakMover, warp_frequency
+from sonorant.dsp.stages import Stage
+from sonorant.errors import RejectedExample
+from sonorant.pipeline.example import Example
+from sonorant.recipe.signal import VtlpRecipe
+
+__all__ = ["vtlp_stage", "warp", "warp_frequency"]
+
+_OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
+_WINDOW_SUM = 1.5
+_ZERO_PADDING = 2  # transform per window: a lobe lies within a quarter of a window's bin of where it belongs
+_BLOCK = 64  # frames computed at once; their spectra fit the L2 cache
+
+
+def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float = 50.0) -> Waveform:
+    """Return Float32[samples], finite, with its frequencies warped by Eq. 1: Float32[samples].
+
+    Timing stays; with alpha = 1 the samples do, to 1e-5. Peaks may pass 1, as partials meet in other phases.
+    """
+    hop = max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP))
+    window = _OVERLAP * hop
+    fft_size = scipy.fft.next_fast_len(_ZERO_PADDING * window, real=True)
+    hann = (0.5 - 0.5 * np.cos(2 * np.pi / window * np.arange(window))).astype(np.float32)
+    mover = PeakMover(alpha, hop, window, fft_size)
+
+    margin = window - hop  # so that the first samples lie in as many frames as all others
+    frames = -(-(margin + waveform.size) // hop)
+    padded = np.zeros(frames * hop + margin, np.float32)
+    padded[margin : margin + waveform.size] = waveform
+    cut = sliding_window_view(padded, window)[::hop]
+    hops = np.zeros((frames + _OVERLAP - 1, hop), np.float32)
+    for start in range(0, frames, _BLOCK):
+        spectra = mover.move(scipy.fft.rfft(cut[start : start + _BLOCK] * hann, fft_size))
+        warped = scipy.fft.irfft(spectra, fft_size)[:, :window] * (hann / np.float32(_WINDOW_SUM))
+        for part in range(_OVERLAP):
+            hops[start + part : start + part + len(warped)] += warped[:, part * hop : (part + 1) * hop]
+    return hops.reshape(-1)[margin : margin + waveform.size]
+
+
+def vtlp_stage(recipe: VtlpRecipe) -> Stage:
+    """Return the stage that warps a share of the utterances by a factor drawn uniformly; word spans stay.
+
+    Draws, always both and in this order: whether to warp, alpha. Several microphones are warped one by one.
+    It raises RejectedExample if the waveform is absent or has samples that are not finite.
+    """
+
+    def perturb(example: Example, rng: np.random.Generator) -> Example:
+        chance, alpha = rng.random(), rng.uniform(recipe.alpha.low, recipe.alpha.high)
+        waveform = example.waveform
+        if waveform is None:
+            raise RejectedExample("no waveform to warp; vtlp must come before the featurizer")
+        if not np.isfinite(waveform).all():
+            raise RejectedExample("waveform has samples that are not finite; listen to the recording")
+        if chance >= recipe.probability:
+            return example
+        microphones = np.atleast_2d(waveform)
+        warped = [warp(microphone, alpha, example.sample_rate_hz, recipe.window_ms) for microphone in microphones]
+        return replace(example, waveform=np.stack(warped).reshape(waveform.shape))
+
+    return perturb
