@@ -52,7 +52,7 @@ def train(words: Iterable[str], size: int) -> bytes:
 
 def load(model: bytes) -> "SentencePieceProcessor":
     """Return the processor of a model; raises BadCorpus if the bytes are none."""
-    processor = _library().SentencePieceProcessor()
+    processor: SentencePieceProcessor = _library().SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
