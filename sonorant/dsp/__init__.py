@@ -1,6 +1,9 @@
-"""Signal processing: functions of arrays and a generator, without any I/O of their own but noise recordings.
+"""Signal processing: functions of arrays and a generator. Only `noise_folder` reads files.
 
-The way of an utterance: `vtlp` changes the speaker; `scene` draws a room, which `room` turns into impulse responses,
-`noise` fills with sound and `mixing` plays at a given SNR; `features` ends the chain. `stages` is the registry.
-Waveforms are float32 in [-1, 1] throughout, and what a stage puts out has the length of what it got.
+The way of an utterance: `vtlp` makes another speaker of the speaker (its kernel is `peaks`); `scene` draws a room,
+`room` computes its impulse responses, `noise` and `noise_folder` say what is heard besides, and `mixing` plays it all
+at the drawn SNR; `features` ends the chain (its filters are in `mel`). `stages` is the registry, `resources` what a
+stage may read beside its example, `fft_sizes` a choice of transform lengths.
+
+Waveforms are float32, nominally in [-1, 1]; vtlp and room keep length and timing, so word spans hold after them.
 """

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import fft
 
 from sonorant.arrays import Responses, Waveform
-from sonorant.dsp.convolution import coarse_length
+from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import RejectedExample
 
 __all__ = ["Mixture", "mix"]

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import fft
 
 from sonorant.arrays import Waveform
-from sonorant.dsp.convolution import coarse_length
+from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.dsp.resources import Recording, Utterances
 from sonorant.errors import BadAudio, BadShard, RejectedExample
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from sonorant.arrays import Responses
-from sonorant.dsp.convolution import coarse_length
+from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import SonorantError
 
 __all__ = ["LEAD", "SPEED_OF_SOUND", "ImpossibleRoom", "absorption_of", "image_responses"]

@@ -16,6 +16,7 @@ from sonorant.dsp.noise import babble, pink_noise, unit_power, white_noise
 from sonorant.dsp.noise_folder import NoiseFolder
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, image_responses
+from sonorant.dsp.stages import Stage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.section import Interval
@@ -75,9 +76,7 @@ def draw_scene(recipe: RoomRecipe, rng: np.random.Generator) -> Scene:
     raise RejectedExample(f"no possible room in {_MOST_REDRAWS} draws: give longer t60_s or smaller rooms")
 
 
-def room_stage(
-    recipe: RoomRecipe, resources: StageResources, sample_rate_hz: int
-) -> Callable[[Example, np.random.Generator], Example]:
+def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
     """Return the stage that plays each utterance in a room of its own.
 
     With two microphones every waveform leaves as Float32[2, samples], those outside the probability as two equal

@@ -69,6 +69,18 @@ def test_direct_path_arrives_when_and_as_loud_as_its_distance_says(x, y, z):
     assert np.abs(spectrum).mean() == pytest.approx(1 / (4 * np.pi * distance), rel=0.005)
 
 
+def test_spreading_costs_no_treble():
+    """Over many distances the grid's points average out; what is left near half the sample rate is the sinc's own."""
+    microphones = np.random.default_rng(0).uniform([2, 1, 1], [4, 3, 2], (128, 3))
+    responses = image_responses([5, 4, 2.5], 1.0, [1, 1, 1], microphones, 16000, 0.03)[0].astype(float)
+    distance = np.linalg.norm(microphones - [1, 1, 1], axis=1)
+    frequency = np.fft.rfftfreq(2048)
+    spectrum = np.fft.rfft(responses, 2048) * 4 * np.pi * distance[:, None]
+    delay = LEAD + distance[:, None] / SPEED_OF_SOUND * 16000
+    gain = (spectrum * np.exp(2j * np.pi * frequency * delay)).real.mean(axis=0)
+    np.testing.assert_allclose(gain[frequency < 0.45], 1, atol=0.002)
+
+
 def test_source_and_microphone_may_change_places():
     places = np.random.default_rng(1).uniform(0.3, [4.7, 3.7, 2.2], (2, 3))
     there, back = (image_responses([5, 4, 2.5], 0.4, a, b, 8000, 0.2) for a, b in (places, places[::-1]))

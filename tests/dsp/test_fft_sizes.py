@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.dsp.convolution import coarse_length
+from sonorant.dsp.fft_sizes import coarse_length
 
 
 @given(st.integers(1, 1 << 24))
