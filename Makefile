@@ -20,7 +20,8 @@ demo: setup ## the main job: prepare, train, export, serve, stream, report (resu
 
 ablation: setup ## train once more without augmentation and show what it brings
 	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
-	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --without-augmentation --compare $(RUN)
+	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --set 'stages=[]'
+	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
 
 test: setup ## run the tests
 	$(BIN)/pytest -q

@@ -1,6 +1,7 @@
 """Measure an exported model: serve it, stream every test set of the recipe, and write what came of it."""
 
 import asyncio
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -19,10 +20,14 @@ __all__ = ["evaluate"]
 
 
 def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console) -> None:
-    """Stream all test sets to a recognizer of our own and write `RunFolder.evaluation`.
+    """Stream all test sets to a recognizer of our own and write `RunFolder.evaluation`, unless that is done.
 
     Raises Unavailable if the recognizer does not start or goes away, BadShard for a test set that cannot be read.
     """
+    subject = _fingerprint(recipe, run)
+    if run.evaluation.exists() and json.loads(run.evaluation.read_text())["subject"] == subject:
+        console.print(f"nothing to do: {run.evaluation} is of this model")
+        return
     sets = {chosen.name: write_test_set(recipe, run, data_folder, chosen) for chosen in recipe.evaluation.sets}
     references = {name: read_references(folder) for name, folder in sets.items()}
     outcomes: dict[str, list[dict[str, object]]] = {}
@@ -37,5 +42,14 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
                 stream_all(address, wanted, recipe.evaluation.streams, lambda task=task: progress.advance(task))
             )
             outcomes[name] = [asdict(outcome) for outcome in heard]
-    document = {"model": model, "streams": recipe.evaluation.streams, "sets": outcomes}
+    document = {"subject": subject, "model": model, "streams": recipe.evaluation.streams, "sets": outcomes}
     atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
+
+
+def _fingerprint(recipe: Recipe, run: RunFolder) -> str:
+    """Name what is measured: the exported models, by the checksums in their manifests, and the test sets."""
+    digest = hashlib.sha256(recipe.evaluation.model_dump_json().encode())
+    digest.update((run.shards / "card.json").read_bytes())
+    for manifest in sorted(run.exports.glob("*/*/manifest.json")):
+        digest.update(manifest.read_bytes())
+    return digest.hexdigest()

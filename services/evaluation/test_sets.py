@@ -13,7 +13,6 @@ from sonorant.atomic import atomic_folder
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.scene import room_stage
-from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.randomness import generator
 from sonorant.recipe.schema import Recipe
@@ -23,6 +22,7 @@ from sonorant.run_folder import RunFolder
 __all__ = ["Reference", "read_references", "write_test_set"]
 
 _MANIFEST = "manifest.jsonl"
+_ORIGIN = "origin"  # what the recordings were made from; other origins make them anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,18 @@ class Reference:
 
 
 def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
-    """Write the recordings of a test set below the run, unless they are there; return their folder.
+    """Write the recordings of a test set below the run, unless these very ones are there; return their folder.
 
     A set with a room draws it from a stream of random numbers that no stage of training uses, and takes its babble
-    from the set's own split: neither rooms nor noise were ever heard in training. Raises BadShard, Unavailable.
+    from the set's own split: neither rooms nor noise were ever heard in training. Raises BadShard,
+    RejectedExample, Unavailable.
     """
     folder = run.recordings / test_set.name
-    if (folder / _MANIFEST).exists():
+    origin = f"{test_set.model_dump_json()}\n{(run.shards / 'card.json').read_text()}"
+    if (folder / _ORIGIN).exists() and (folder / _ORIGIN).read_text() == origin:
         return folder
     with atomic_folder(folder) as building:
+        (building / _ORIGIN).write_text(origin)
         with open(building / _MANIFEST, "w") as manifest:
             for example in _examples(recipe, run, data_folder, test_set):
                 assert example.waveform is not None
@@ -75,11 +78,7 @@ def _examples(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestS
         shard, index = shards.locate(ordinal)
         example = shards.read(shard, index).example(Lineage(0, shard, index))
         if room is not None:
-            try:
-                example = room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
-            except RejectedExample as error:
-                error.add_note(f"test set {test_set.name}, utterance {example.utterance}")
-                raise
+            example = room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
         yield example
 
 

@@ -12,9 +12,12 @@ from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
 
-__all__ = ["data_option", "find_data_folder", "read_overrides", "resolve_recipe", "set_option"]
+__all__ = ["BROUGHT", "data_option", "find_data_folder", "read_overrides", "resolve_recipe", "set_option"]
+
+BROUGHT = Path(".cache/data")  # where `sonorant demo` puts recordings when there are none
 
 _PREFIX = "SONORANT_"
+_BESIDE = Path("../shared/data")
 
 set_option: Callable[[Any], Any] = click.option(
     "--set",
@@ -27,7 +30,7 @@ set_option: Callable[[Any], Any] = click.option(
 data_option: Callable[[Any], Any] = click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Folder that holds the corpora; default: SONORANT_DATA, else ../shared/data.",
+    help="Folder that holds the corpora; default: SONORANT_DATA, ../shared/data, or what `sonorant demo` brought.",
 )
 
 
@@ -56,12 +59,15 @@ def read_overrides(environment: Mapping[str, str], assignments: Iterable[str]) -
 
 
 def find_data_folder(given: Path | None) -> Path:
-    """Return the folder above the corpora; raises BadCorpus when there is none."""
+    """Return the folder above the corpora: the given one, SONORANT_DATA, ../shared/data, or what the demo brought.
+
+    Raises BadCorpus when there is none, or when the one that is named is not there.
+    """
     if given is None and (named := os.environ.get("SONORANT_DATA")):
         given = Path(named)
-    folder = given if given is not None else Path("../shared/data")
-    if not folder.is_dir():
-        raise BadCorpus(
-            f"{folder}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA"
-        )
-    return folder
+    for folder in (given,) if given is not None else (_BESIDE, BROUGHT):
+        if folder.is_dir():
+            return folder
+    raise BadCorpus(
+        f"{given or _BESIDE}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA"
+    )

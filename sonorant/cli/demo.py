@@ -1,0 +1,67 @@
+"""`sonorant demo`: the main job, as the commands that one would type."""
+
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from sonorant.cli.prepare import SOME_SKIPPED
+from sonorant.cli.settings import BROUGHT, data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.errors import BadCorpus
+
+__all__ = ["command"]
+
+
+@click.command("demo")
+@click.option("--recipe", type=click.Path(path_type=Path), required=True, help="Recipe to run.")
+@click.option("--run", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>.")
+@click.option("--compare", type=click.Path(path_type=Path), help="Another run to set beside it in the report.")
+@data_option
+@set_option
+def command(
+    recipe: Path, run: Path | None, compare: Path | None, data: Path | None, assignments: tuple[str, ...]
+) -> None:
+    """Prepare, train, export, evaluate and report, each unless it is done; Ctrl-C and again: goes on.
+
+    Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng speaks.
+    """
+    name = resolve_recipe(recipe, assignments).name
+    run = run or Path("runs") / name
+    data = _recordings(data)
+    settings = [f"--set={assignment}" for assignment in assignments]
+    began = time.monotonic()
+    _run("prepare", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings, fine=(0, SOME_SKIPPED))
+    _run("train", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings)
+    _run("export", f"--run={run}")
+    _run("evaluate", f"--run={run}", f"--data={data}")
+    _run("report", f"--run={run}", f"--data={data}", *([f"--compare={compare}"] if compare else []))
+    click.echo(f"Done in {(time.monotonic() - began) / 60:.1f} minutes. Look at {run}/report.html")
+
+
+def _recordings(given: Path | None) -> Path:
+    try:
+        return find_data_folder(given)
+    except BadCorpus:
+        if given is not None:
+            raise
+    from services.local.digits_corpus import obtain_digits
+
+    obtain_digits(BROUGHT, click.echo)
+    return BROUGHT
+
+
+def _run(*arguments: str, fine: tuple[int, ...] = (0,)) -> None:
+    """Run one `sonorant` command, shown as one would type it; leave with its exit code if it fails."""
+    click.secho(f"\n$ sonorant {shlex.join(arguments)}", bold=True)
+    process = subprocess.Popen([sys.executable, "-m", "sonorant.cli", *arguments])
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:  # the terminal sent it to the child too, which now saves what it has
+            continue
+    if code not in fine:
+        sys.exit(code if code > 0 else 128 - code)

@@ -1,0 +1,24 @@
+"""A run's metrics as they were written: lines of `metrics.jsonl`, by kind."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, TypeAlias
+
+__all__ = ["Line", "read_journal"]
+
+Line: TypeAlias = dict[str, Any]
+
+
+def read_journal(path: Path) -> dict[str, list[Line]]:
+    """Return the lines of each kind ("step", "dev", "stages", "end") in order; a torn last line is passed over."""
+    lines: dict[str, list[Line]] = defaultdict(list)
+    if not path.exists():
+        return lines
+    for text in path.read_text().splitlines():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        lines[line["kind"]].append(line)
+    return lines

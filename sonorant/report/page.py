@@ -1,0 +1,61 @@
+"""Write a run's report: `report.json` has every figure, `report.html` shows them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from sonorant.atomic import atomic_write
+from sonorant.recipe.loading import load_recipe
+from sonorant.report.confusions import confusion_table
+from sonorant.report.journal import read_journal
+from sonorant.report.plots import durations_plot, learning_plot, rates_plot, stages_plot
+from sonorant.report.stage_view import view_stages
+from sonorant.report.summary import Summary, summarise
+from sonorant.run_folder import RunFolder
+
+__all__ = ["write_report"]
+
+
+def write_report(run: RunFolder, data_folder: Path, source: str, compared: RunFolder | None = None) -> None:
+    """Write the report of a trained and evaluated run, beside that of another run if one is given.
+
+    source: where the recordings come from, in a few words. Raises SonorantError, naming what is missing.
+    """
+    figures = summarise(run, source)
+    if compared is not None:
+        figures["compared"] = {"run": compared.path.name, **_comparable(summarise(compared, source))}
+    atomic_write(run.summary, json.dumps(figures, indent=1) + "\n")
+    atomic_write(run.report, _render(run, data_folder, figures))
+
+
+def _comparable(figures: Summary) -> Summary:
+    return {key: figures[key] for key in ("wer", "errors", "train_seconds", "t_session")}
+
+
+def _render(run: RunFolder, data_folder: Path, figures: Summary) -> str:
+    recipe = load_recipe(run.recipe)
+    journal = read_journal(run.metrics)
+    outcomes = json.loads(run.evaluation.read_text())["sets"]
+    views, words = view_stages(recipe, run, data_folder)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sonorant.report", "."), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page: str = environment.get_template("page.html.j2").render(
+        name=recipe.name,
+        figures=figures,
+        compared=figures.get("compared"),
+        percent=lambda fraction: f"{100 * fraction:.2f} %",
+        ms=lambda value: "–" if value is None else f"{value:.0f} ms",
+        learning=learning_plot(journal["step"], journal["dev"]),
+        rates=rates_plot(journal["step"], journal["stages"]),
+        durations=durations_plot(_histograms(figures)),
+        stages=stages_plot(views, words),
+        confusions={name: confusion_table(heard) for name, heard in outcomes.items()},
+    )
+    return page
+
+
+def _histograms(figures: Summary) -> dict[str, dict[str, Any]]:
+    return {name: split["length_histogram"] for name, split in figures["corpus"]["splits"].items()}

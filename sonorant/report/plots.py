@@ -1,0 +1,116 @@
+"""Plots of a run as SVG text, to stand in the page."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("svg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import signal
+
+from sonorant.arrays import Waveform
+from sonorant.pipeline.example import WordSpan
+from sonorant.report.journal import Line
+
+__all__ = ["durations_plot", "learning_plot", "rates_plot", "stages_plot"]
+
+_BLUE, _ORANGE = "#2a6fbb", "#d9730d"
+
+
+def learning_plot(steps: Sequence[Line], devs: Sequence[Line]) -> str:
+    """Loss of each step, and dev word error rate, over training time."""
+    figure, loss = plt.subplots(figsize=(8, 3.2))
+    minutes = [line["time_s"] / 60 for line in steps]
+    losses = np.array([line["loss"] for line in steps], dtype=float)
+    loss.semilogy(minutes, losses, color=_BLUE, alpha=0.25, linewidth=0.8)
+    loss.semilogy(minutes, _smooth(losses), color=_BLUE)
+    loss.set_xlabel("training time (minutes)")
+    loss.set_ylabel("loss per utterance", color=_BLUE)
+    wer = loss.twinx()
+    wer.plot(
+        [line["time_s"] / 60 for line in devs], [100 * line["wer"] for line in devs], "o-", color=_ORANGE, markersize=3
+    )
+    wer.set_ylabel("dev WER (%)", color=_ORANGE)
+    wer.set_ylim(bottom=0)
+    return _svg(figure)
+
+
+def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
+    """t_session (Samsung, Eq. 2) and how busy each stage was, over training time."""
+    figure, axes = plt.subplots(figsize=(8, 3.2))
+    axes.plot(
+        [line["time_s"] / 60 for line in steps], [line["t_session"] for line in steps], color="black", label="t_session"
+    )
+    names = sorted({name for line in stages for name in line["utilisation"]})
+    for name in names:
+        busy = np.array([line["utilisation"].get(name, np.nan) for line in stages], dtype=float)
+        axes.plot([line["time_s"] / 60 for line in stages], _smooth(busy), linewidth=1, label=name)
+    axes.set_ylim(0, 1.05)
+    axes.set_xlabel("training time (minutes)")
+    axes.set_ylabel("share of the time")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return _svg(figure)
+
+
+def durations_plot(histograms: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+    """How long the utterances of each split are: `edges_s` (n + 1) and `utterances` (n)."""
+    figure, axes = plt.subplots(figsize=(8, 2.8))
+    for name, histogram in histograms.items():
+        if sum(histogram["utterances"]):
+            axes.stairs(histogram["utterances"], histogram["edges_s"], label=name, fill=True, alpha=0.5)
+    axes.set_yscale("symlog")
+    axes.set_xlabel("duration (s)")
+    axes.set_ylabel("utterances")
+    axes.legend(frameon=False)
+    return _svg(figure)
+
+
+def stages_plot(views: Sequence[tuple[str, Waveform, int]], words: Sequence[WordSpan]) -> str:
+    """One example after each stage: `views` are (stage, waveform [samples], rate_hz); words are marked on each."""
+    figure, rows = plt.subplots(len(views), 1, figsize=(8, 1.9 * len(views)), sharex=True, squeeze=False)
+    for axes, (name, waveform, rate_hz) in zip(rows[:, 0], views, strict=True):
+        _spectrogram(axes, waveform, rate_hz)
+        axes.set_ylabel(f"{name}\nkHz")
+        for word in words:
+            axes.axvline(word.start_s, color="white", linewidth=0.7)
+            axes.axvline(word.end_s, color="white", linewidth=0.7, linestyle=":")
+    for word in words:
+        middle = (word.start_s + word.end_s) / 2
+        rows[0, 0].annotate(word.word, (middle, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
+    rows[-1, 0].set_xlabel("time (s)")
+    return _svg(figure)
+
+
+def _spectrogram(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
+    window = round(0.025 * rate_hz)
+    hz, seconds, power = signal.spectrogram(waveform, rate_hz, nperseg=window, noverlap=window - round(0.01 * rate_hz))
+    level_db = 10 * np.log10(power + 1e-12)
+    ceiling_db = float(level_db.max())
+    axes.pcolormesh(seconds, hz / 1000, level_db, vmin=ceiling_db - 70, vmax=ceiling_db, rasterized=True, cmap="magma")
+
+
+def _smooth(values: np.ndarray[Any, np.dtype[np.float64]], width: int = 15) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the running median; robust to the odd outlier, and as long as its input."""
+    if len(values) < width:
+        return values
+    padded = np.pad(values, width // 2, mode="edge")
+    smoothed: np.ndarray[Any, np.dtype[np.float64]] = np.nanmedian(
+        np.lib.stride_tricks.sliding_window_view(padded, width), axis=1
+    )
+    return smoothed
+
+
+def _svg(figure: Figure) -> str:
+    for axes in figure.axes:
+        axes.spines["top"].set_visible(False)
+    with io.StringIO() as text:
+        figure.savefig(text, format="svg", bbox_inches="tight", dpi=110)
+        plt.close(figure)
+        # An XML declaration and a document type may not stand in the middle of a page.
+        return re.sub(r"^.*?(?=<svg)", "", text.getvalue(), flags=re.DOTALL)

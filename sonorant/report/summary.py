@@ -1,0 +1,77 @@
+"""The figures of a run: what `report.json` holds."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sonorant.errors import SonorantError
+from sonorant.report.journal import read_journal
+from sonorant.run_folder import RunFolder
+from sonorant.text.scoring import score
+
+__all__ = ["Summary", "summarise"]
+
+Summary: TypeAlias = dict[str, Any]
+
+
+def summarise(run: RunFolder, source: str) -> Summary:
+    """Return every figure of a finished run.
+
+    source: where the recordings come from, in a few words. Error rates are fractions, times in the unit of their
+    name. Raises SonorantError, naming the missing file, if the run has not been trained and evaluated.
+    """
+    ends = read_journal(run.metrics)["end"]
+    for path, missing, command in (
+        (run.metrics, not ends, "train"),
+        (run.evaluation, not run.evaluation.exists(), "evaluate"),
+        (run.shards / "card.json", not (run.shards / "card.json").exists(), "prepare"),
+    ):
+        if missing:
+            raise SonorantError(f"{path}: not there, or not finished; run `sonorant {command}` first")
+    evaluation = json.loads(run.evaluation.read_text())
+    end = ends[-1]
+    return {
+        "wer": {name: _wer(outcomes) for name, outcomes in evaluation["sets"].items()},
+        "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
+        "train_seconds": end["train_seconds"],
+        "t_session": end["t_session"],
+        "stopped_because": end.get("reason", ""),
+        "ledger": end["ledger"],
+        "streaming": _streaming(evaluation),
+        "model": evaluation["model"],
+        "corpus": {"source": source, **json.loads((run.shards / "card.json").read_text())},
+    }
+
+
+def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(outcome["reference"], outcome["hypothesis"]) for outcome in outcomes]
+
+
+def _wer(outcomes: Sequence[dict[str, Any]]) -> float:
+    return score(_pairs(outcomes)).rate
+
+
+def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    rate = score(_pairs(outcomes))
+    return {
+        "utterances": len(outcomes),
+        "words": rate.reference_words,
+        "substitutions": rate.substitutions,
+        "insertions": rate.insertions,
+        "deletions": rate.deletions,
+        "interval_95": list(rate.interval_95),
+    }
+
+
+def _streaming(evaluation: dict[str, Any]) -> dict[str, Any]:
+    outcomes = [outcome for outcomes in evaluation["sets"].values() for outcome in outcomes]
+    interim = [o["first_interim_ms"] for o in outcomes if o["first_interim_ms"] is not None]
+    return {
+        "streams": evaluation["streams"],
+        "first_interim_p95_ms": float(np.percentile(interim, 95)) if interim else None,
+        "first_interim_p50_ms": float(np.percentile(interim, 50)) if interim else None,
+        "final_p95_ms": float(np.percentile([o["final_ms"] for o in outcomes], 95)),
+        "final_p50_ms": float(np.percentile([o["final_ms"] for o in outcomes], 50)),
+    }
