@@ -1,9 +1,9 @@
 """Leases: who reads which records, in which order, and what is read again when somebody dies.
 
 An example is *pending* until it is leased to a shard reader, *leased* until it is settled, and *settled* once it has
-arrived at a trainer, was rejected, or stands in the ledger. Nobody can tell where in the pipeline a leased example is, so when
-any replica dies, all leased examples become pending again; when a lease is too old, those of it do. The copies that
-come of it are refused where they are claimed. An epoch is through when nothing of it is outstanding, that is, not
+arrived at a trainer, was rejected, or stands in the ledger. Nobody can tell where in the pipeline a leased example is,
+so when any replica dies, all leased examples become pending again; when a lease is too old, those of it do. The copies
+that come of it are refused where they are claimed. An epoch is through when nothing of it is outstanding, that is, not
 settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds) where it matters.
 """
 
@@ -22,6 +22,7 @@ from sonorant.randomness import generator
 __all__ = ["EpochLeases", "Lease", "LeaseBook"]
 
 _PENDING, _LEASED, _SETTLED = np.uint8(0), np.uint8(1), np.uint8(2)
+_THROUGH_SHOWN = 8  # epochs that `progress` shows after they are through, so that nobody who asks seldom misses one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class LeaseBook:
         self._numbers = 0
         self._leases: deque[Lease] = deque()  # by deadline, as all have the same time
         self._epochs: dict[int, _Epoch] = {}
+        self._through: deque[EpochLeases] = deque(maxlen=_THROUGH_SHOWN)  # and forgotten but for this
         self._settled_before: Mapping[int, Bitmap] = {}
         self._last_epoch = -1
 
@@ -97,6 +99,7 @@ class LeaseBook:
         """Drop everything and lease, from `epoch` to `last_epoch`, what the ledger has not settled (Bool[total])."""
         self._leases.clear()
         self._epochs.clear()
+        self._through.clear()
         self._settled_before = settled
         self._last_epoch = last_epoch
         self._open(epoch)
@@ -105,7 +108,7 @@ class LeaseBook:
         """Lease the next records to a reader; None when there is nothing to read now."""
         self._open_ahead()
         blocking = False  # True once an older epoch is not through
-        for epoch in sorted(self._epochs.values(), key=lambda e: e.number):
+        for epoch in [self._epochs[number] for number in sorted(self._epochs)]:
             if blocking and epoch.begun >= self._lookahead_examples:
                 return None
             if (block := self._next_block(epoch)) is not None:
@@ -141,14 +144,8 @@ class LeaseBook:
         return expired
 
     def progress(self) -> list[EpochLeases]:
-        """Return the epochs opened in this generation that are not through, the last that is, oldest first."""
-        books = [self._epochs[number] for number in sorted(self._epochs)]
-        through = [book for book in books if book.outstanding == 0]
-        shown = through[-1:] + [book for book in books if book.outstanding]
-        return [
-            EpochLeases(book.number, self.total, book.outstanding, book.reissued)
-            for book in sorted(shown, key=lambda b: b.number)
-        ]
+        """Return the epochs opened in this generation, oldest first; of those that are through, the latest few."""
+        return [*self._through, *(self._shown(self._epochs[number]) for number in sorted(self._epochs))]
 
     def _open(self, number: int) -> None:
         settled = self._settled_before.get(number)
@@ -176,9 +173,12 @@ class LeaseBook:
             self._forget_through(newest)
 
     def _forget_through(self, newest: int) -> None:
-        for number in [n for n, book in self._epochs.items() if n < newest and book.outstanding == 0]:
-            del self._epochs[number]
+        for number in sorted(n for n, book in self._epochs.items() if n <= newest and book.outstanding == 0):
+            self._through.append(self._shown(self._epochs.pop(number)))
         self._leases = deque(lease for lease in self._leases if lease.epoch in self._epochs)
+
+    def _shown(self, book: _Epoch) -> EpochLeases:
+        return EpochLeases(book.number, self.total, book.outstanding, book.reissued)
 
     def _order(self, epoch: int) -> list[tuple[int, IntArray]]:
         """Return the epoch's blocks in its own seeded order: shards are cut at a random phase, records in it mixed.

@@ -1,0 +1,1 @@
+"""Knows who is there, leases records, and tells how far the epoch is."""

@@ -1,0 +1,5 @@
+"""Start the coordinator: `python -m services.coordinator --run RUN --redis URL`."""
+
+from services.coordinator.main import main
+
+main()

@@ -1,0 +1,219 @@
+"""The coordinator without its transport: it puts registry, leases and ledger together."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+
+import structlog
+
+from services.runtime.redis_ledger import RedisLedger, Start
+from services.runtime.wiring import TRAINER
+from sonorant.pipeline.bottleneck import StageLoad, find_bottleneck
+from sonorant.pipeline.lease import Lease, LeaseBook
+from sonorant.pipeline.ledger import LedgerProgress, Rejection, StaleGeneration
+from sonorant.pipeline.registry import Load, Registry, Replica
+from sonorant.recipe import Recipe
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["ControlPlane"]
+
+log = structlog.get_logger()
+
+_SHOWN_REJECTIONS = 100
+
+
+class ControlPlane:
+    """The state of one training run; its methods are events. Those that ask Redis may block, and say so.
+
+    Methods may be called from several threads; `now` is a monotonic time in seconds.
+    """
+
+    def __init__(self, recipe: Recipe, counts: Sequence[int], ledger: RedisLedger) -> None:
+        pipeline = recipe.pipeline
+        self._ledger = ledger
+        self._lock = threading.RLock()
+        self._registry = Registry(pipeline.dead_after_s)
+        self._leases = LeaseBook(
+            counts,
+            seed=recipe.seed,
+            lease_examples=pipeline.lease_examples,
+            lease_timeout_s=pipeline.lease_timeout_s,
+            lookahead_examples=pipeline.lookahead_examples,
+        )
+        self._stages = stage_order(recipe)
+        self._start: Start | None = None
+        self._ledger_progress: dict[int, LedgerProgress] = {}
+        self._rejections: list[Rejection] = []
+        self._figures: dict[str, float] = {}
+
+    @property
+    def total(self) -> int:
+        """Examples in an epoch."""
+        return self._leases.total
+
+    def resume(self) -> bool:
+        """Go on with the generation that Redis remembers; False if there is none. Asks Redis."""
+        start = self._ledger.last_start()
+        if start is None:
+            return False
+        self._begin(start)
+        return True
+
+    def register(self, stage: str, replica: str, endpoint: str, now: float) -> None:
+        """Note a replica."""
+        with self._lock:
+            if replica not in self._registry:
+                log.info("replica_registered", stage=stage, replica=replica, endpoint=endpoint)
+            self._registry.register(stage, replica, endpoint, now)
+
+    def heartbeat(self, request: pb.HeartbeatRequest, now: float) -> bool:
+        """Note a sign of life and what arrived at trainers; False if the replica has to register."""
+        load = Load(_seconds(request.busy), _seconds(request.elapsed), request.examples, _seconds(request.audio))
+        with self._lock:
+            if not self._registry.heartbeat(request.replica, load, request.queued, request.draining, now):
+                return False
+            if self._start is not None and request.generation == self._start.generation:
+                for records in request.arrived:
+                    ordinals = [self._leases.ordinal(records.shard, index) for index in records.indexes]
+                    self._leases.settle(records.epoch, ordinals)
+            self._figures.update(request.figures)
+            return True
+
+    def endpoints(self, stage: str) -> tuple[str, ...]:
+        """Return where a stage's living replicas serve, sorted."""
+        with self._lock:
+            return self._registry.endpoints(stage)
+
+    def acquire(self, replica: str, now: float) -> Lease | None:
+        """Lease records to a living replica; None if it is unknown, or there is nothing to read now."""
+        with self._lock:
+            return self._leases.acquire(replica, now) if replica in self._registry else None
+
+    def reject(self, rejection: Rejection) -> None:
+        """Note an example that a stage could not process. Asks Redis; `ValueError` if there is no such record."""
+        lineage = rejection.lineage
+        ordinal = self._leases.ordinal(lineage.shard, lineage.index)
+        self._ledger.reject(lineage.epoch, ordinal, rejection)
+        with self._lock:
+            self._leases.settle(lineage.epoch, [ordinal])
+        log.warning("example_rejected", utterance=rejection.utterance, at=rejection.stage, reason=rejection.reason)
+
+    def start_generation(self, start: Start) -> None:
+        """Drop all leases and lease what the ledger has not settled; again is harmless. Asks Redis.
+
+        Raises StaleGeneration if the ledger is in another generation.
+        """
+        if start == self._start:
+            return
+        if (current := self._ledger.generation()) != start.generation:
+            raise StaleGeneration(start.generation, current)
+        self._ledger.remember_start(start)
+        self._begin(start)
+
+    def tick(self, now: float) -> None:
+        """Let time pass: forget silent replicas, and lease again what they, or leases that are too old, held."""
+        with self._lock:
+            dead = self._registry.expire(now)
+            for replica in dead:
+                log.warning("replica_gone", stage=replica.stage, replica=replica.name, drained=replica.left_cleanly)
+            # A trainer's death is its gang's: it comes back as a new generation.
+            if any(replica.stage != TRAINER and not replica.left_cleanly for replica in dead):
+                log.warning("leased_again", examples=self._leases.replica_died(), because="a replica died")
+            for lease in self._leases.expire(now):
+                log.warning("lease_expired", lease=lease.number, epoch=lease.epoch, replica=lease.replica)
+
+    def refresh(self) -> None:
+        """Look up in the ledger what status shows. Asks Redis."""
+        with self._lock:
+            epochs = [progress.epoch for progress in self._leases.progress()]
+        progress = {epoch: self._ledger.progress(epoch) for epoch in epochs}
+        rejections = self._ledger.rejections()[-_SHOWN_REJECTIONS:]
+        with self._lock:
+            self._ledger_progress, self._rejections = progress, rejections
+
+    @property
+    def finished(self) -> bool:
+        """True once the ledger has settled every example of the last epoch, as of the last `refresh`."""
+        with self._lock:
+            last = self._ledger_progress.get(self._start.last_epoch) if self._start else None
+            return last is not None and last.committed + last.rejected == last.total
+
+    def epochs(self) -> list[pb.EpochProgress]:
+        """Return how far the epochs are that are being read."""
+        with self._lock:
+            nothing = LedgerProgress(self.total, 0, 0, 0)
+            shown = [(p, self._ledger_progress.get(p.epoch, nothing)) for p in self._leases.progress()]
+        return [
+            pb.EpochProgress(
+                epoch=leases.epoch,
+                total=leases.total,
+                committed=ledger.committed,
+                rejected=ledger.rejected,
+                outstanding=leases.outstanding,
+                reissued=leases.reissued,
+            )
+            for leases, ledger in shown
+        ]
+
+    def status(self, now: float) -> pb.GetStatusResponse:
+        """Return everything that `sonorant status` shows."""
+        with self._lock:
+            replicas, figures = self._registry.replicas(), dict(self._figures)
+            rejections, start = list(self._rejections), self._start
+        loads = _loads(self._stages, replicas)
+        return pb.GetStatusResponse(
+            generation=start.generation if start else 0,
+            replicas=[_replica_status(replica, now) for replica in replicas],
+            epochs=self.epochs(),
+            rejections=[_rejection(rejection) for rejection in rejections],
+            figures=figures,
+            bottleneck=find_bottleneck(loads, figures.get("t_session")),
+        )
+
+    def _begin(self, start: Start) -> None:
+        settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}
+        with self._lock:
+            self._leases.start_generation(start.epoch, start.last_epoch, settled)
+            self._ledger_progress, self._start = {}, start
+        log.info("generation_started", **start._asdict())
+
+
+def stage_order(recipe: Recipe) -> tuple[str, ...]:
+    """Return the stages' names in the order in which an example passes them, without the trainer."""
+    if recipe.pipeline.layout == "fused":
+        return ("example_server",)
+    return ("shard_reader", *(stage.stage for stage in recipe.stages), "featurizer")
+
+
+def _loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:
+    groups: Mapping[str, list[Replica]] = {s: [r for r in replicas if r.stage == s] for s in stages}
+    return [
+        StageLoad(stage, sum(r.utilisation for r in group) / len(group), sum(r.queued for r in group))
+        for stage, group in groups.items()
+        if group
+    ]
+
+
+def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
+    status = pb.ReplicaStatus(
+        stage=replica.stage,
+        replica=replica.name,
+        endpoint=replica.endpoint,
+        utilisation=replica.utilisation,
+        examples_per_second=replica.examples_per_second,
+        queued=replica.queued,
+        draining=replica.draining,
+    )
+    status.heartbeat_age.FromNanoseconds(max(0, round((now - replica.heard_s) * 1e9)))
+    return status
+
+
+def _rejection(rejection: Rejection) -> pb.Rejection:
+    epoch, shard, index = rejection.lineage
+    message = pb.Rejection(utterance=rejection.utterance, stage=rejection.stage, reason=rejection.reason)
+    message.lineage.epoch, message.lineage.shard, message.lineage.index = epoch, shard, index
+    message.lineage.SetInParent()
+    return message
+
+
+def _seconds(duration: object) -> float:
+    return float(duration.ToNanoseconds()) / 1e9  # type: ignore[attr-defined]

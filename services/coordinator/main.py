@@ -1,0 +1,80 @@
+"""The coordinator's process: command line in, server up, drained at SIGTERM."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+import structlog
+
+from services.coordinator.control import ControlPlane
+from services.coordinator.server import CoordinatorServer
+from services.runtime.logging import configure_logging
+from services.runtime.redis_ledger import RedisLedger
+from sonorant.atomic import atomic_write
+from sonorant.corpus.shards import ShardSet
+from sonorant.errors import SonorantError
+from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
+
+__all__ = ["main"]
+
+log = structlog.get_logger()
+
+_PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wait long for Redis
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--run",
+    "run_path",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    help="Folder of the run: recipe.yaml and shards.",
+)
+@click.option(
+    "--redis",
+    "redis_url",
+    required=True,
+    metavar="URL",
+    help="The ledger's Redis: redis://HOST:PORT/0 or unix:///path/to/socket.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port to listen on; 0 takes a free one."
+)
+@click.option("--port-file", type=click.Path(path_type=Path), help="File to write HOST:PORT to, once it listens.")
+def _command(run_path: Path, redis_url: str, host: str, port: int, port_file: Path | None) -> None:
+    """Run the coordinator of one training."""
+    configure_logging("coordinator")
+    run = RunFolder(run_path)
+    recipe = load_recipe(run.recipe)
+    shards = ShardSet.open(run.shards, "train")
+    ledger = RedisLedger(redis_url, shards.total, patience_s=_PATIENCE_S)
+    control = ControlPlane(recipe, shards.counts, ledger)
+    asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file))
+    ledger.close()
+
+
+async def _serve(server: CoordinatorServer, address: str, port_file: Path | None) -> None:
+    asked_to_leave = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_leave.set)
+    port = await server.start(address)
+    where = f"{address.rpartition(':')[0]}:{port}"
+    if port_file is not None:
+        atomic_write(port_file, where + "\n")
+    log.info("listening", address=where)
+    await asked_to_leave.wait()
+    await server.stop(grace_s=1.0)
+    log.info("left")
+
+
+def main() -> None:
+    """Run until told to leave; an error becomes one line and its exit code."""
+    try:
+        _command.main(prog_name="sonorant-coordinator")
+    except SonorantError as error:
+        click.echo(f"coordinator: {error}", err=True)
+        sys.exit(error.exit_code)
