@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sonorant.corpus.shards import SPLITS, shard_name
 from sonorant.corpus.splits import check_unseen_speakers, deal_splits
@@ -28,15 +30,20 @@ class ShardPlan:
     utterances: tuple[Utterance, ...]
 
 
-def fingerprint(recipe: Recipe, listing: Listing) -> str:
-    """Return a hash of all that shards depend on: recipe, transcripts, and size and time of each recording."""
+def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
+    """Return a hash of all that shards depend on: recipe, transcripts, and size and time of each recording.
+
+    Where the data folder lies does not matter, so that a mount elsewhere costs nothing.
+    """
     digest = hashlib.blake2b(digest_size=16)
     parts = {"format": _FORMAT, "seed": recipe.seed, "corpus": recipe.corpus.model_dump(mode="json")}
     digest.update(json.dumps(parts | {"text": recipe.text.model_dump(mode="json")}, sort_keys=True).encode())
     for utterance in listing.utterances:
         digest.update(repr((utterance.id, utterance.text, utterance.speaker)).encode())
         for segment in utterance.segments:
-            digest.update(repr((str(segment.path), segment.offset_s, segment.duration_s)).encode())
+            digest.update(
+                repr((os.path.relpath(segment.path, data_folder), segment.offset_s, segment.duration_s)).encode()
+            )
             try:
                 status = segment.path.stat()
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())

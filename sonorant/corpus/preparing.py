@@ -47,7 +47,7 @@ def prepare(
     the disk refuses; what was finished by then is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder)
-    state = _State(run.shards, fingerprint(recipe, listing))
+    state = _State(run.shards, fingerprint(recipe, listing, data_folder))
     make_folder(run.path)
     atomic_write(run.recipe, dump_recipe(recipe))
     if (done := state.finished()) is not None:

@@ -71,6 +71,7 @@ def apply_override(document: Document, override: Override) -> None:
         else:
             if isinstance(current, dict) and not isinstance(current.get(step), dict | list):
                 current[step] = {}
+                document.places[path] = where
             current = current[step]
     for known in [known for known in document.places if known[: len(path)] == path]:
         del document.places[known]

@@ -1,0 +1,124 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+RECIPE = """version: 1
+name: tiny
+corpus:
+  reader: fsdd
+  path: digits
+  sample_rate_hz: 8000
+  shard_utterances: 8
+  strings: {train: 20, dev: 4, test: 6, test_takes: [0], dev_takes: [1]}
+text: {units: words}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "data" / "digits").mkdir(parents=True)
+    for digit in range(10):
+        for take in range(3):
+            samples = 0.3 * np.sin(np.arange(1000) * (0.1 + 0.05 * digit))
+            soundfile.write(tmp_path / "data" / "digits" / f"{digit}_ann_{take}.wav", samples, 8000)
+    (tmp_path / "tiny.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def sonorant(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sonorant.cli", *arguments]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SONORANT")}
+    return subprocess.run(
+        command, cwd=folder, env=clean | environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_prepare_writes_the_run_folder_and_then_has_nothing_to_do(folder: Path) -> None:
+    done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--jobs", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "train: 20 utterances" in done.stdout
+    assert "5 shard(s) made in runs/tiny/shards" in done.stdout
+    assert (folder / "runs/tiny/recipe.yaml").is_file()
+    again = sonorant(folder, "prepare", "--recipe", "tiny.yaml", SONORANT_DATA=str(folder / "data"))
+    assert again.returncode == 0
+    assert "nothing to do in runs/tiny/shards" in again.stdout
+
+
+def test_skipped_recordings_change_the_exit_code(folder: Path) -> None:
+    (folder / "data/digits/3_ann_2.wav").write_bytes(b"RIFF")
+    arguments = ("prepare", "--recipe", "tiny.yaml", "--data", "data", "--run", "out", "--jobs", "1")
+    strict = sonorant(folder, *arguments, "--strict")
+    assert strict.returncode == 65
+    assert "3_ann_2.wav" in strict.stderr
+    for _ in range(2):
+        done = sonorant(folder, *arguments)
+        assert done.returncode == 3
+        assert "skipped data/digits/3_ann_2.wav: " in done.stderr
+    assert json.loads((folder / "out/shards/card.json").read_text())["skipped"]
+
+
+def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:
+    done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--set", "corpus.shard_uterances=3")
+    assert done.returncode == 78
+    assert "did you mean shard_utterances?" in done.stderr
+    assert not (folder / "runs").exists()
+
+
+def test_help_tells_the_exit_codes(folder: Path) -> None:
+    assert "3 some were skipped" in " ".join(sonorant(folder, "prepare", "--help").stdout.split())
+
+
+def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path) -> None:
+    command = [sys.executable, "-m", "sonorant.cli", "prepare", "--recipe", "tiny.yaml", "--data", "data"]
+    command += ["--run", "out", "--jobs", "2", "--set", "corpus.strings.train=20000"]
+    with subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
+        shards = folder / "out" / "shards"
+        while process.poll() is None and not list(shards.glob("*.tfrecord")):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=60)  # returns once no worker holds the pipe any more
+    assert process.returncode == 130
+    assert told.strip().endswith("interrupted")
+    assert not (shards / "card.json").exists()
+    assert sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--run", "out").returncode == 0
+
+
+def test_recipe_show_resolves_file_environment_and_flags(folder: Path) -> None:
+    shown = sonorant(
+        folder,
+        "recipe",
+        "show",
+        "tiny.yaml",
+        "--set",
+        "training.ranks=3",
+        SONORANT_TRAINING__RANKS="2",
+        SONORANT__SEED="7",
+    )
+    assert shown.returncode == 0
+    assert "\n  ranks: 3\n" in shown.stdout
+    assert "\nseed: 7\n" in shown.stdout
+    (folder / "shown.yaml").write_text(shown.stdout)
+    assert sonorant(folder, "recipe", "show", "shown.yaml").stdout == shown.stdout
+
+
+def test_recipe_check_lists_all_faults(folder: Path) -> None:
+    assert "recipe tiny, version 1: valid" in sonorant(folder, "recipe", "check", "tiny.yaml").stdout
+    (folder / "bad.yaml").write_text(RECIPE + "sed: 1\ntraining: {ranks: 0}\n")
+    bad = sonorant(folder, "recipe", "check", "bad.yaml")
+    assert bad.returncode == 78
+    assert "bad.yaml:10: sed: unknown key; did you mean seed?" in bad.stderr
+    assert "bad.yaml:11: training.ranks=0" in bad.stderr
+
+
+def test_recipe_schema_is_json_schema(folder: Path) -> None:
+    schema = json.loads(sonorant(folder, "recipe", "schema").stdout)
+    assert schema["properties"]["training"]["description"] == "Optimisation."

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import click
+import pytest
+
+from sonorant.cli.settings import find_data_folder, read_overrides
+from sonorant.errors import BadCorpus
+
+
+def test_flags_come_after_the_environment() -> None:
+    environment = {"SONORANT_TRAINING__RANKS": "2", "SONORANT__SEED": "5", "SONORANT_CORPUS__STRINGS__TRAIN": "9"}
+    overrides = read_overrides(environment, ["training.ranks=3", "name=a=b"])
+    assert [(o.key, o.value) for o in overrides] == [
+        ("corpus.strings.train", "9"),
+        ("training.ranks", "2"),
+        ("seed", "5"),
+        ("training.ranks", "3"),
+        ("name", "a=b"),
+    ]
+    assert overrides[1].origin == "SONORANT_TRAINING__RANKS"
+    assert overrides[3].origin == "--set training.ranks"
+
+
+def test_names_without_double_underscore_are_not_the_recipes() -> None:
+    assert read_overrides({"SONORANT_DATA": "/d", "SONORANT_REDIS_SERVICE_HOST": "10.0.0.1", "PATH": "x__y"}, []) == []
+
+
+@pytest.mark.parametrize("assignment", ["training.ranks", "=3", ""])
+def test_assignment_without_key_or_value_is_refused(assignment: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected KEY=VALUE"):
+        read_overrides({}, [assignment])
+
+
+def test_data_folder_is_the_flag_then_the_environment_then_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("flag", "variable", "shared/data", "project"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("SONORANT_DATA", str(tmp_path / "variable"))
+    assert find_data_folder(tmp_path / "flag") == tmp_path / "flag"
+    assert find_data_folder(None) == tmp_path / "variable"
+    monkeypatch.delenv("SONORANT_DATA")
+    assert find_data_folder(None).resolve() == tmp_path / "shared/data"
+    with pytest.raises(BadCorpus, match="nowhere: no such folder"):
+        find_data_folder(Path("nowhere"))

@@ -1,0 +1,15 @@
+"""What several rooms' tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real recordings; tests that need it are skipped where it is not."""
+    folder = Path(os.environ.get("SONORANT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("no real recordings here; set SONORANT_DATA to the folder that holds them")
+    return folder

@@ -1,0 +1,162 @@
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from small_corpus import digits_recipe, tone
+
+from sonorant.corpus.audio import read_segment
+from sonorant.corpus.utterance import Segment
+from sonorant.errors import BadAudio
+
+RECIPE = digits_recipe().corpus
+
+
+def test_sixteen_bit_samples_are_read_exactly(tmp_path: Path) -> None:
+    samples = np.arange(-4000, 4000, dtype=np.int16)
+    soundfile.write(tmp_path / "a.wav", samples, 8000)
+    np.testing.assert_array_equal(read_segment(Segment(tmp_path / "a.wav"), RECIPE), samples / 32768)
+
+
+@pytest.mark.parametrize("suffix", ["flac", "ogg", "aiff", "mp3"])
+def test_other_formats_are_read(tmp_path: Path, suffix: str) -> None:
+    soundfile.write(tmp_path / f"a.{suffix}", tone(0.5), 8000)
+    read = read_segment(Segment(tmp_path / f"a.{suffix}"), RECIPE)
+    assert abs(len(read) - 4000) < 1200
+    assert 0.15 < np.sqrt(np.mean(read**2)) < 0.25
+
+
+def test_offset_and_duration_cut_a_stretch(tmp_path: Path) -> None:
+    samples = np.linspace(-0.5, 0.5, 8000, dtype=np.float32)
+    soundfile.write(tmp_path / "a.wav", samples, 8000, subtype="FLOAT")
+    read = read_segment(Segment(tmp_path / "a.wav", 0.25, 0.5), RECIPE)
+    np.testing.assert_array_equal(read, samples[2000:6000])
+
+
+def test_duration_that_a_manifest_rounded_means_the_end(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(0.504), 8000)
+    assert len(read_segment(Segment(tmp_path / "a.wav", 0.0, 0.5), RECIPE)) == 4032
+    assert len(read_segment(Segment(tmp_path / "a.wav", 0.0, 0.51), RECIPE)) == 4032
+
+
+def test_channel_or_mean(tmp_path: Path) -> None:
+    left, right = tone(hz=300), tone(hz=900)
+    soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), 8000, subtype="FLOAT")
+    segment = Segment(tmp_path / "a.wav")
+    np.testing.assert_array_equal(read_segment(segment, RECIPE.model_copy(update={"channel": 1})), right)
+    mean = read_segment(segment, RECIPE.model_copy(update={"channel": "mean"}))
+    np.testing.assert_allclose(mean, (left + right) / 2, atol=1e-7)
+    with pytest.raises(BadAudio, match="has 2 channel"):
+        read_segment(segment, RECIPE.model_copy(update={"channel": 2}))
+
+
+def test_resampling_keeps_a_tone(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(0.5, 44100), 44100, subtype="FLOAT")
+    read = read_segment(Segment(tmp_path / "a.wav"), RECIPE)
+    assert len(read) == 4000
+    np.testing.assert_allclose(read[500:-500], tone(0.5)[500:-500], atol=2e-3)
+
+
+def _wav(path: Path, seconds: float = 0.5) -> bytes:
+    soundfile.write(path, tone(seconds), 8000, subtype="PCM_16")
+    return path.read_bytes()
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _cut_short(path: Path) -> None:
+    path.write_bytes(_wav(path)[:3000])
+
+
+def _text(path: Path) -> None:
+    path.write_text("this is no recording\n" * 20)
+
+
+def _header_of_no_channels(path: Path) -> None:
+    content = bytearray(_wav(path))
+    content[22:24] = struct.pack("<H", 0)
+    path.write_bytes(bytes(content))
+
+
+def _header_of_absurd_rate(path: Path) -> None:
+    content = bytearray(_wav(path))
+    content[24:28] = struct.pack("<I", 7)
+    path.write_bytes(bytes(content))
+
+
+def _header_that_promises_more(path: Path) -> None:
+    content = bytearray(_wav(path))
+    content[4:8] = struct.pack("<I", 10**8)
+    path.write_bytes(bytes(content))
+
+
+def _no_samples(path: Path) -> None:
+    _wav(path, 0)
+
+
+def _too_short(path: Path) -> None:
+    _wav(path, 0.05)
+
+
+def _ten_minutes(path: Path) -> None:
+    soundfile.write(path, np.zeros(8000 * 600, np.int16), 8000)
+
+
+def _nan(path: Path) -> None:
+    samples = tone()
+    samples[17] = np.nan
+    soundfile.write(path, samples, 8000, subtype="FLOAT")
+
+
+def _infinite(path: Path) -> None:
+    samples = tone()
+    samples[3] = -np.inf
+    soundfile.write(path, samples, 8000, subtype="FLOAT")
+
+
+def _not_scaled(path: Path) -> None:
+    soundfile.write(path, tone() * 32768, 8000, subtype="FLOAT")
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (_empty, "is an empty file"),
+        (_cut_short, "is cut short or has a wrong header: it promises 8044 bytes and has 3000"),
+        (_text, "cannot be decoded"),
+        (_header_of_no_channels, "cannot be decoded"),
+        (_header_of_absurd_rate, "its header gives 7 Hz"),
+        (_header_that_promises_more, "wrong header: it promises 100000008 bytes"),
+        (_no_samples, "holds no samples"),
+        (_too_short, "is 0.050 s long; min_seconds is 0.1"),
+        (_ten_minutes, "is 600.0 s long; max_seconds is 60"),
+        (_nan, "sample 17 is nan"),
+        (_infinite, "sample 3 is -inf"),
+        (_not_scaled, r"must be in \[-1, 1\]"),
+        (Path.mkdir, "no such file"),
+    ],
+)
+def test_unusable_recording_says_why(tmp_path: Path, make, reason: str) -> None:
+    path = tmp_path / "bad.wav"
+    make(path)
+    with pytest.raises(BadAudio, match=reason) as caught:
+        read_segment(Segment(path), RECIPE)
+    assert caught.value.path == str(path)
+
+
+def test_flac_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "bad.flac"
+    rng = np.random.default_rng(0)
+    soundfile.write(path, rng.uniform(-0.5, 0.5, 20000), 8000)
+    path.write_bytes(path.read_bytes()[:20000])
+    with pytest.raises(BadAudio, match=r"cut short|cannot be decoded"):
+        read_segment(Segment(path), RECIPE)
+
+
+def test_segment_behind_the_end_is_refused(tmp_path: Path) -> None:
+    _wav(tmp_path / "a.wav")
+    with pytest.raises(BadAudio, match=r"ends after 0.50 s; 0.20 to 1.20 s wanted"):
+        read_segment(Segment(tmp_path / "a.wav", 0.2, 1.0), RECIPE)

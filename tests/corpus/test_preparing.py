@@ -1,0 +1,191 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from small_corpus import RATE_HZ, digits_recipe, tone
+
+from sonorant.corpus.preparing import Prepared, prepare
+from sonorant.corpus.shards import SPLITS, ShardSet
+from sonorant.errors import BadCorpus, Unavailable
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
+from sonorant.text.units import Units
+
+
+def run(recipe: Recipe, corpus: Path, **options: object) -> Prepared:
+    folder = RunFolder(corpus.parent / "run")
+    return prepare(recipe, corpus, folder, progress=lambda *_: None, **options)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    return RunFolder(tmp_path / "run").shards
+
+
+def test_all_splits_are_there_and_the_card_counts_them(corpus: Path, shards: Path) -> None:
+    prepared = run(digits_recipe(), corpus)
+    assert prepared.skipped == ()
+    sets = {split: ShardSet.open(shards, split) for split in SPLITS}
+    assert {split: s.total for split, s in sets.items()} == {"train": 20, "dev": 4, "test": 6, "unseen_speaker": 5}
+    assert sets["train"].counts == (7, 6, 7)
+    card = json.loads((shards / "card.json").read_text())
+    seconds = sum(record.duration_s for record in sets["train"])
+    train = card["splits"]["train"]
+    assert train["hours"] == pytest.approx(seconds / 3600, abs=1e-6)
+    assert train["speakers"] == {"ann": 10, "bob": 10}
+    assert sum(train["length_histogram"]["utterances"]) == 20
+    assert "| train | 20 |" in (shards / "card.md").read_text()
+
+
+def test_words_are_where_the_spans_say(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus)
+    for record in ShardSet.open(shards, "train"):
+        waveform = record.waveform()
+        assert len(waveform) == round(record.duration_s * RATE_HZ)
+        assert [span.word for span in record.words] == record.text.split()
+        voiced = np.zeros(len(waveform), bool)
+        for span in record.words:
+            start, end = round(span.start_s * RATE_HZ), round(span.end_s * RATE_HZ)
+            assert np.abs(waveform[start:end]).max() > 0.25
+            voiced[start:end] = True
+        assert not waveform[~voiced].any()
+
+
+def test_units_are_learnt_and_the_resolved_recipe_is_kept(corpus: Path, shards: Path) -> None:
+    recipe = digits_recipe()
+    run(recipe, corpus)
+    units = Units.from_json((shards / "units.json").read_text())
+    assert units.size == 10
+    assert load_recipe(shards.parent / "recipe.yaml") == recipe
+
+
+def test_processes_make_the_same_bytes_as_one(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus)
+    alone = contents(shards)
+    shutil.rmtree(shards)
+    run(digits_recipe(), corpus, jobs=2)
+    assert contents(shards) == alone
+
+
+def test_second_call_makes_nothing(corpus: Path, shards: Path) -> None:
+    first = run(digits_recipe(), corpus)
+    before = contents(shards)
+    second = run(digits_recipe(), corpus)
+    assert (first.made, second.made) == (6, 0)
+    assert second.card == first.card
+    assert contents(shards) == before
+
+
+def test_interrupted_call_is_finished_without_making_shards_twice(corpus: Path, shards: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop_after_two(doing: str, done: int, _: int) -> None:
+        if doing == "writing shards" and done >= 13:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        prepare(digits_recipe(), corpus, RunFolder(shards.parent), progress=stop_after_two)
+    assert not (shards / "card.json").exists()
+    half = {path.name: path.stat().st_mtime_ns for path in shards.glob("*.tfrecord")}
+    assert len(half) == 2
+    (shards / ".train-00002-of-00003.tfrecord.xyz").write_bytes(b"left by a killed call")
+    assert run(digits_recipe(), corpus).made == 4
+    assert {name: (shards / name).stat().st_mtime_ns for name in half} == half
+    assert not list(shards.glob(".*"))
+
+
+def test_lost_shard_is_made_again(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus)
+    before = contents(shards)
+    (shards / "test-00000-of-00001.tfrecord").unlink()
+    assert run(digits_recipe(), corpus).made == 1
+    assert contents(shards) == before
+
+
+def test_changed_recipe_starts_over(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus)
+    assert run(digits_recipe(shard_utterances=100), corpus).made == 4
+    assert len(list(shards.glob("*.tfrecord"))) == 4
+
+
+def test_change_that_shards_do_not_depend_on_keeps_them(corpus: Path, shards: Path) -> None:
+    recipe = digits_recipe()
+    run(recipe, corpus)
+    other = recipe.model_copy(update={"training": recipe.training.model_copy(update={"epochs": 3})})
+    assert run(other, corpus).made == 0
+    assert load_recipe(shards.parent / "recipe.yaml") == other
+
+
+def test_broken_recordings_are_left_out_of_all_strings(corpus: Path, shards: Path) -> None:
+    bad = corpus / "digits" / "4_ann_7.wav"
+    bad.write_bytes(b"")
+    (corpus / "digits" / "5_uma_0.wav").write_text("noise")
+    prepared = run(digits_recipe(), corpus)
+    assert [(Path(s.recording).name, s.reason[:17]) for s in prepared.skipped] == [
+        ("4_ann_7.wav", "is an empty file"),
+        ("5_uma_0.wav", "cannot be decoded"),
+    ]
+    assert ShardSet.open(shards, "train").total == 20
+    assert not any("four" in r.text for r in ShardSet.open(shards, "train") if r.speaker == "ann")
+    assert "4_ann_7.wav`: is an empty file" in (shards / "card.md").read_text()
+    assert run(digits_recipe(), corpus).skipped == prepared.skipped
+
+
+def test_strict_refuses_broken_recordings_on_every_call(corpus: Path) -> None:
+    (corpus / "digits" / "4_ann_7.wav").write_bytes(b"")
+    with pytest.raises(BadCorpus, match=r"1 recording\(s\) cannot be used.*4_ann_7.wav: is an empty file"):
+        run(digits_recipe(), corpus, strict=True)
+    run(digits_recipe(), corpus)
+    with pytest.raises(BadCorpus, match="--strict"):
+        run(digits_recipe(), corpus, strict=True)
+
+
+def test_manifest_with_a_broken_recording_and_an_empty_transcript(tmp_path: Path, shards: Path) -> None:
+    entries = []
+    for i in range(12):
+        soundfile.write(tmp_path / f"{i}.wav", tone(0.5, 16000), 16000)
+        entries.append({"audio_filepath": f"{i}.wav", "duration": 0.5, "text": "..." if i == 3 else "Hello, World!"})
+    (tmp_path / "5.wav").unlink()
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, entries)))
+    recipe = digits_recipe(reader="manifest", path="all.jsonl", strings=None, splits={})
+    prepared = prepare(recipe, tmp_path, RunFolder(shards.parent), progress=lambda *_: None)
+    assert sorted((Path(s.recording).name, s.reason) for s in prepared.skipped) == [
+        ("3.wav", "its transcript '...' has no words"),
+        ("5.wav", "no such file"),
+    ]
+    records = [record for split in ("train", "dev", "test") for record in ShardSet.open(shards, split)]
+    assert len(records) == 10
+    assert {record.text for record in records} == {"hello world"}
+    assert {record.duration_s for record in records} == {0.5}
+
+
+def test_nothing_usable_for_training_is_an_error(corpus: Path) -> None:
+    for path in (corpus / "digits").glob("*_7.wav"):
+        path.write_bytes(b"")
+    with pytest.raises(BadCorpus, match="strings of split train are wanted"):
+        run(digits_recipe(), corpus)
+
+
+def test_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
+    (corpus.parent / "run").write_text("a file where the folder should be")
+    with pytest.raises(Unavailable, match="run: cannot be written"):
+        run(digits_recipe(), corpus)
+
+
+def test_real_digits_are_prepared_and_word_counts_agree(data_folder: Path, tmp_path: Path) -> None:
+    if not (data_folder / "fsdd").is_dir():
+        pytest.skip("no fsdd here")
+    strings = {"train": 30, "dev": 5, "test": 5, "unseen_speaker": 5}
+    recipe = digits_recipe(path="fsdd/recordings", splits={"unseen_speakers": ("yweweler",)}, strings=strings)
+    prepared = prepare(recipe, data_folder, RunFolder(tmp_path), progress=lambda *_: None)
+    assert prepared.skipped == ()
+    assert prepared.card["splits"]["unseen_speaker"]["speakers"] == {"yweweler": 5}

@@ -1,0 +1,168 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonorant.errors import BadRecipe
+from sonorant.recipe import Recipe
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import dump_recipe, load_recipe
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
+HEAD = "version: 1\nname: tiny\ncorpus:\n  reader: fsdd\n  path: x\n"
+
+
+def faults(tmp_path: Path, text: str, *overrides: Override) -> list[str]:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    with pytest.raises(BadRecipe) as caught:
+        load_recipe(path, overrides)
+    return [line.replace(f"{tmp_path}/", "") for line in str(caught.value).splitlines()]
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_recipes_of_the_project_load_and_survive_dumping(path: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(path)
+    (tmp_path / "again.yaml").write_text(dump_recipe(recipe))
+    assert load_recipe(tmp_path / "again.yaml") == recipe
+
+
+_TEXT = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=30)
+
+
+@given(st.floats(1e-9, 1e9), _TEXT, st.lists(_TEXT, max_size=4))
+def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, speakers: list[str]) -> None:
+    recipe = Recipe.model_validate(
+        {
+            "version": 1,
+            "name": "tiny",
+            "corpus": {"reader": "fsdd", "path": path, "splits": {"unseen_speakers": tuple(speakers)}},
+            "training": {"learning_rate": rate},
+        }
+    )
+    file = tmp_path_factory.mktemp("dump") / "r.yaml"
+    file.write_text(dump_recipe(recipe), encoding="utf-8")
+    assert load_recipe(file) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            HEAD + "training:\n  batch_exmples: 3\n",
+            "r.yaml:7: training.batch_exmples: unknown key; did you mean batch_examples?",
+        ),
+        (HEAD + "training:\n  cells: 3\n", "r.yaml:7: training.cells: unknown key; did you mean model.cells?"),
+        (
+            HEAD + "decoding:\n  zzz: 3\n",
+            "r.yaml:7: decoding.zzz: unknown key; known here: beam, stability_ms, unit_candidates",
+        ),
+        (HEAD + "seed: one\n", 'r.yaml:6: seed="one": must be a valid integer'),
+        (HEAD + "seed: '1'\n", 'r.yaml:6: seed="1": must be a valid integer'),
+        (HEAD + "training: {learning_rate: true}\n", "r.yaml:6: training.learning_rate=true: must be a valid number"),
+        (
+            HEAD + "training: {learning_rate: .inf}\n",
+            "r.yaml:6: training.learning_rate=Infinity: must be a finite number",
+        ),
+        (HEAD + "training:\n  ranks: 0\n", "r.yaml:7: training.ranks=0: must be greater than or equal to 1"),
+        (HEAD + "  channel: left\n", "r.yaml:6: corpus.channel=\"left\": must be a valid integer, or must be 'mean'"),
+        (
+            HEAD + "  strings:\n    digits_min: 9\n",
+            "r.yaml:6: corpus.strings: digits_min=9 is above digits_max=7",
+        ),
+        (
+            HEAD + "stages:\n- stage: vtlp\n  alpha:\n    low: 0.8\n    hgh: 1\n",
+            "r.yaml:10: stages[0].alpha.hgh: unknown key; did you mean high?",
+        ),
+        (HEAD + "stages:\n- stage: rom\n", "r.yaml:7: stages[0]: found 'rom', expected one of 'vtlp', 'room'"),
+        (HEAD + "stages:\n- probability: 1\n", "r.yaml:7: stages[0]: names no stage; start it with `stage: …`"),
+        ("version: 1\nname: x\n", "r.yaml:1: corpus: is missing and has no default"),
+        (
+            HEAD + "name: other\n",
+            "r.yaml:6: name: stands twice, first in r.yaml:2; keep one",
+        ),
+        ("version: 2\nbogus: 1\n", "r.yaml:1: version: 2 is newer than this sonorant reads (1); update sonorant"),
+        (
+            "version: 0\nbogus: 1\n",
+            "r.yaml:1: version: 0 is older than this sonorant reads (1); see `sonorant recipe schema`",
+        ),
+        ("", "r.yaml: is empty; a recipe starts with `version: 1` and a `name`"),
+        ("# nothing but a remark\n", "r.yaml: is empty; a recipe starts with `version: 1` and a `name`"),
+        ("- a\n", "r.yaml:1: found a list, expected keys such as `version: 1`"),
+        ("hello", "r.yaml:1: found the single value 'hello', expected keys such as `version: 1`"),
+    ],
+)
+def test_fault_names_file_line_key_and_what_is_right(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in faults(tmp_path, text)
+
+
+def test_impossible_combination_of_sections_is_refused(tmp_path: Path) -> None:
+    (line,) = faults(tmp_path, HEAD + "  sample_rate_hz: 8000\nfeatures: {high_hz: 8000}\n")
+    assert line.startswith(
+        "r.yaml:1: features.low_hz=20.0 and features.high_hz=8000.0: need low_hz < high_hz <= 4000.0"
+    )
+
+
+def test_all_faults_are_listed(tmp_path: Path) -> None:
+    lines = faults(tmp_path, HEAD + "seed: -1\nseed: 2\nbogus: 1\ntraining:\n  ranks: x\n  epoks: 1\n")
+    assert len(lines) == 5
+    assert [line.split(":")[1] for line in lines] == ["7", "6", "10", "11", "8"]
+
+
+@pytest.mark.parametrize("text", ["a: [1\n", "a: b: c\n", "\tx: 1\n", "a: &x 1\nb: *y\n", "a: 1\n---\nb: 2\n"])
+def test_what_is_not_yaml_names_the_line(tmp_path: Path, text: str) -> None:
+    (line,) = faults(tmp_path, text)
+    assert line.startswith("r.yaml:")
+    assert "is not YAML: " in line
+
+
+def test_binary_and_missing_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadRecipe, match="byte 0 is not UTF-8"):
+        load_recipe(tmp_path / "r.yaml")
+    with pytest.raises(BadRecipe, match=r"no\.yaml: no such file"):
+        load_recipe(tmp_path / "no.yaml")
+    with pytest.raises(BadRecipe, match="cannot be read: Is a directory"):
+        load_recipe(tmp_path)
+
+
+def test_later_overrides_win_over_earlier_ones_and_the_file(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text(HEAD + "training:\n  ranks: 2\nstages:\n- stage: vtlp\n- stage: room\n")
+    recipe = load_recipe(
+        tmp_path / "r.yaml",
+        [
+            Override("training.ranks", "3", "SONORANT_TRAINING__RANKS"),
+            Override("training.ranks", "4", "--set training.ranks"),
+            Override("corpus.strings.train", "7", "--set"),
+            Override("corpus.splits.unseen_speakers", "[ann, '7']", "--set"),
+            Override("stages.room.probability", "0.25", "--set"),
+            Override("stages.0.alpha", "{low: 0.9, high: 1.1}", "--set"),
+            Override("features.high_hz", "null", "--set"),
+        ],
+    )
+    assert recipe.training.ranks == 4
+    assert recipe.corpus.strings is not None
+    assert recipe.corpus.strings.train == 7
+    assert recipe.corpus.splits.unseen_speakers == ("ann", "7")
+    assert recipe.stages[1].probability == 0.25
+    assert recipe.stages[0].alpha.low == 0.9
+
+
+def test_faults_of_overrides_name_who_gave_them(tmp_path: Path) -> None:
+    lines = faults(
+        tmp_path,
+        HEAD + "stages: [{stage: vtlp}]\n",
+        Override("training.rank", "2", "SONORANT_TRAINING__RANK"),
+        Override("training.epochs", "many", "--set training.epochs"),
+        Override("stages.rom.probability", "0.5", "--set stages.rom.probability"),
+        Override("seed.value", "2", "--set seed.value"),
+    )
+    assert set(lines) == {
+        "--set seed.value: seed: must be a valid integer",
+        "--set stages.rom.probability: stages has no 'rom'",
+        '--set training.epochs: training.epochs="many": must be a valid integer',
+        "SONORANT_TRAINING__RANK: training.rank: unknown key; did you mean ranks?",
+    }
+    with pytest.raises(BadRecipe, match=r"^--set seed:1: is not YAML"):
+        load_recipe(tmp_path / "r.yaml", [Override("seed", "[1", "--set seed")])
