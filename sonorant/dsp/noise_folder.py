@@ -23,7 +23,7 @@ class NoiseFolder:
 
     def __init__(self, folder: Path, sample_rate_hz: int) -> None:
         """List the folder; BadCorpus if it is not there or has no recording in a format that soundfile reads."""
-        suffixes = {f".{name.lower()}" for name in soundfile.available_formats()}
+        suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
         self.paths = tuple(sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes))
         if not self.paths:
             raise BadCorpus(f"{folder}: no noise recordings there; put some in, or take 'folder' out of noise.kinds")

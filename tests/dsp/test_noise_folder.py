@@ -34,9 +34,9 @@ def test_the_same_generator_gives_the_same_excerpt_of_all_recordings(tmp_path):
     assert len(heard) == 3
 
 
-@pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "notes.txt").write_text("none")])
-def test_folder_without_recordings_is_refused(tmp_path, make):
-    make(tmp_path)
+@pytest.mark.parametrize("name", ["notes.txt", "headerless.raw"])
+def test_folder_without_recordings_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("none")
     with pytest.raises(BadCorpus, match="no noise recordings"):
         NoiseFolder(tmp_path, 8000)
 
