@@ -13,6 +13,7 @@ from services.runtime.logging import configure_logging
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.model import StreamingModel
 from sonorant.serving.model_store import ModelStore
 
 __all__ = ["main", "serve"]
@@ -29,11 +30,7 @@ def serve(
     where it is not None. port_file: gets the port when the server is ready. Raises Unavailable.
     """
     configure_logging("recognizer")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from sonorant.export.loading import load_exported, use_few_threads
-
-    use_few_threads()
-    store = ModelStore(exports, load_exported)
+    store = ModelStore(exports, _load)
     for change in store.refresh():
         log.info("model_version", path=str(change.path), refusal=change.refusal)
     if not store.models:
@@ -41,6 +38,15 @@ def serve(
     chosen = serving or next(iter(store.models.values())).recipe.serving
     chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
     asyncio.run(_run(store, chosen, port_file, grace_s))
+
+
+def _load(folder: Path) -> StreamingModel:
+    """Load a model, and TensorFlow with the first one: without any, its seconds of start-up are spared."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from sonorant.export.loading import load_exported, use_few_threads
+
+    use_few_threads()
+    return load_exported(folder)
 
 
 async def _run(store: ModelStore, serving: ServingRecipe, port_file: Path | None, grace_s: float) -> None:
@@ -51,9 +57,9 @@ async def _run(store: ModelStore, serving: ServingRecipe, port_file: Path | None
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stopping.set)
-    log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models))
     if port_file is not None:
         atomic_write(port_file, f"{port}\n")
+    log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models))
     await stopping.wait()
     log.info("recognizer_draining", streams=server.servicer.admission.active, grace_s=grace_s)
     await server.stop(grace_s)

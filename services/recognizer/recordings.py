@@ -1,7 +1,8 @@
 """Audio for a client to send: files, and the microphone."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import soxr
 from sonorant.arrays import Waveform
 from sonorant.errors import BadAudio, Unavailable
 
-__all__ = ["listen", "read_recording"]
+__all__ = ["microphone", "read_recording"]
 
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
@@ -30,8 +31,12 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
     return mono
 
 
-async def listen(rate_hz: int, chunk_ms: float) -> AsyncIterator[bytes]:
-    """Yield what the microphone hears as 16-bit chunks, without end; raises Unavailable if there is none to hear."""
+@contextmanager
+def microphone(rate_hz: int, chunk_ms: float) -> Iterator[AsyncIterator[bytes]]:
+    """Yield an endless iterator of 16-bit chunks that the microphone hears; raises Unavailable if there is none.
+
+    For use within an event loop.
+    """
     try:
         import sounddevice
     except (ImportError, OSError) as error:  # OSError: the package is there, the PortAudio library is not
@@ -44,12 +49,15 @@ async def listen(rate_hz: int, chunk_ms: float) -> AsyncIterator[bytes]:
     def hear(audio: Any, frames: int, time: Any, status: Any) -> None:
         loop.call_soon_threadsafe(heard.put_nowait, bytes(audio))
 
+    async def chunks() -> AsyncIterator[bytes]:
+        while True:
+            yield await heard.get()
+
     try:
         stream = sounddevice.RawInputStream(
             rate_hz, blocksize=round(rate_hz * chunk_ms / 1000), channels=1, dtype="int16", callback=hear
         )
     except sounddevice.PortAudioError as error:
-        raise Unavailable(f"--mic: no microphone to listen to at {rate_hz} Hz: {error}") from error
+        raise Unavailable(f"--mic: no microphone to listen to at {rate_hz} Hz: {error}; connect one") from error
     with stream:
-        while True:
-            yield await heard.get()
+        yield chunks()

@@ -27,9 +27,10 @@ _REFRESH_S = 5.0
 class RecognizerServer:
     """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop."""
 
-    def __init__(self, store: ModelStore, serving: ServingRecipe) -> None:
+    def __init__(self, store: ModelStore, serving: ServingRecipe, refresh_s: float = _REFRESH_S) -> None:
         self._store = store
         self._serving = serving
+        self._refresh_s = refresh_s
         self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="recognize")
         self._health = health.aio.HealthServicer()
         self._refreshing: asyncio.Task[None] | None = None
@@ -70,6 +71,6 @@ class RecognizerServer:
 
     async def _refresh(self) -> None:
         while True:
-            await asyncio.sleep(_REFRESH_S)
+            await asyncio.sleep(self._refresh_s)
             for change in await asyncio.to_thread(self._store.refresh):
                 log.info("model_version", path=str(change.path), refusal=change.refusal)

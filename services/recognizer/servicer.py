@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import Executor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 import grpc
@@ -30,6 +30,8 @@ __all__ = ["RecognizerServicer"]
 
 log = structlog.get_logger()
 
+# How long a refused stream may go on sending, in seconds.
+_LISTEN_OUT_S = 0.25
 # A long request is recognized in pieces of so many bytes (2 s at 16 kHz), to share the workers with streams.
 _PIECE_BYTES = 64_000
 
@@ -68,6 +70,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
                     async for response in responses:
                         yield response
         except SonorantError as error:
+            await _listen_out(request_iterator)
             await _abort(context, error)
 
     async def _recognize(self, request: pb.RecognizeRequest) -> pb.RecognizeResponse:
@@ -134,6 +137,17 @@ def _response(session: Session, result: Result, features: pb.RecognitionFeatures
         result_end_offset=duration(result.end_s),
     )
     return response
+
+
+async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
+    """Let a client that is refused finish sending, for a while.
+
+    If its stream were closed while it writes, gRPC would often tell it INTERNAL in place of our status.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTEN_OUT_S):
+            async for _ in requests:
+                pass
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> None:

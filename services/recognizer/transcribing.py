@@ -20,7 +20,7 @@ from services.recognizer.client import (
     stream_recording,
 )
 from services.recognizer.process import running_recognizer
-from services.recognizer.recordings import listen, read_recording
+from services.recognizer.recordings import microphone, read_recording
 from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
@@ -148,14 +148,16 @@ async def _transcribe_microphone(
 ) -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopping.set)
-    click.echo("listening; Ctrl-C ends", err=True)
 
-    async def until_stopped() -> AsyncIterator[bytes]:
-        async for chunk in listen(info.sample_rate_hz, request.chunk_ms):
+    async def until_stopped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
             if stopping.is_set():
                 return
             yield chunk
 
-    async for response in stream_audio(stub, until_stopped(), info.sample_rate_hz, request.config()):
-        event = read_event(response, 0.0)
-        click.echo(event.text if event.is_final else f"\r{event.text}", nl=event.is_final)
+    with microphone(info.sample_rate_hz, request.chunk_ms) as chunks:
+        click.echo("listening; Ctrl-C ends", err=True)
+        audio = until_stopped(chunks)
+        async for response in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
+            event = read_event(response, 0.0)
+            click.echo(event.text if event.is_final else f"\r{event.text}", nl=event.is_final)

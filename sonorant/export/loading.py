@@ -23,6 +23,7 @@ class ExportedModel:
     """A model that recognizes streams. It holds no stream's state, so threads may share it."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
         self.name = manifest.model
@@ -46,7 +47,7 @@ class ExportedModel:
     def step(self, features: Features, state: State) -> tuple[NDArray[np.float32], State]:
         """Return log-probabilities [T, units + 1] of features [T, bins] that follow `state`, and the state after them.
 
-        However a stream is cut into steps, its log-probabilities are the same bit for bit.
+        T >= 1. However a stream is cut into steps, its log-probabilities are the same bit for bit.
         """
         inputs = {f"state_{i}": tensor for i, tensor in enumerate(state)}
         outputs = self._stream(features=tf.constant(features[None], tf.float32), **inputs)

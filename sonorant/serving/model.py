@@ -31,5 +31,5 @@ class StreamingModel(Protocol):
     def step(self, features: Features, state: ModelState) -> tuple[NDArray[np.float32], ModelState]:
         """Return log-probabilities [T, units + 1] of features [T, bins] that follow `state`, and the state after them.
 
-        However a stream is cut into steps, its log-probabilities must be the same bit for bit.
+        T >= 1. However a stream is cut into steps, its log-probabilities must be the same bit for bit.
         """

@@ -1,0 +1,161 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from babble import RATE_HZ, export_babble, murmur
+
+from services.recognizer.client import pcm16
+from services.recognizer.process import running_recognizer
+from sonorant.errors import Unavailable
+from sonorant.export.loading import load_exported
+from sonorant.run_folder import RunFolder
+from sonorant.serving.session import Session, SessionOptions
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    export_babble(folder.exports)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(run):
+    with running_recognizer(run.exports) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def heard(run):
+    """What the exported model hears, without any server."""
+    model = load_exported(run.exports / "babble/1")
+
+    def heard(samples):
+        session = Session(model, SessionOptions())
+        session.push(pcm16(samples))
+        return session.finish().alternatives[0].text
+
+    return heard
+
+
+def transcribe(*arguments):
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def recording(path, samples, rate_hz=RATE_HZ, **options):
+    soundfile.write(path, samples, rate_hz, **options)
+    return path
+
+
+def test_one_recording_is_its_transcript(server, heard, tmp_path):
+    samples = murmur(2.0, seed=4)
+    done = transcribe("--server", server, recording(tmp_path / "a.wav", samples))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{heard(samples)}\n", "")
+
+
+def test_several_recordings_at_once_come_in_their_order(server, heard, tmp_path):
+    samples = [murmur(seconds, seed=seed) for seed, seconds in enumerate((3.0, 0.7, 1.5))]
+    paths = [recording(tmp_path / f"{i}.flac", s) for i, s in enumerate(samples)]
+    done = transcribe("--server", server, "--streams", 3, "--chunk-ms", 37, *paths)
+    assert done.stdout.splitlines() == [f"{path}: {heard(s)}" for path, s in zip(paths, samples, strict=True)]
+
+
+def test_json_has_words_alternatives_and_latency(server, tmp_path):
+    path = recording(tmp_path / "a.wav", murmur(1.0, seed=4))
+    (line,) = transcribe("--server", server, "--json", "--nbest", 3, "--paced", path).stdout.splitlines()
+    result = json.loads(line)
+    assert result["text"] == " ".join(word["word"] for word in result["words"]) == result["alternatives"][0]["text"]
+    assert len(result["alternatives"]) == 3
+    assert result["model"] == "babble/1"
+    assert result["audio_s"] == pytest.approx(1.0)
+    assert result["first_interim_s"] > 0
+    assert 0 < result["final_after_audio_s"] < 5
+
+
+def test_words_are_listed_with_their_times(server, tmp_path):
+    path = recording(tmp_path / "a.wav", murmur(2.0, seed=4))
+    text, *words = transcribe("--server", server, "--words", path).stdout.splitlines()
+    assert [line.split()[3] for line in words] == text.split()
+    times = [float(value) for line in words for value in line.split()[:2]]
+    assert times == sorted(times)
+
+
+def test_other_rates_and_channels_are_converted(server, tmp_path):
+    samples = murmur(1.5, seed=4)
+    stereo = recording(tmp_path / "stereo.wav", np.stack([samples, samples], axis=1))
+    mono = recording(tmp_path / "mono.wav", samples)
+    assert transcribe("--server", server, stereo).stdout == transcribe("--server", server, mono).stdout
+    fast = recording(tmp_path / "fast.ogg", np.repeat(samples, 4), 4 * RATE_HZ)
+    done = transcribe("--server", server, "--json", fast)
+    assert json.loads(done.stdout)["audio_s"] == pytest.approx(1.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "no such file"), (b"", "expected a recording"), (b"not audio", "expected a recording")],
+)
+def test_a_bad_file_is_named_and_the_others_are_transcribed(server, heard, tmp_path, content, reason):
+    bad, samples = tmp_path / "bad.wav", murmur(1.0, seed=4)
+    if content is not None:
+        bad.write_bytes(content)
+    good = recording(tmp_path / "good.wav", samples)
+    done = transcribe("--server", server, bad, good)
+    assert done.returncode == 65
+    assert done.stdout == f"{good}: {heard(samples)}\n"
+    assert f"{bad}: " in done.stderr
+    assert reason in done.stderr
+    assert "1 of 2 recordings" in done.stderr
+
+
+def test_samples_that_are_not_finite_are_refused(server, tmp_path):
+    samples = murmur(1.0)
+    samples[100] = np.nan
+    done = transcribe("--server", server, recording(tmp_path / "nan.wav", samples, subtype="FLOAT"))
+    assert done.returncode == 65
+    assert "not finite" in done.stderr
+
+
+def test_an_unknown_model_is_the_answer_of_the_recognizer(server, tmp_path):
+    done = transcribe("--server", server, "--model", "bubble", recording(tmp_path / "a.wav", murmur(1.0)))
+    assert done.returncode == 65
+    assert "NOT_FOUND: model 'bubble': not served" in done.stderr
+
+
+def test_no_recognizer_at_the_address_is_said(tmp_path):
+    done = transcribe("--server", "127.0.0.1:1", recording(tmp_path / "a.wav", murmur(1.0)))
+    assert done.returncode == 69
+    assert "127.0.0.1:1: no recognizer answers" in done.stderr
+
+
+def test_with_a_run_it_starts_a_recognizer_of_its_own(run, heard, tmp_path):
+    samples = murmur(1.0, seed=2)
+    done = transcribe("--run", run.path, recording(tmp_path / "a.wav", samples))
+    assert (done.returncode, done.stdout) == (0, f"{heard(samples)}\n")
+
+
+def test_a_recognizer_that_does_not_start_says_why(tmp_path):
+    with pytest.raises(Unavailable, match="no model that can be served"), running_recognizer(tmp_path):
+        pass
+
+
+def test_a_microphone_needs_sounddevice(server, tmp_path):
+    (tmp_path / "sounddevice.py").write_text("raise OSError('PortAudio library not found')\n")
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--mic"]
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.returncode == 69
+    assert "--mic needs the package sounddevice and PortAudio" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--mic", "a.wav"], ["a.wav"], ["a.wav", "--server", "x:1", "--run", "y"]])
+def test_contradictory_arguments_are_a_usage_error(arguments):
+    done = transcribe(*arguments)
+    assert done.returncode == 2
+    assert "give " in done.stderr

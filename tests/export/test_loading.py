@@ -1,0 +1,68 @@
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport
+
+
+@pytest.fixture
+def copy(exported, tmp_path):
+    return shutil.copytree(exported, tmp_path / "copy")
+
+
+@pytest.fixture(scope="module")
+def model(exported):
+    return load_exported(exported)
+
+
+@given(cuts=st.sets(st.integers(1, 59), max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_steps_of_any_size_give_the_same_bits(model, cuts):
+    features = np.random.default_rng(2).standard_normal((60, model.extractor.bins)).astype(np.float32)
+    whole, last = model.step(features, model.initial_state())
+    parts, state = [], model.initial_state()
+    for chunk in np.split(features, sorted(cuts)):
+        log_probs, state = model.step(chunk, state)
+        parts.append(log_probs)
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    for ours, theirs in zip(state, last, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "name", ["saved_model.pb", "variables/variables.data-00000-of-00001", "units.json", "recipe.yaml"]
+)
+def test_a_flipped_byte_is_refused_by_name(copy, name):
+    content = bytearray((copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / name).write_bytes(content)
+    with pytest.raises(BadExport, match=f"{name}: SHA-256"):
+        load_exported(copy)
+
+
+def test_a_missing_file_is_refused_by_name(copy):
+    (copy / "units.json").unlink()
+    with pytest.raises(BadExport, match=r"units\.json: missing"):
+        load_exported(copy)
+
+
+def test_a_file_too_many_is_refused_by_name(copy):
+    (copy / "variables/extra").write_text("?")
+    with pytest.raises(BadExport, match=r"variables/extra: not in manifest\.json"):
+        load_exported(copy)
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"model": "x", "state_shapes": 3}'])
+def test_a_broken_manifest_is_refused(copy, manifest):
+    (copy / "manifest.json").write_text(manifest)
+    with pytest.raises(BadExport, match="not a manifest"):
+        load_exported(copy)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    with pytest.raises(BadExport, match="expected an exported model"):
+        load_exported(tmp_path)

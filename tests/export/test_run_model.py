@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from babble import UNITS, babble_model, babble_recipe
+
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport
+from sonorant.export.run_model import export_run
+from sonorant.recipe.loading import dump_recipe
+from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Checkpoints, Progress, fingerprint
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with two checkpoints: step 10 is the best, step 20 the latest."""
+    recipe, folder = babble_recipe(), RunFolder(tmp_path)
+    folder.shards.mkdir()
+    folder.recipe.write_text(dump_recipe(recipe))
+    (folder.shards / "units.json").write_text(UNITS.to_json())
+    checkpoints = Checkpoints(folder.checkpoints, keep=3, warn=pytest.fail)
+    for step in (10, 20):
+        weights = babble_model(recipe, seed=step).named_weights()
+        stale = {name: np.zeros_like(array) for name, array in weights.items()}
+        checkpoint = Checkpoint(Progress(step=step), fingerprint(recipe), stale, weights, {}, {}, b"")
+        checkpoints.save(checkpoint, best=step == 10)
+    return folder
+
+
+@pytest.mark.parametrize(("which", "step"), [("best", 10), ("latest", 20), ("10", 10)])
+def test_the_checkpoint_asked_for_is_exported_with_its_evaluated_weights(run, which, step):
+    model = load_exported(export_run(run, which).path)
+    features = np.random.default_rng(5).standard_normal((1, 30, model.extractor.bins)).astype(np.float32)
+    expected, _ = babble_model(babble_recipe(), seed=step).step(features, model.initial_state())
+    np.testing.assert_allclose(model.step(features[0], model.initial_state())[0], expected[0], atol=1e-5)
+
+
+def test_a_checkpoint_that_is_not_there_is_named(run):
+    with pytest.raises(BadCheckpoint, match="'30'"):
+        export_run(run, "30")
+
+
+def test_a_recipe_of_another_model_is_refused(run):
+    run.recipe.write_text(run.recipe.read_text().replace("cells: 24", "cells: 25"))
+    with pytest.raises(BadExport, match="another corpus"):
+        export_run(run)
+
+
+def test_missing_units_are_named(run):
+    (run.shards / "units.json").unlink()
+    with pytest.raises(BadExport, match=r"units\.json"):
+        export_run(run)

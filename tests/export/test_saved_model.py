@@ -1,0 +1,75 @@
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
+
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport
+from sonorant.export.saved_model import export_model
+
+
+class Drifting:
+    """A model whose stream forgets its state."""
+
+    def __init__(self, model):
+        self.model = model
+        self.weights = model.weights
+        self.initial_state = model.initial_state
+
+    def __call__(self, *arguments, **options):
+        return self.model(*arguments, **options)
+
+    def step(self, features, state):
+        log_probs, _ = self.model.step(features, state)
+        return log_probs, state
+
+
+def test_versions_count_up_and_the_same_model_makes_none(tmp_path):
+    first, again, other = (export_babble(tmp_path, seed=seed) for seed in (1, 1, 2))
+    assert [(e.version, e.is_new) for e in (first, again, other)] == [(1, True), (1, False), (2, True)]
+    assert sorted(path.name for path in (tmp_path / "babble").iterdir()) == ["1", "2"]
+
+
+def test_a_changed_recipe_makes_a_new_version(tmp_path):
+    export_babble(tmp_path)
+    assert export_babble(tmp_path, max_streams=3).version == 2
+
+
+def test_the_exported_model_gives_what_the_trained_one_gives(exported):
+    trained = babble_model(babble_recipe())
+    model = load_exported(exported)
+    features = np.random.default_rng(5).standard_normal((1, 70, model.extractor.bins)).astype(np.float32)
+    expected = trained(tf.constant(features), tf.constant([70]), training=False).numpy()[0]
+    np.testing.assert_allclose(model.step(features[0], model.initial_state())[0], expected, atol=1e-5)
+
+
+def test_the_signature_is_the_documented_one_and_takes_batches(exported):
+    stream = tf.saved_model.load(str(exported)).signatures["stream"]
+    model = load_exported(exported)
+    features = np.random.default_rng(5).standard_normal((3, 11, model.extractor.bins)).astype(np.float32)
+    state = {f"state_{i}": tf.zeros([3, 24]) for i in range(4)}
+    outputs = stream(features=tf.constant(features), **state)
+    assert set(outputs) == {"log_probs", "state_0", "state_1", "state_2", "state_3"}
+    assert outputs["log_probs"].shape == (3, 11, UNITS.size + 1)
+    alone, _ = model.step(features[1], model.initial_state())
+    np.testing.assert_allclose(outputs["log_probs"][1], alone, atol=1e-5)
+
+
+def test_what_is_beside_the_graph(exported):
+    manifest = json.loads((exported / "manifest.json").read_text())
+    assert (manifest["model"], manifest["version"], manifest["sample_rate_hz"]) == ("babble", 1, RATE_HZ)
+    assert manifest["vector_seconds"] == pytest.approx(0.03)
+    assert manifest["state_shapes"] == [[24]] * 4
+    files = {path.relative_to(exported).as_posix() for path in exported.rglob("*") if path.is_file()}
+    assert set(manifest["files"]) == files - {"manifest.json"}
+    model = load_exported(exported)
+    assert (model.recipe, model.units) == (babble_recipe(), UNITS)
+
+
+def test_a_graph_that_differs_from_the_model_is_not_exported(tmp_path):
+    recipe = babble_recipe()
+    with pytest.raises(BadExport, match="differs from the trained one by"):
+        export_model(Drifting(babble_model(recipe)), recipe, UNITS, tmp_path)
+    assert list((tmp_path / "babble").iterdir()) == []

@@ -1,0 +1,15 @@
+import pytest
+from babble import export_babble
+
+from sonorant.export.loading import load_exported
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """Folder `<model>/<version>` of an exported model; tests that change files copy it first."""
+    return export_babble(tmp_path_factory.mktemp("exports")).path
+
+
+@pytest.fixture(scope="session")
+def model(exported):
+    return load_exported(exported)

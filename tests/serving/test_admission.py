@@ -1,0 +1,19 @@
+import pytest
+
+from sonorant.serving.admission import Admission
+from sonorant.serving.errors import TooManyStreams
+
+
+def test_one_more_than_there_are_places_is_refused():
+    admission = Admission(2)
+    with admission.place(), admission.place(), pytest.raises(TooManyStreams, match="no more than 2"), admission.place():
+        pass
+    assert admission.active == 0
+
+
+def test_a_stream_that_fails_gives_its_place_back():
+    admission = Admission(1)
+    with pytest.raises(ZeroDivisionError), admission.place():
+        raise ZeroDivisionError
+    with admission.place():
+        assert admission.active == 1

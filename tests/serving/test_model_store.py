@@ -1,0 +1,98 @@
+import os
+
+import pytest
+from babble import export_babble
+
+from sonorant.export.loading import load_exported
+from sonorant.serving.errors import UnknownModel
+from sonorant.serving.model_store import ModelStore
+
+
+@pytest.fixture
+def exports(tmp_path):
+    export_babble(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def store(exports):
+    store = ModelStore(exports, load_exported)
+    store.refresh()
+    return store
+
+
+def corrupt(path):
+    with open(path, "r+b") as file:
+        file.seek(10)
+        file.write(b"\xff\x00")
+
+
+def test_the_newest_version_is_served(exports):
+    export_babble(exports, seed=2)
+    store = ModelStore(exports, load_exported)
+    assert [change.path.name for change in store.refresh()] == ["2"]
+    assert store.get().version == 2
+
+
+def test_a_new_version_is_taken_up_and_nothing_is_loaded_twice(store, exports):
+    assert store.refresh() == []
+    first = store.get()
+    export_babble(exports, seed=2)
+    assert [change.path.name for change in store.refresh()] == ["2"]
+    assert (first.version, store.get().version) == (1, 2)
+
+
+def test_a_corrupt_version_is_refused_with_its_reason_and_the_one_before_stays(store, exports):
+    broken = export_babble(exports, seed=2).path
+    corrupt(broken / "saved_model.pb")
+    (change,) = store.refresh()
+    assert change.path == broken
+    assert "saved_model.pb: SHA-256" in change.refusal
+    assert store.get().version == 1
+    assert store.refresh() == []
+
+
+def test_a_corrupt_newest_version_at_the_start_gives_way_to_an_older_one(exports):
+    corrupt(export_babble(exports, seed=2).path / "saved_model.pb")
+    store = ModelStore(exports, load_exported)
+    assert [bool(change.refusal) for change in store.refresh()] == [True, False]
+    assert store.get().version == 1
+
+
+def test_a_refused_version_is_tried_again_when_it_was_written_anew(store, exports):
+    units = export_babble(exports, seed=2).path / "units.json"
+    whole = units.read_bytes()
+    units.write_bytes(b"?")
+    store.refresh()
+    units.write_bytes(whole)
+    later = units.stat().st_mtime_ns + 10**9
+    os.utime(units, ns=(later, later))
+    assert [change.refusal for change in store.refresh()] == [""]
+    assert store.get().version == 2
+
+
+def test_half_written_versions_and_other_files_are_not_looked_at(store, exports):
+    (exports / "babble/.2.draft").mkdir()
+    (exports / "babble/notes").mkdir()
+    (exports / "README").write_text("?")
+    assert store.refresh() == []
+
+
+def test_an_unknown_model_is_refused_with_the_names_of_those_served(store):
+    with pytest.raises(UnknownModel, match="'bubble': not served; served are: babble"):
+        store.get("bubble")
+
+
+def test_an_empty_name_means_the_only_model(store, exports):
+    assert store.get("") is store.get("babble")
+    export_babble(exports, name="murmur")
+    store.refresh()
+    with pytest.raises(UnknownModel, match="served are: babble, murmur"):
+        store.get("")
+
+
+def test_no_folder_is_no_models(tmp_path):
+    store = ModelStore(tmp_path / "none", load_exported)
+    assert store.refresh() == []
+    with pytest.raises(UnknownModel, match="served are: none"):
+        store.get()

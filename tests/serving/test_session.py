@@ -1,0 +1,123 @@
+import itertools
+
+import numpy as np
+import pytest
+from babble import RATE_HZ, murmur
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.recognizer.client import pcm16
+from sonorant.decoding import CtcBeamSearch
+from sonorant.serving.errors import AudioTooLong, BadRequest
+from sonorant.serving.session import Session, SessionOptions
+
+AUDIO = pcm16(murmur(2.0, seed=4))
+CHUNK = RATE_HZ // 10 * 2  # bytes of 100 ms
+
+
+def recognized(session, audio, cuts):
+    for start, end in zip([0, *cuts], [*cuts, len(audio)], strict=True):
+        session.push(audio[start:end])
+    return session.finish()
+
+
+def chunks(audio):
+    return [audio[at : at + CHUNK] for at in range(0, len(audio), CHUNK)]
+
+
+@given(cuts=st.sets(st.integers(0, len(AUDIO) // 2), max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_chunks_of_any_size_give_the_result_of_the_whole(model, cuts):
+    options = SessionOptions(max_alternatives=5)
+    whole = recognized(Session(model, options), AUDIO, [])
+    assert recognized(Session(model, options), AUDIO, sorted(2 * cut for cut in cuts)) == whole
+    assert len(whole.alternatives[0].words) > 3
+
+
+def test_single_samples_give_the_result_of_the_whole(model):
+    audio = AUDIO[:8000]
+    whole = recognized(Session(model, SessionOptions()), audio, [])
+    assert recognized(Session(model, SessionOptions()), audio, range(2, len(audio), 2)) == whole
+
+
+def test_the_stream_gives_what_features_model_and_search_give_offline(model):
+    samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
+    log_probs, _ = model.step(model.extractor(samples), model.initial_state())
+    search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
+    search.push(log_probs)
+    session = Session(model, SessionOptions(max_alternatives=3))
+    assert list(recognized(session, AUDIO, [1600, 1610]).alternatives) == search.hypotheses(3)
+
+
+def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(model):
+    session = Session(model, SessionOptions())
+    interim = [result for chunk in chunks(AUDIO) if (result := session.push(chunk))]
+    texts = [result.alternatives[0].text for result in interim]
+    assert len(texts) > 3
+    assert all(one != next_ for one, next_ in itertools.pairwise(texts))
+    assert not any(result.is_final for result in interim)
+    assert all(0 <= result.stability <= 1 for result in interim)
+    ends = [result.end_s for result in interim]
+    assert ends == sorted(ends)
+    final = session.finish()
+    assert final.is_final
+    assert final.end_s == pytest.approx(2.0)
+
+
+def test_no_interim_results_unless_wanted(model):
+    session = Session(model, SessionOptions(interim_results=False))
+    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [None] * 20
+
+
+def test_an_interim_result_stands_for_the_stability_time(model):
+    def first_s(stability_ms):
+        decoding = model.recipe.decoding.model_copy(update={"stability_ms": stability_ms})
+        patient = _with_recipe(model, model.recipe.model_copy(update={"decoding": decoding}))
+        session = Session(patient, SessionOptions())
+        return next(session.audio_s for chunk in chunks(AUDIO) if session.push(chunk))
+
+    assert first_s(150.0) >= first_s(0.0) + 0.1
+
+
+def _with_recipe(model, recipe):
+    class Same:
+        def __getattr__(self, name):
+            return recipe if name == "recipe" else getattr(model, name)
+
+    return Same()
+
+
+def test_silence_is_an_empty_text_and_no_error(model):
+    session = Session(model, SessionOptions())
+    assert session.push(bytes(2 * RATE_HZ)) is None
+    final = session.finish()
+    assert (final.alternatives[0].text, final.alternatives[0].words, final.end_s) == ("", (), 1.0)
+
+
+@pytest.mark.parametrize("audio", [b"", bytes(2), bytes(100)])
+def test_audio_too_short_for_one_vector_is_an_empty_text(model, audio):
+    session = Session(model, SessionOptions())
+    assert session.push(audio) is None
+    assert session.finish().alternatives[0].text == ""
+
+
+def test_an_odd_byte_count_is_refused(model):
+    with pytest.raises(BadRequest, match="3 bytes"):
+        Session(model, SessionOptions()).push(b"abc")
+
+
+def test_audio_beyond_the_limit_is_refused_and_up_to_it_is_not(model):
+    session = Session(model, SessionOptions(max_seconds=1.0))
+    session.push(bytes(2 * RATE_HZ))
+    with pytest.raises(AudioTooLong, match="may have 1 s"):
+        session.push(bytes(2))
+
+
+def test_sessions_share_a_model_and_not_their_state(model):
+    ours, theirs = Session(model, SessionOptions()), Session(model, SessionOptions())
+    other = pcm16(murmur(2.0, seed=9))
+    for mine, yours in zip(chunks(AUDIO), chunks(other), strict=True):
+        ours.push(mine)
+        theirs.push(yours)
+    assert ours.finish() == recognized(Session(model, SessionOptions()), AUDIO, [])
+    assert theirs.finish() == recognized(Session(model, SessionOptions()), other, [])
