@@ -1,0 +1,110 @@
+"""Files of transcripts, as corpora and recognizers write them, and references beside their hypotheses."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sonorant.errors import BadCorpus
+
+__all__ = ["Format", "Transcripts", "pair_up", "read_transcripts"]
+
+Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
+
+_IDS = ("id", "utterance", "audio_filepath")
+_SHOWN = 3  # ids that a message names at most
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """The texts of one file by utterance; in plain files the line's number is the id."""
+
+    path: Path
+    format: Format
+    texts: dict[str, str]
+
+
+def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
+    """Return the transcripts of a file; without `format`, of the format that its lines look like.
+
+    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath". kaldi: id, space, text; taken for it
+    where each line begins with another word that has a digit. plain: one text a line, empty ones included.
+    Raises BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCorpus(f"{path}: {error}; expected a text file in UTF-8") from error
+    if not lines[-1]:
+        lines.pop()
+    if not any(line.strip() for line in lines):
+        raise BadCorpus(f"{path}: no transcript in it; expected one a line")
+    format = format or _format(lines)
+    texts: dict[str, str] = {}
+    for number, utterance, text in _entries(path, lines, format):
+        if utterance in texts:
+            raise BadCorpus(f"{path}:{number}: id {utterance!r} comes a second time; each utterance may stand once")
+        texts[utterance] = text
+    return Transcripts(path, format, texts)
+
+
+def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[str, str]]:
+    """Return (reference, hypothesis) by id, in the order of the references.
+
+    Raises BadCorpus, naming ids, if an utterance is in one file only, or if one file has ids and the other has none.
+    """
+    if (reference.format == "plain") != (hypothesis.format == "plain"):
+        raise BadCorpus(
+            f"{reference.path} looks {reference.format} and {hypothesis.path} looks {hypothesis.format}: ids and line "
+            "numbers cannot be compared; say --format if one of them is mistaken"
+        )
+    if reference.format == "plain" and len(reference.texts) != len(hypothesis.texts):
+        raise BadCorpus(
+            f"{reference.path} has {len(reference.texts)} lines and {hypothesis.path} {len(hypothesis.texts)}: "
+            "plain files must be parallel, with an empty line where nothing was recognised"
+        )
+    for these, those in ((reference, hypothesis), (hypothesis, reference)):
+        if missing := [utterance for utterance in these.texts if utterance not in those.texts]:
+            named = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+            raise BadCorpus(
+                f"{len(missing)} of {len(these.texts)} utterances of {these.path} are not in {those.path}: {named}; "
+                "both files must have the same ids"
+            )
+    return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
+
+
+def _format(lines: list[str]) -> Format:
+    filled = [line for line in lines if line.strip()]
+    if all(line.lstrip().startswith("{") for line in filled):
+        return "jsonl"
+    firsts = [line.split(maxsplit=1)[0] for line in filled]
+    looks_like_ids = all(any(char.isdigit() for char in first) for first in firsts)
+    return "kaldi" if looks_like_ids and len(set(firsts)) == len(firsts) else "plain"
+
+
+def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, str, str]]:
+    for number, line in enumerate(lines, 1):
+        if format == "plain":
+            yield number, str(number), line.strip()
+        elif line.strip():
+            utterance, text = _from_json(path, number, line) if format == "jsonl" else _from_kaldi(line)
+            yield number, utterance, text
+
+
+def _from_kaldi(line: str) -> tuple[str, str]:
+    utterance, *text = line.split(maxsplit=1)
+    return utterance, "".join(text).strip()
+
+
+def _from_json(path: Path, number: int, line: str) -> tuple[str, str]:
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadCorpus(f"{path}:{number}: {error}; expected a JSON object a line") from error
+    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+        raise BadCorpus(f'{path}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
+    for key in _IDS:
+        if key in entry:
+            return str(entry[key]), entry["text"]
+    raise BadCorpus(f"{path}:{number}: no id in it; expected one of the keys {', '.join(_IDS)}")

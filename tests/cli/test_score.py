@@ -1,0 +1,67 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from sonorant.cli.score import command
+
+REFERENCE = "u1 seven two nine\nu2 one\n"
+HYPOTHESIS = "u1 seven too nine one\nu2 one\n"
+
+
+@pytest.fixture
+def score(tmp_path):
+    def run(reference, hypothesis, *options):
+        (tmp_path / "ref").write_text(reference)
+        (tmp_path / "hyp").write_text(hypothesis)
+        return CliRunner().invoke(
+            command, [str(tmp_path / "ref"), str(tmp_path / "hyp"), *options], catch_exceptions=False
+        )
+
+    return run
+
+
+def test_it_prints_rate_interval_and_counts(score):
+    lines = score(REFERENCE, HYPOTHESIS).output.splitlines()
+    assert lines[0].startswith("WER: 50.00% (95 % interval 0.00% to ")
+    assert lines[1] == "2 errors in 4 words of 2 utterances: S 1, I 1, D 0"
+
+
+def test_alignments_show_each_utterance(score):
+    output = score(REFERENCE, HYPOTHESIS, "--alignments").output
+    assert "u1 (2 errors)\nREF: seven two nine ***\nHYP: seven too nine one\n           S        I\n" in output
+
+
+def test_json_holds_the_same_figures(score):
+    document = json.loads(score(REFERENCE, HYPOTHESIS, "--json", "--alignments", "--confusions", "1").output)
+    assert document["rate"] == 0.5
+    assert [document[key] for key in ("substitutions", "insertions", "deletions", "utterances")] == [1, 1, 0, 2]
+    assert document["alignments"]["u2"] == [{"kind": "hit", "reference": "one", "hypothesis": "one"}]
+    assert document["confusions"] == [{"said": "", "heard": "one", "count": 1}]
+
+
+def test_characters_are_scored_on_request(score):
+    assert score("abcd\n", "abxd\n", "--characters").output.startswith("CER: 25.00%")
+
+
+def test_spelling_counts_unless_normalised(score):
+    assert score("Seven, two.\n", "seven two\n").output.startswith("WER: 100.00%")
+    assert score("Seven, two.\n", "seven two\n", "--normalise").output.startswith("WER: 0.00%")
+
+
+def test_mismatched_ids_end_with_one_line_and_exit_code_65(tmp_path):
+    (tmp_path / "ref").write_text("u1 one\nu2 two\n")
+    (tmp_path / "hyp").write_text("u1 one\nu3 two\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sonorant.cli", "score", tmp_path / "ref", tmp_path / "hyp"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 65
+    assert done.stdout == ""
+    assert done.stderr.startswith("sonorant: 1 of 2 utterances of")
+    assert "u2" in done.stderr
+    assert done.stderr.count("\n") == 1

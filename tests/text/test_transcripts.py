@@ -1,0 +1,75 @@
+import pytest
+
+from sonorant.errors import BadCorpus
+from sonorant.text.transcripts import pair_up, read_transcripts
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="file"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "texts"),
+    [
+        ('{"id": "a", "text": "one two"}\n\n{"id": 7, "text": ""}\n', "jsonl", {"a": "one two", "7": ""}),
+        ('{"audio_filepath": "a.wav", "text": "one"}', "jsonl", {"a.wav": "one"}),
+        ("utt1 one two\nutt2\n\nutt-3\tthree\n", "kaldi", {"utt1": "one two", "utt2": "", "utt-3": "three"}),
+        ("one two\n\n three \n", "plain", {"1": "one two", "2": "", "3": "three"}),
+        ("7 one\n7 two\n", "plain", {"1": "7 one", "2": "7 two"}),
+        ("\ufeffone\r\ntwo\r\n", "plain", {"1": "one", "2": "two"}),
+    ],
+)
+def test_formats_are_recognised_and_read(file, text, format, texts):
+    transcripts = read_transcripts(file(text))
+    assert (transcripts.format, transcripts.texts) == (format, texts)
+
+
+def test_a_given_format_overrules_what_lines_look_like(file):
+    assert read_transcripts(file("utt1 one\n"), "plain").texts == {"1": "utt1 one"}
+    assert read_transcripts(file("abc one\n"), "kaldi").texts == {"abc": "one"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no transcript"),
+        ("\n \n", "no transcript"),
+        (b"\xff\xfe\x00", "expected a text file in UTF-8"),
+        ('{"id": "a", "text": "x"}\n{"id": ', ":2: .*expected a JSON object"),
+        ('{"id": "a", "text": 3}', ':1: no "text"'),
+        ('{"text": "x"}', ":1: no id"),
+        ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}', ":2: id 'a' comes a second time"),
+    ],
+)
+def test_a_file_that_is_no_transcripts_is_refused_with_its_line(file, text, message):
+    with pytest.raises(BadCorpus, match=message):
+        read_transcripts(file(text))
+
+
+def test_pairs_follow_the_ids_not_the_order(file):
+    reference, hypothesis = (
+        file("u1 one\nu2 two\n"),
+        file('{"id": "u2", "text": "too"}\n{"id": "u1", "text": "one"}', "h"),
+    )
+    pairs = pair_up(read_transcripts(reference), read_transcripts(hypothesis))
+    assert list(pairs.items()) == [("u1", ("one", "one")), ("u2", ("two", "too"))]
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "message"),
+    [
+        ("u1 a\nu2 b\n", "u1 a\n", "1 of 2 utterances of .*file are not in .*other: u2;"),
+        ("u1 a\n", "u1 a\nu2 b\n", "1 of 2 utterances of .*other are not in .*file: u2;"),
+        ("one\ntwo\n", "one\n", "2 lines and .* 1: plain files must be parallel"),
+        ("u1 a\n", "one\n", "looks kaldi and .* looks plain"),
+    ],
+)
+def test_files_that_do_not_match_are_refused_by_name(file, reference, hypothesis, message):
+    with pytest.raises(BadCorpus, match=message):
+        pair_up(read_transcripts(file(reference)), read_transcripts(file(hypothesis, "other")))
