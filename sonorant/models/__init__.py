@@ -1,0 +1,1 @@
+"""Keras layers and models: definitions, no training loops."""

@@ -47,6 +47,12 @@ class TrainingRecipe(Section):
     weight_average: Fraction = Field(
         0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none."
     )
+    alignment_weight: float = Field(
+        0.0,
+        ge=0,
+        description="Weight, at the first step, of a frame-wise loss towards the known ends of words; 0: none.",
+    )
+    alignment_steps: int = Field(200, ge=1, description="Steps in which that weight falls to 0.")
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
     checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")

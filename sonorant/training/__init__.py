@@ -1,0 +1,1 @@
+"""Training: intake, losses, schedules, the step, checkpoints, metrics."""

@@ -1,0 +1,6 @@
+"""Entry point of `python -m services.trainer`."""
+
+from services.trainer.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What rank 0 says to the coordinator, and asks of it."""
+
+import time
+
+import grpc
+import structlog
+
+from sonorant.errors import Unavailable
+from sonorant.training.metrics import MetricsLog
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+__all__ = ["StageWatch", "start_generation"]
+
+log = structlog.get_logger()
+
+_OPTIONS = [("grpc.enable_http_proxy", 0)]
+_START_PATIENCE_S = 60.0
+_EVERY_S = 5.0
+
+
+def start_generation(address: str, generation: int, epoch: int, last_epoch: int) -> int:
+    """Let the coordinator begin to lease `epoch`; returns the number of examples in an epoch.
+
+    Raises Unavailable if it does not answer within a minute, or refuses.
+    """
+    request = pb.StartGenerationRequest(generation=generation, epoch=epoch, last_epoch=last_epoch)
+    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+        try:
+            answer = CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
+        except grpc.RpcError as error:
+            reason = f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
+            raise Unavailable(
+                f"coordinator {address} did not start generation {generation} ({reason}); look at its log"
+            ) from error
+    return int(answer.total)
+
+
+class StageWatch:
+    """Writes a line about the stages into the metrics, every few seconds, without making the trainer wait."""
+
+    def __init__(self, address: str, metrics: MetricsLog) -> None:
+        self._metrics = metrics
+        self._stub = CoordinatorStub(grpc.insecure_channel(address, options=_OPTIONS))
+        self._due_s = time.monotonic() + _EVERY_S
+        self._asked: grpc.Future[pb.GetStatusResponse] | None = None
+
+    def write_if_due(self, time_s: float, now_s: float) -> None:
+        """Write the answer that has come, and ask again when it is time."""
+        if self._asked is not None and self._asked.done():
+            answered, self._asked = self._asked, None
+            if answered.exception() is None:
+                self._metrics.write("stages", {"time_s": round(time_s, 3), **_figures(answered.result())})
+        if self._asked is None and now_s >= self._due_s:
+            self._due_s = now_s + _EVERY_S
+            self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S)
+
+
+def _figures(status: pb.GetStatusResponse) -> dict[str, object]:
+    """Mean utilisation and summed rate of each stage's replicas."""
+    stages: dict[str, list[pb.ReplicaStatus]] = {}
+    for replica in status.replicas:
+        stages.setdefault(replica.stage, []).append(replica)
+    return {
+        "utilisation": {s: sum(r.utilisation for r in rs) / len(rs) for s, rs in stages.items()},
+        "rate": {s: sum(r.examples_per_second for r in rs) for s, rs in stages.items()},
+        "bottleneck": status.bottleneck,
+    }

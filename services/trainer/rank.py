@@ -1,0 +1,178 @@
+"""One rank: where it starts, what it is made of, what it leaves behind."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+from services.runtime.example_source import LinkedExampleSource
+from services.runtime.lifecycle import Shutdown
+from services.runtime.redis_ledger import RedisLedger
+from services.trainer.coordination import StageWatch, start_generation
+from sonorant.atomic import atomic_write
+from sonorant.corpus.shards import ShardSet
+from sonorant.dsp.features import FeatureExtractor
+from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
+from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
+from sonorant.text.units import Units
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
+from sonorant.training.collective import Collective
+from sonorant.training.evaluation import DevUtterance, Evaluator, dev_utterances
+from sonorant.training.feeder import Feeder
+from sonorant.training.intake import Intake, Labeller
+from sonorant.training.loop import Reason, Trainer, TrainerParts
+from sonorant.training.metrics import MetricsLog
+from sonorant.training.reporting import Reporter
+from sonorant.training.step import TrainStep
+
+__all__ = ["Rank"]
+
+_EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
+
+log = structlog.get_logger()
+
+
+class Rank:
+    """Trains with the others of its gang until training is complete or `shutdown` is requested."""
+
+    def __init__(
+        self,
+        run_path: Path,
+        coordinator: str,
+        redis_url: str,
+        replica: str,
+        collective: Collective,
+        shutdown: Shutdown,
+    ) -> None:
+        self._run = RunFolder(run_path)
+        self._coordinator = coordinator
+        self._replica = replica
+        self._collective = collective
+        self._shutdown = shutdown
+        self._recipe = load_recipe(self._run.recipe)
+        self._train = ShardSet.open(self._run.shards, "train")
+        self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
+        self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
+        self._ledger = RedisLedger(redis_url, self._train.total)
+        self._checkpoints = Checkpoints(
+            self._run.checkpoints,
+            self._recipe.training.keep_checkpoints,
+            lambda message: log.warning("checkpoint_ignored", reason=message),
+        )
+
+    def run(self) -> int:
+        """Train; return the exit code."""
+        generation, checkpoint = self._begin()
+        progress = checkpoint.progress if checkpoint else Progress()
+        model = LstmCtc(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
+        step = TrainStep(model, self._recipe, self._collective)
+        if checkpoint:
+            step.restore(checkpoint)
+        with LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation) as source:
+            feeder = self._feeder(source, generation, progress)
+            feeder.start()
+            reporter = self._reporter(source, progress)
+            try:
+                evaluator = Evaluator(model, self._units, self._dev(), self._collective)
+                reason = self._trainer(step, feeder, evaluator, reporter, progress).run()
+                self._finish(reason, progress, reporter)
+            finally:
+                feeder.close()
+                reporter.close()
+        return _EXIT_AGAIN if reason is Reason.TERMINATED else 0
+
+    def _begin(self) -> tuple[int, Checkpoint | None]:
+        """Rank 0 puts the ledger back to the latest checkpoint and opens a generation; all get both."""
+        start: tuple[int, Checkpoint | None] | None = None
+        if self._collective.rank == 0:
+            checkpoint = self._checkpoints.latest(fingerprint(self._recipe))
+            generation = self._checkpoints.next_generation(self._ledger.generation())
+            self._ledger.restore(generation, checkpoint.ledger if checkpoint else None)
+            progress = checkpoint.progress if checkpoint else Progress()
+            start_generation(self._coordinator, generation, progress.epoch, self._recipe.training.epochs - 1)
+            log.info("generation_started", generation=generation, step=progress.step, epoch=progress.epoch)
+            start = (generation, checkpoint)
+        start = self._collective.broadcast(start)
+        assert start is not None
+        return start
+
+    def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
+        training, rank = self._recipe.training, self._collective.rank
+        same_gang = len(progress.batches) == self._collective.size
+        intake = Intake(training, self._recipe.seed, rank, progress.epoch, progress.batches[rank] if same_gang else 0)
+        labeller = Labeller(self._units, self._train.counts, self._recipe.features)
+        return Feeder(
+            source, self._ledger, generation, intake, labeller, training.epochs, self._bins, measure=progress.step == 0
+        )
+
+    def _dev(self) -> list[DevUtterance]:
+        dev = ShardSet.open(self._run.shards, "dev")
+        featurizer = build_stage(FEATURIZER, self._recipe, StageResources(None, self._run.shards))
+        return dev_utterances(dev, featurizer, self._collective.rank, self._collective.size)
+
+    def _reporter(self, source: LinkedExampleSource, progress: Progress) -> Reporter:
+        if self._collective.rank != 0:
+            return Reporter(worked=source.report)
+        metrics = MetricsLog(self._run.metrics, progress.train_s)
+        watch = StageWatch(self._coordinator, metrics)
+
+        def show(figures: Mapping[str, float]) -> None:
+            source.show(dict(figures))
+            watch.write_if_due(progress.train_s, time.monotonic())
+
+        return Reporter(metrics, self._run.tensorboard, show, source.report)
+
+    def _trainer(
+        self, step: TrainStep, feeder: Feeder, evaluator: Evaluator, reporter: Reporter, progress: Progress
+    ) -> Trainer:
+        return Trainer(
+            TrainerParts(
+                recipe=self._recipe,
+                step=step,
+                feeder=feeder,
+                evaluator=evaluator,
+                ledger=self._ledger,
+                checkpoints=self._checkpoints,
+                reporter=reporter,
+                collective=self._collective,
+                clock=time.monotonic,
+                terminated=lambda: self._shutdown.requested,
+            ),
+            progress,
+        )
+
+    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
+        """Rank 0 writes what came of the run, unless it is only interrupted."""
+        log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
+        if reason is Reason.TERMINATED or self._collective.rank != 0:
+            return
+        totals = self._totals(reason, progress)
+        reporter.end(progress, totals)
+        atomic_write(self._run.path / "finished.json", json.dumps(totals, indent=2) + "\n")
+
+    def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
+        epochs = self._ledger.epochs()
+        counts = {epoch: self._ledger.progress(epoch) for epoch in epochs}
+        committed = sum(c.committed for c in counts.values())
+        complete = [c for epoch, c in counts.items() if epoch < progress.epoch]
+        return {
+            "reason": str(reason),
+            "train_seconds": progress.train_s,
+            "t_session": progress.session_s / progress.elapsed_s if progress.elapsed_s else 0.0,
+            "steps": progress.step,
+            "skipped_steps": progress.skipped_steps,
+            "epochs": progress.epoch,
+            "examples": progress.examples,
+            "audio_hours": progress.audio_s / 3600,
+            "best_wer": progress.best_wer,
+            "ledger": {
+                "committed": committed,
+                "rejected": sum(c.rejected for c in counts.values()),
+                "lost": sum(c.total - c.committed - c.rejected for c in complete),
+                "duplicated": progress.examples - committed,
+            },
+        }

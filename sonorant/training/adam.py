@@ -1,0 +1,44 @@
+"""Adam (Kingma 2015, algorithm 1), with the state in plain sight so that a checkpoint can hold it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+__all__ = ["Adam"]
+
+_BETA_1, _BETA_2 = 0.9, 0.98  # the latter forgets faster than Kingma's 0.999: runs here are short
+_EPSILON = 1e-8
+
+
+class Adam(tf.Module):
+    """Adam for a fixed list of variables."""
+
+    def __init__(self, variables: Sequence[tf.Variable]) -> None:
+        super().__init__(name="adam")
+        self.variables_updated = list(variables)
+        self.m = [tf.Variable(tf.zeros_like(v), trainable=False) for v in variables]
+        self.v = [tf.Variable(tf.zeros_like(v), trainable=False) for v in variables]
+        self.t = tf.Variable(0.0, trainable=False)
+
+    def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor) -> None:
+        """Change all variables by one step."""
+        t = self.t.assign_add(1.0)
+        correction_1, correction_2 = 1 - _BETA_1**t, 1 - _BETA_2**t
+        for theta, m, v, g in zip(self.variables_updated, self.m, self.v, gradients, strict=True):
+            m_t = m.assign(_BETA_1 * m + (1 - _BETA_1) * g)
+            v_t = v.assign(_BETA_2 * v + (1 - _BETA_2) * tf.square(g))
+            theta.assign_sub(learning_rate * (m_t / correction_1) / (tf.sqrt(v_t / correction_2) + _EPSILON))
+
+    def state(self) -> dict[str, NDArray[np.float32]]:
+        """Return t, and m and v of each variable by its place in the list."""
+        moments = {f"{kind}/{i}": v.numpy() for kind, vs in (("m", self.m), ("v", self.v)) for i, v in enumerate(vs)}
+        return {"t": self.t.numpy(), **moments}
+
+    def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take over what `state` returned."""
+        self.t.assign(state["t"])
+        for kind, variables in (("m", self.m), ("v", self.v)):
+            for i, variable in enumerate(variables):
+                variable.assign(state[f"{kind}/{i}"])

@@ -1,0 +1,52 @@
+"""Exponential moving average of the weights (Polyak 1992), which is what gets evaluated and exported."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+__all__ = ["WeightAverage"]
+
+
+class WeightAverage(tf.Module):
+    """Average of a fixed list of variables; with decay 0 it is those variables themselves.
+
+    Early on the decay is (1 + t) / (10 + t), so that the first, random weights are soon forgotten.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], decay: float) -> None:
+        super().__init__(name="weight_average")
+        self._variables = list(variables)
+        self._decay = decay
+        self.averages = [tf.Variable(v, trainable=False) for v in variables] if decay else []
+
+    def update(self, t: tf.Tensor) -> None:
+        """Take in the variables' values after update `t` (Float32, from 1)."""
+        if not self._decay:
+            return
+        decay = tf.minimum(self._decay, (1 + t) / (10 + t))
+        for average, variable in zip(self.averages, self._variables, strict=True):
+            average.assign(decay * average + (1 - decay) * variable)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Put the averages into the variables for as long as the context lasts."""
+        trained = [v.numpy() for v in self._variables]
+        for variable, average in zip(self._variables, self.averages, strict=False):
+            variable.assign(average)
+        try:
+            yield
+        finally:
+            for variable, value in zip(self._variables, trained, strict=True):
+                variable.assign(value)
+
+    def state(self) -> dict[str, NDArray[np.float32]]:
+        """Return the averages by place in the list; empty with decay 0."""
+        return {str(i): v.numpy() for i, v in enumerate(self.averages)}
+
+    def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take over what `state` returned."""
+        for i, average in enumerate(self.averages):
+            average.assign(state[str(i)])

@@ -1,0 +1,83 @@
+"""What ranks do together, behind one small interface, so that something else than Horovod can stand in."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import tensorflow as tf
+
+__all__ = ["Collective", "HorovodCollective", "SingleProcess"]
+
+T = TypeVar("T")
+
+
+class Collective(Protocol):
+    """The gang of ranks. Every rank must make the same calls in the same order, from one thread."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this process, from 0."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        ...
+
+    def sum(self, tensors: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
+        """Return each tensor summed over the ranks; works inside `tf.function`, where `name` must be unique."""
+        ...
+
+    def broadcast(self, value: T) -> T:
+        """Return rank 0's picklable value on every rank."""
+        ...
+
+    def gather(self, value: T) -> list[T]:
+        """Return all ranks' picklable values, by rank, on every rank; nobody leaves before all have come."""
+        ...
+
+
+class SingleProcess:
+    """A gang of one."""
+
+    rank = 0
+    size = 1
+
+    def sum(self, tensors: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
+        """See `Collective`."""
+        return list(tensors)
+
+    def broadcast(self, value: T) -> T:
+        """See `Collective`."""
+        return value
+
+    def gather(self, value: T) -> list[T]:
+        """See `Collective`."""
+        return [value]
+
+
+class HorovodCollective:
+    """Horovod (Sergeev 2018), over MPI or Gloo as its environment says.
+
+    `DistributedGradientTape` fails with Keras 3; `grouped_allreduce` on plain tensors does what is needed.
+    """
+
+    def __init__(self) -> None:
+        import horovod.tensorflow as hvd  # costs seconds, and a single process does without it
+
+        hvd.init()
+        self._hvd: Any = hvd
+        self.rank: int = hvd.rank()
+        self.size: int = hvd.size()
+
+    def sum(self, tensors: Sequence[tf.Tensor], name: str) -> list[tf.Tensor]:
+        """See `Collective`."""
+        return list(self._hvd.grouped_allreduce(list(tensors), op=self._hvd.Sum, name=name))
+
+    def broadcast(self, value: T) -> T:
+        """See `Collective`."""
+        received: T = self._hvd.broadcast_object(value, root_rank=0, name="sonorant.broadcast")
+        return received
+
+    def gather(self, value: T) -> list[T]:
+        """See `Collective`."""
+        return list(self._hvd.allgather_object(value, name="sonorant.gather"))

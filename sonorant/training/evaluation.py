@@ -1,0 +1,82 @@
+"""Word error rate on dev, with greedy decoding, split across the ranks."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import tensorflow as tf
+
+from sonorant.arrays import Features
+from sonorant.corpus.shards import ShardSet
+from sonorant.decoding.greedy import best_path
+from sonorant.dsp.stages import Stage, apply_stage
+from sonorant.errors import RejectedExample
+from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.pipeline.example import Lineage
+from sonorant.text.scoring import score
+from sonorant.text.units import Units
+from sonorant.training.collective import Collective
+
+__all__ = ["DevUtterance", "Evaluator", "dev_utterances"]
+
+_BATCH = 32
+
+
+@dataclass(frozen=True)
+class DevUtterance:
+    """One utterance to be recognised. features: Float32[frames, bins]; text: what is spoken."""
+
+    features: Features
+    text: str
+
+
+def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) -> list[DevUtterance]:
+    """Return this rank's share of dev, without augmentation; what the featurizer rejects is left out."""
+    utterances = []
+    for ordinal in range(rank, shards.total, size):
+        shard, index = shards.locate(ordinal)
+        example = shards.read(shard, index).example(Lineage(0, shard, index))
+        try:
+            features = apply_stage("featurizer", featurizer, example, seed=0).features
+        except RejectedExample:
+            continue
+        if features is not None and len(features):
+            utterances.append(DevUtterance(features, example.text))
+    return utterances
+
+
+class Evaluator:
+    """Recognises dev with a model; utterances of similar length share a batch."""
+
+    def __init__(
+        self, model: LstmCtc, units: Units, utterances: Iterable[DevUtterance], collective: Collective
+    ) -> None:
+        self._units = units
+        self._utterances = sorted(utterances, key=lambda u: len(u.features))
+        self._collective = collective
+        self._predict = tf.function(
+            lambda features, lengths: model(features, lengths, training=False),
+            input_signature=[
+                tf.TensorSpec([None, None, model.bins], tf.float32),
+                tf.TensorSpec([None], tf.int32),
+            ],
+        )
+
+    def wer(self) -> float:
+        """Return the word error rate over all ranks' utterances; 0 if there are none."""
+        pairs: list[tuple[str, str]] = []
+        for first in range(0, len(self._utterances), _BATCH):
+            batch = self._utterances[first : first + _BATCH]
+            pairs += zip((u.text for u in batch), self._recognise(batch), strict=True)
+        own = score(pairs)
+        errors = own.substitutions + own.insertions + own.deletions
+        totals = np.sum(self._collective.gather((errors, own.reference_words)), axis=0)
+        return float(totals[0]) / max(1, int(totals[1]))
+
+    def _recognise(self, batch: Sequence[DevUtterance]) -> list[str]:
+        lengths = np.array([len(u.features) for u in batch], np.int32)
+        features = np.zeros((len(batch), lengths.max(), batch[0].features.shape[1]), np.float32)
+        for i, utterance in enumerate(batch):
+            features[i, : lengths[i]] = utterance.features
+        log_probs = self._predict(features, lengths).numpy()
+        return [self._units.text(best_path(frames[:length])) for frames, length in zip(log_probs, lengths, strict=True)]

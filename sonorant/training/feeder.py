@@ -1,0 +1,147 @@
+"""Feeder: a thread that keeps padded, claimed batches ready, so that the step never waits for Python."""
+
+import queue
+import threading
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sonorant.errors import RejectedExample
+from sonorant.models.normalisation import FeatureMoments
+from sonorant.pipeline.example import Example
+from sonorant.pipeline.ledger import Ledger, Rejection
+from sonorant.training.batch import Batch, collate
+from sonorant.training.intake import ExampleSource, Intake, Labeller
+
+__all__ = ["EpochEnd", "Feeder"]
+
+T = TypeVar("T")
+
+_READY_BATCHES = 3
+_POLL_S = 0.05
+_STAGE = "trainer"  # as what the ledger lists rejections of this room
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """Stands in the queue where this rank's last batch of `epoch` was."""
+
+    epoch: int
+
+
+class Feeder:
+    """Takes examples, claims them at the ledger batch by batch, pads them.
+
+    bins: size of a feature vector; epochs: how many there are; measure: whether `moments` will be asked for.
+    """
+
+    def __init__(
+        self,
+        source: ExampleSource,
+        ledger: Ledger,
+        generation: int,
+        intake: Intake,
+        labeller: Labeller,
+        epochs: int,
+        bins: int,
+        measure: bool,
+    ) -> None:
+        self._source = source
+        self._ledger = ledger
+        self._generation = generation
+        self._intake = intake
+        self._labeller = labeller
+        self._epochs = epochs
+        self._bins = bins
+        self._unmeasured = measure
+        self._ledger_lock = threading.Lock()  # the thread claims while the loop commits
+        self._ready: queue.Queue[Batch | EpochEnd] = queue.Queue()
+        self._moments: queue.Queue[FeatureMoments] = queue.Queue()
+        self._room = threading.Event()
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take examples."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread; what it holds stays claimed until the ledger is restored."""
+        self._stop.set()
+        self._room.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def get(self, timeout_s: float) -> Batch | EpochEnd | None:
+        """Return the next batch or the end of its epoch; None if neither came in time. Raises what the thread hit."""
+        return self._next(self._ready, timeout_s)
+
+    def moments(self, timeout_s: float) -> FeatureMoments | None:
+        """Return the sums over this rank's first examples, once; None if they did not come in time."""
+        return self._next(self._moments, timeout_s)
+
+    def commit(self, batch: Batch) -> None:
+        """Commit a batch whose step was done."""
+        with self._ledger_lock:
+            self._ledger.commit(self._generation, batch.epoch, batch.ordinals)
+
+    def _next(self, waiting: "queue.Queue[T]", timeout_s: float) -> T | None:
+        if self._error is not None and waiting.empty():
+            raise self._error
+        try:
+            item = waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            if self._error is not None:
+                raise self._error from None
+            return None
+        self._room.set()
+        return item
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set() and self._intake.epoch < self._epochs:
+                self._turn()
+        except BaseException as error:  # carried to the loop, which raises it
+            self._error = error
+
+    def _turn(self) -> None:
+        drained = self._source.drained(self._intake.epoch)  # asked first: what came before it is then in `take`
+        full = self._ready.qsize() >= _READY_BATCHES
+        if count := self._intake.credits():
+            self._source.grant(count)
+        can_form = not full and self._intake.can_form(drained)
+        arrived = self._source.take(0.0 if full or can_form or drained else _POLL_S)
+        self._intake.arrived(len(arrived))
+        for example in arrived:
+            self._add(example)
+        if full:
+            self._room.wait(_POLL_S)
+            self._room.clear()
+        elif self._intake.can_form(drained and not arrived):
+            self._form()
+        elif drained and not arrived and not len(self._intake):
+            self._measure()
+            self._ready.put(EpochEnd(self._intake.epoch))
+            self._intake.next_epoch()
+
+    def _add(self, example: Example) -> None:
+        try:
+            self._intake.add(self._labeller(example))
+        except RejectedExample as error:
+            rejection = Rejection(example.lineage, example.utterance, _STAGE, error.reason)
+            with self._ledger_lock:
+                self._ledger.reject(example.lineage.epoch, self._labeller.ordinal(example), rejection)
+
+    def _form(self) -> None:
+        self._measure()
+        epoch, number = self._intake.epoch, self._intake.batches
+        items = self._intake.form()
+        with self._ledger_lock:
+            granted = self._ledger.claim(self._generation, epoch, [item.ordinal for item in items])
+        if kept := [item for item, mine in zip(items, granted, strict=True) if mine]:
+            self._ready.put(collate(epoch, number, kept))
+
+    def _measure(self) -> None:
+        if self._unmeasured:
+            self._unmeasured = False
+            self._moments.put(FeatureMoments.of([item.features for item in self._intake.pool()], self._bins))

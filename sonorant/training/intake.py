@@ -1,0 +1,137 @@
+"""Intake: from arriving examples to batches of one epoch after the other, as a machine without threads.
+
+Credits are granted as long as the current epoch's pool has room. Examples of the next epoch that arrive early wait
+beside the pool and use up no room of it, so however many of them come, the current epoch is never shut out; how many
+can come is bounded by the coordinator (pipeline.lookahead_examples).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from sonorant.errors import RejectedExample
+from sonorant.pipeline.example import Example
+from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.recipe.training import TrainingRecipe
+from sonorant.text.units import Units
+from sonorant.training.alignment import frame_targets
+from sonorant.training.losses import frames_needed
+from sonorant.training.pool import Labelled, Pool
+
+__all__ = ["ExampleSource", "Intake", "Labeller"]
+
+
+class ExampleSource(Protocol):
+    """Where a rank's examples come from; one thread calls it."""
+
+    def take(self, timeout_s: float) -> list[Example]:
+        """Return what has arrived; waits up to `timeout_s` if that is nothing."""
+        ...
+
+    def grant(self, count: int) -> None:
+        """Let `count` more examples come."""
+        ...
+
+    def drained(self, epoch: int) -> bool:
+        """Whether all examples of the epoch were taken, by some rank, or are settled: `take` will bring none."""
+        ...
+
+
+class Labeller:
+    """Turns an example with features into one with labels and a place in the ledger."""
+
+    def __init__(self, units: Units, shard_counts: Sequence[int], features: FeaturesRecipe) -> None:
+        self._units = units
+        self._features = features
+        self._words = {w: i for i, w in enumerate(units.symbols)} if units.kind == "words" else {}
+        self._offsets = np.concatenate(([0], np.cumsum(shard_counts)))
+
+    def ordinal(self, example: Example) -> int:
+        """Return the example's position among all records."""
+        return int(self._offsets[example.lineage.shard]) + example.lineage.index
+
+    def __call__(self, example: Example) -> Labelled:
+        """Return the example with its labels; raises RejectedExample if it cannot be trained on."""
+        features = example.features
+        if features is None or not len(features):
+            raise RejectedExample("0 feature vectors: expected at least 1; the recording is shorter than one window")
+        if not np.isfinite(features).all():
+            raise RejectedExample("features hold NaN or infinity; look at the stage before the featurizer")
+        labels = self._units.labels(example.text)
+        if not labels:
+            raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
+        if len(features) < (needed := frames_needed(labels)):
+            raise RejectedExample(
+                f"{len(features)} feature vectors for {len(labels)} units: CTC needs at least {needed}; "
+                "check the transcript, or lower features.stride"
+            )
+        return Labelled(
+            lineage=example.lineage,
+            ordinal=self.ordinal(example),
+            utterance=example.utterance,
+            features=features,
+            labels=tuple(labels),
+            targets=frame_targets(example.words, self._words, self._units.blank, len(features), self._features),
+            duration_s=example.duration_s,
+        )
+
+
+class Intake:
+    """Sorts arriving examples by epoch, says how many may come, and forms batches.
+
+    epoch, batches: where to begin, the second being the number of batches formed in that epoch before a restart.
+    """
+
+    def __init__(self, recipe: TrainingRecipe, seed: int, rank: int, epoch: int = 0, batches: int = 0) -> None:
+        self.epoch = epoch
+        self.batches = batches
+        self._capacity = max(recipe.pool_examples, recipe.batch_examples)
+        self._enough = max(self._capacity // 2, recipe.batch_examples)
+        self._pool = Pool(recipe.batch_examples, seed, rank)
+        self._waiting: dict[int, list[Labelled]] = defaultdict(list)
+        self._granted = 0  # credits that no arrival has used yet
+
+    def __len__(self) -> int:
+        """Examples of the current epoch that wait."""
+        return len(self._pool)
+
+    def pool(self) -> list[Labelled]:
+        """Return the current epoch's examples that wait, shortest first."""
+        return self._pool.items()
+
+    def credits(self) -> int:
+        """Return how many credits to grant now; they count as granted."""
+        count = max(0, self._capacity - len(self._pool) - self._granted)
+        self._granted += count
+        return count
+
+    def arrived(self, count: int) -> None:
+        """Take note that `count` examples came, usable or not."""
+        self._granted = max(0, self._granted - count)
+
+    def add(self, item: Labelled) -> None:
+        """Take in one example; of an epoch that is over, it is dropped."""
+        epoch = item.lineage.epoch
+        if epoch == self.epoch:
+            self._pool.add(item)
+        elif epoch > self.epoch:
+            self._waiting[epoch].append(item)
+
+    def can_form(self, drained: bool) -> bool:
+        """Whether a batch may be formed now: from a pool half full, or from what is left of a drained epoch."""
+        return len(self._pool) >= (1 if drained else self._enough)
+
+    def form(self) -> list[Labelled]:
+        """Remove and return the next batch."""
+        batch = self._pool.draw(self.epoch, self.batches)
+        self.batches += 1
+        return batch
+
+    def next_epoch(self) -> None:
+        """Go on to the next epoch, whose early examples move into the pool."""
+        self.epoch += 1
+        self.batches = 0
+        for item in self._waiting.pop(self.epoch, []):
+            self._pool.add(item)

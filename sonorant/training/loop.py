@@ -1,0 +1,228 @@
+"""The training loop: batches in, steps, looks at dev, checkpoints; every rank turns the same way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sonorant.errors import SonorantError
+from sonorant.models.normalisation import FeatureMoments
+from sonorant.pipeline.ledger import Ledger
+from sonorant.recipe.schema import Recipe
+from sonorant.training.batch import Batch, empty_tensors
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
+from sonorant.training.collective import Collective
+from sonorant.training.evaluation import Evaluator
+from sonorant.training.feeder import EpochEnd, Feeder
+from sonorant.training.metrics import SessionMeter
+from sonorant.training.reporting import Reporter
+from sonorant.training.schedule import learning_rate
+from sonorant.training.step import Notes, StepResult, TrainStep
+
+__all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts"]
+
+_PATIENCE_S = 1.0  # how long a rank waits for a batch before it takes part in a step without one
+
+
+class Reason(StrEnum):
+    """Why training stopped."""
+
+    EPOCHS = "epochs"
+    TIME = "max_minutes"
+    PATIENCE = "patience"
+    TERMINATED = "terminated"
+
+
+class NonFiniteSteps(SonorantError):
+    """Loss or gradient were not finite several steps in a row; `utterances` were in the last of their batches."""
+
+    def __init__(self, step: int, count: int, utterances: list[str]) -> None:
+        super().__init__(
+            f"step {step}: loss or gradient not finite, for the {count}th time in a row; the batch was {utterances}; "
+            "look at these utterances, or lower training.learning_rate"
+        )
+        self.utterances = tuple(utterances)
+
+
+@dataclass(frozen=True)
+class TrainerParts:
+    """What a loop is made of. `clock`: seconds, monotonic; `terminated`: whether a signal asked to leave."""
+
+    recipe: Recipe
+    step: TrainStep
+    feeder: Feeder
+    evaluator: Evaluator
+    ledger: Ledger
+    checkpoints: Checkpoints
+    reporter: Reporter
+    collective: Collective
+    clock: Callable[[], float]
+    terminated: Callable[[], bool]
+
+
+class Trainer:
+    """Trains from `progress` on until epochs, time or patience are over, or a signal comes."""
+
+    def __init__(self, parts: TrainerParts, progress: Progress) -> None:
+        self.parts = parts
+        self._recipe = parts.recipe.training
+        self.progress = progress
+        self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
+        self._empty = empty_tensors(parts.step.model.bins)
+        self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
+        self._waits_at_end = False  # the rank has no more batch of this epoch
+        self._last_turn_s = 0.0
+
+    def run(self) -> Reason:
+        """Train; returns on every rank with the same reason, after a checkpoint."""
+        if reason := self._over():
+            return reason
+        self._last_turn_s = self.parts.clock()
+        if self.progress.step == 0 and not self._normalise():
+            return Reason.TERMINATED
+        while True:
+            result = self._turn()
+            if reason := self._decide(result.notes):
+                return reason
+
+    def _over(self) -> Reason | None:
+        if self.progress.epoch >= self._recipe.epochs:
+            return Reason.EPOCHS
+        if self.progress.looks_without_better >= self._recipe.patience:
+            return Reason.PATIENCE
+        return Reason.TIME if self._time_over() and self.progress.wer is not None else None
+
+    def _time_over(self) -> bool:
+        return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s
+
+    def _normalise(self) -> bool:
+        """Set the features' mean and deviation from all ranks' first examples; False if a signal came meanwhile."""
+        own: FeatureMoments | None = None
+        while True:
+            own = own or self.parts.feeder.moments(_PATIENCE_S)
+            answers = self.parts.collective.gather((own, self.parts.terminated()))
+            if any(terminated for _, terminated in answers):
+                return False
+            moments = [m for m, _ in answers if m is not None]
+            if len(moments) == self.parts.collective.size:
+                break
+        together = FeatureMoments(
+            count=sum(m.count for m in moments),
+            total=sum(m.total for m in moments[1:]) + moments[0].total,
+            squares=sum(m.squares for m in moments[1:]) + moments[0].squares,
+        )
+        self.parts.step.model.normalisation.set_from(together)
+        return True
+
+    def _turn(self) -> StepResult:
+        """Take part in one step, with a batch or without."""
+        batch = self._next_batch()
+        notes = Notes(
+            drained=float(self._waits_at_end),
+            time_over=float(self._time_over()),
+            terminated=float(self.parts.terminated()),
+            audio_s=batch.audio_s if batch else 0.0,
+            vectors=batch.vectors if batch else 0,
+            padded=batch.padded if batch else 0,
+        )
+        started_s = self.parts.clock()
+        result = self.parts.step(batch.tensors if batch else self._empty, self.progress.step, notes)
+        step_s = self.parts.clock() - started_s
+        if batch:
+            self.parts.feeder.commit(batch)
+            self.parts.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
+            self._batches = batch.number + 1
+        self._count(result, step_s)
+        if result.examples:
+            self._after_step(result, step_s, batch)
+        return result
+
+    def _next_batch(self) -> Batch | None:
+        if self._waits_at_end:
+            return None
+        item = self.parts.feeder.get(_PATIENCE_S)
+        if isinstance(item, EpochEnd):
+            self._waits_at_end = True
+            return None
+        return item
+
+    def _count(self, result: StepResult, step_s: float) -> None:
+        elapsed_s = self._lap()
+        self._meter.add(step_s if result.examples else 0.0, elapsed_s, result.notes.audio_s)
+        progress = self.progress
+        progress.session_s, progress.elapsed_s = self._meter.session_s, self._meter.elapsed_s
+        progress.audio_s = self._meter.audio_s
+        progress.examples += result.examples
+
+    def _lap(self) -> float:
+        """Return the time since the last call, and count it as time of training."""
+        now_s = self.parts.clock()
+        lap_s, self._last_turn_s = now_s - self._last_turn_s, now_s
+        self.progress.train_s += lap_s
+        return lap_s
+
+    def _after_step(self, result: StepResult, step_s: float, batch: Batch | None) -> None:
+        rate = learning_rate(self.progress.step, self._recipe)
+        self.progress.step += 1
+        self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
+        self.progress.skipped_steps += not result.applied
+        self.parts.reporter.step(self.progress, result, rate, step_s, self._meter)
+        if self.progress.bad_steps >= self._recipe.max_bad_steps:
+            own = list(batch.utterances) if batch else []
+            everyones = [u for utterances in self.parts.collective.gather(own) for u in utterances]
+            raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
+        if self.progress.step % self._recipe.checkpoint_every_steps == 0:
+            self._save(best=False)
+
+    def _decide(self, notes: Notes) -> Reason | None:
+        """Act on what the ranks told each other."""
+        if notes.terminated:
+            self._save(best=False)
+            return Reason.TERMINATED
+        if notes.time_over:
+            self._save(best=self._look_at_dev())
+            return Reason.TIME
+        return self._end_epoch() if notes.drained == self.parts.collective.size else None
+
+    def _end_epoch(self) -> Reason | None:
+        self.progress.epoch += 1
+        self._batches, self._waits_at_end = 0, False
+        last = self.progress.epoch >= self._recipe.epochs
+        look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
+        self._save(best=look and self._look_at_dev())
+        if last:
+            return Reason.EPOCHS
+        return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
+
+    def _look_at_dev(self) -> bool:
+        """Measure WER on dev; returns whether it is the best so far."""
+        started_s = self.parts.clock()
+        with self.parts.step.average.in_place():
+            wer = self.parts.evaluator.wer()
+        self._lap()
+        progress = self.progress
+        better = progress.best_wer is None or wer < progress.best_wer
+        progress.wer = wer
+        progress.best_wer = wer if better else progress.best_wer
+        progress.looks_without_better = 0 if better else progress.looks_without_better + 1
+        self.parts.reporter.dev(progress, self.parts.clock() - started_s)
+        return better
+
+    def _save(self, best: bool) -> None:
+        """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next."""
+        self.progress.batches = self.parts.collective.gather(self._batches)
+        if self.parts.collective.rank == 0:
+            step = self.parts.step
+            weights = step.model.named_weights()
+            with step.average.in_place():
+                evaluated = step.model.named_weights()
+            checkpoint = Checkpoint(
+                progress=self.progress,
+                fingerprint=fingerprint(self.parts.recipe),
+                weights=weights,
+                evaluated=evaluated,
+                average=step.average.state(),
+                adam=step.adam.state(),
+                ledger=self.parts.ledger.snapshot(),
+            )
+            self.parts.checkpoints.save(checkpoint, best)
+        self._lap()

@@ -1,0 +1,76 @@
+"""A pool of examples from which batches of similar length are drawn."""
+
+import bisect
+from dataclasses import dataclass
+
+import numpy as np
+
+from sonorant.arrays import Features, IntArray
+from sonorant.pipeline.example import Lineage
+from sonorant.randomness import generator
+
+__all__ = ["Labelled", "Pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """An example ready for training.
+
+    features: Float32[frames, bins]; labels: numbers of its units; targets: Int64[frames], see `alignment`.
+    """
+
+    lineage: Lineage
+    ordinal: int
+    utterance: str
+    features: Features
+    labels: tuple[int, ...]
+    targets: IntArray
+    duration_s: float
+
+    @property
+    def frames(self) -> int:
+        """Length of the features."""
+        return len(self.features)
+
+
+class Pool:
+    """Examples of one epoch, sorted by length.
+
+    A batch is a random example with its neighbours in length: little padding, yet every example may come at any
+    time. What is drawn depends only on the pool's content and (seed, epoch, rank, number of the batch).
+    """
+
+    def __init__(self, batch_examples: int, seed: int, rank: int) -> None:
+        self._batch_examples = batch_examples
+        self._seed = seed
+        self._rank = rank
+        self._sorted: list[Labelled] = []
+        self._ordinals: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def items(self) -> list[Labelled]:
+        """Return the content, shortest first."""
+        return list(self._sorted)
+
+    def add(self, item: Labelled) -> None:
+        """Take in an example; a second copy of one that is here is dropped."""
+        if item.ordinal not in self._ordinals:
+            self._ordinals.add(item.ordinal)
+            bisect.insort(self._sorted, item, key=lambda i: (i.frames, i.ordinal))
+
+    def draw(self, epoch: int, number: int) -> list[Labelled]:
+        """Remove and return batch `number` of the epoch: `batch_examples` of them, or all if fewer are left."""
+        size = min(self._batch_examples, len(self._sorted))
+        if size == 0:
+            return []
+        middle = int(self._rng(epoch, number).integers(len(self._sorted)))
+        start = int(np.clip(middle - size // 2, 0, len(self._sorted) - size))
+        batch = self._sorted[start : start + size]
+        del self._sorted[start : start + size]
+        self._ordinals.difference_update(item.ordinal for item in batch)
+        return batch
+
+    def _rng(self, epoch: int, number: int) -> np.random.Generator:
+        return generator(self._seed, epoch, f"rank {self._rank}, batch {number}", "pool")

@@ -1,0 +1,91 @@
+"""Where the figures of a run go: metrics.jsonl, TensorBoard, and whoever shows them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from sonorant.training.checkpoints import Progress
+from sonorant.training.metrics import MetricsLog, SessionMeter
+from sonorant.training.step import StepResult
+
+__all__ = ["Reporter"]
+
+
+class Reporter:
+    """Writes rank 0's figures; other ranks have none.
+
+    show: gets the latest of each figure after every step; worked: gets this rank's seconds, examples and seconds of
+    audio of every step in which it had a batch.
+    """
+
+    def __init__(
+        self,
+        log: MetricsLog | None = None,
+        tensorboard: Path | None = None,
+        show: Callable[[Mapping[str, float]], None] = lambda figures: None,
+        worked: Callable[[float, int, float], None] = lambda busy_s, examples, audio_s: None,
+    ) -> None:
+        self.worked = worked
+        self._log = log
+        self._summaries = tf.summary.create_file_writer(str(tensorboard)) if tensorboard else None
+        self._show = show
+
+    def step(
+        self, progress: Progress, result: StepResult, learning_rate: float, step_s: float, meter: SessionMeter
+    ) -> None:
+        """Report one step, already counted in `progress`."""
+        figures = {
+            "loss": result.loss,
+            "learning_rate": learning_rate,
+            "gradient_norm": result.gradient_norm,
+            "step_s": step_s,
+            "examples": result.examples,
+            "audio_s": result.notes.audio_s,
+            "padding_ratio": result.notes.padded / max(1.0, result.notes.vectors),
+            "t_session": meter.t_session,
+            "recent_t_session": meter.recent_t_session,
+            "audio_hours_per_second": meter.recent_audio_hours_per_second,
+        }
+        self._write("step", progress, figures)
+        self._show(
+            {
+                "step": progress.step,
+                "epoch": progress.epoch,
+                "loss": result.loss,
+                "t_session": meter.t_session,
+                "recent_t_session": meter.recent_t_session,
+                "audio_hours_per_second": meter.recent_audio_hours_per_second,
+                "skipped_steps": progress.skipped_steps,
+            }
+        )
+
+    def dev(self, progress: Progress, seconds: float) -> None:
+        """Report a look at dev, whose result is in `progress`."""
+        assert progress.wer is not None
+        self._write("dev", progress, {"wer": progress.wer, "seconds": seconds})
+        self._show({"wer": progress.wer})
+
+    def end(self, progress: Progress, totals: Mapping[str, Any]) -> None:
+        """Report the end of training."""
+        if self._log:
+            self._log.write("end", {"time_s": progress.train_s, "step": progress.step, **totals})
+
+    def close(self) -> None:
+        """Flush and close the files."""
+        if self._log:
+            self._log.close()
+        if self._summaries:
+            self._summaries.close()
+
+    def _write(self, kind: str, progress: Progress, figures: Mapping[str, float]) -> None:
+        if self._log:
+            self._log.write(
+                kind,
+                {"time_s": round(progress.train_s, 3), "step": progress.step, "epoch": progress.epoch, **figures},
+            )
+        if self._summaries:
+            with self._summaries.as_default(step=progress.step):
+                for name, value in figures.items():
+                    tf.summary.scalar(f"{kind}/{name}", value)

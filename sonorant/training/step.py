@@ -1,0 +1,145 @@
+"""One optimizer step of the whole gang: exact for uneven ranks, the same decision on all of them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.spec_augment import SpecAugment
+from sonorant.recipe.schema import Recipe
+from sonorant.training.adam import Adam
+from sonorant.training.average import WeightAverage
+from sonorant.training.batch import BatchTensors
+from sonorant.training.checkpoints import Checkpoint
+from sonorant.training.collective import Collective
+from sonorant.training.losses import alignment_loss, ctc_loss
+from sonorant.training.schedule import alignment_weight, learning_rate
+
+__all__ = ["Notes", "StepResult", "TrainStep"]
+
+
+class Notes(NamedTuple):
+    """What a rank tells the others with its gradients; the sums come back, so all ranks decide alike.
+
+    drained: 1 if the rank has no more batch of this epoch; time_over: 1 if it says that time is over; terminated: 1
+    if a signal asked it to leave; audio_s: audio in its batch; vectors: B x T, of which `padded` are padding.
+    """
+
+    drained: float = 0.0
+    time_over: float = 0.0
+    terminated: float = 0.0
+    audio_s: float = 0.0
+    vectors: float = 0.0
+    padded: float = 0.0
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What came of a step, the same on every rank.
+
+    loss: mean CTC loss over all utterances; gradient_norm: before clipping; examples: in all ranks' batches, 0 if
+    none had any; applied: false if loss or gradient was not finite, and nothing was changed.
+    """
+
+    loss: float
+    gradient_norm: float
+    examples: int
+    applied: bool
+    notes: Notes
+
+
+class TrainStep(tf.Module):
+    """Gradients are sums over utterances, summed over ranks and divided by the global number of utterances.
+
+    So a short batch, or a rank without one, gives the very mean that one rank with all the examples would compute.
+    """
+
+    def __init__(self, model: LstmCtc, recipe: Recipe, collective: Collective) -> None:
+        super().__init__(name="train_step")
+        self.model = model
+        self._recipe = recipe
+        self._collective = collective
+        self._augment = _spec_augment(recipe)
+        self._variables = [v.value for v in model.trainable_variables]
+        self.adam = Adam(self._variables)
+        self.average = WeightAverage(self._variables, recipe.training.weight_average)
+        self._graph = tf.function(
+            self._step,
+            input_signature=[
+                *BatchTensors.signature(model.bins),
+                tf.TensorSpec([2], tf.float32),
+                tf.TensorSpec([2], tf.int32),
+                tf.TensorSpec([len(Notes._fields)], tf.float32),
+            ],
+        )
+
+    def __call__(self, batch: BatchTensors, step: int, notes: Notes) -> StepResult:
+        """Do step 0, 1, …; all ranks must call it with the same `step`."""
+        rates = (learning_rate(step, self._recipe.training), alignment_weight(step, self._recipe.training))
+        seed = np.array([self._recipe.seed % 2**31, (step * self._collective.size + self._collective.rank) * 1000])
+        figures: NDArray[np.float32] = self._graph(
+            *batch,
+            tf.constant(rates, tf.float32),
+            tf.constant(seed % 2**31, tf.int32),
+            tf.constant(notes, tf.float32),
+        ).numpy()
+        loss, norm, examples, applied, *sums = (float(f) for f in figures)
+        return StepResult(loss, norm, round(examples), bool(applied), Notes(*sums))
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take over weights, their average and the optimizer's state."""
+        self.model.assign(checkpoint.weights)
+        self.average.restore(checkpoint.average)
+        self.adam.restore(checkpoint.adam)
+
+    def _step(
+        self,
+        features: tf.Tensor,
+        lengths: tf.Tensor,
+        labels: tf.Tensor,
+        label_lengths: tf.Tensor,
+        targets: tf.Tensor,
+        weights: tf.Tensor,
+        rates: tf.Tensor,
+        seed: tf.Tensor,
+        notes: tf.Tensor,
+    ) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            log_probs = self.model(features, lengths, training=True, seed=seed, augment=self._augment)
+            loss = tf.reduce_sum(weights * ctc_loss(log_probs, lengths, labels, label_lengths))
+            guided = loss
+            if self._recipe.training.alignment_weight:
+                guided += rates[1] * tf.reduce_sum(weights * alignment_loss(log_probs, targets))
+        gradients = tape.gradient(guided, self._variables)
+        own = tf.concat([[loss, tf.reduce_sum(weights)], notes], 0)
+        *gradients, totals = self._collective.sum([*gradients, own], name="step")
+        examples = totals[1]
+        share = tf.maximum(examples, 1)
+        gradients = [g / share for g in gradients]
+        norm = tf.linalg.global_norm(gradients)
+        mean_loss = totals[0] / share
+        applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(mean_loss)
+        tf.cond(applied, lambda: self._apply(gradients, norm, rates[0]), lambda: tf.constant(0.0))
+        return tf.concat([[mean_loss, norm, examples, tf.cast(applied, tf.float32)], totals[2:]], 0)
+
+    def _apply(self, gradients: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+        scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1
+        self.adam.update([g * scale for g in gradients], rate)
+        self.average.update(self.adam.t)
+        return norm
+
+
+def _spec_augment(recipe: Recipe) -> SpecAugment | None:
+    training = recipe.training
+    if not training.frequency_masks and not training.time_masks:
+        return None
+    return SpecAugment(
+        stack=recipe.features.stack,
+        frequency_masks=training.frequency_masks,
+        frequency_mask_bins=training.frequency_mask_bins,
+        time_masks=training.time_masks,
+        time_mask_vectors=training.time_mask_vectors,
+    )

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from sonorant.models.lstm import Lstm
+from sonorant.models.lstm_ctc import LstmCtc, WrongWeights
+from sonorant.models.normalisation import FeatureMoments
+from sonorant.models.spec_augment import SpecAugment
+from sonorant.recipe.training import ModelRecipe
+
+
+@pytest.fixture
+def model():
+    model = LstmCtc(ModelRecipe(layers=2, cells=8, dropout=0.3), bins=6, units=4, seed=3)
+    model.normalisation.set_from(FeatureMoments.of([np.random.default_rng(0).normal(2, 3, (50, 6))], 6))
+    return model
+
+
+@pytest.fixture
+def features(rng):
+    return rng.normal(2, 3, (3, 20, 6)).astype(np.float32)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+def plain_lstm(inputs, weight, bias, cells):
+    """Gers 2000, written down step by step; gates in the order i, g, f, o."""
+    cell = hidden = tf.zeros((inputs.shape[1], cells))
+    outputs = []
+    for vectors in inputs:
+        i, g, f, o = tf.split(tf.concat([vectors, hidden], 1) @ weight + bias, 4, axis=1)
+        cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+        hidden = tf.sigmoid(o) * tf.tanh(cell)
+        outputs.append(hidden)
+    return tf.stack(outputs)
+
+
+def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng):
+    layer = Lstm(5, 4, seed=1, name="lstm")
+    layer.bias.assign(rng.normal(size=16))
+    inputs = tf.constant(rng.normal(size=(9, 3, 5)), tf.float32)
+    variables = [layer.weight.value, layer.bias.value]
+    outcomes = []
+    for run in (
+        lambda: layer(inputs, tf.zeros((3, 4)), tf.zeros((3, 4)))[0],
+        lambda: plain_lstm(inputs, *variables, 4),
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = run()
+            loss = tf.reduce_sum(outputs**2 * tf.reshape(tf.range(1.0, 10.0), (9, 1, 1)))
+        outcomes.append([outputs, *tape.gradient(loss, [inputs, *variables])])
+    for fused, plain in zip(*outcomes, strict=True):
+        np.testing.assert_allclose(fused, plain, atol=2e-5)
+
+
+def test_outputs_are_log_probabilities_of_units_and_blank(model, features):
+    log_probs = model(features, np.array([20, 20, 20]), training=False)
+    assert log_probs.shape == (3, 20, 5)
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, atol=1e-5)
+
+
+def test_padding_changes_nothing(model, features):
+    alone = model(features[:1, :13], np.array([13]), training=False)
+    padded = np.concatenate([features, np.zeros((3, 7, 6), np.float32)], 1)
+    padded[0, 13:] = 0
+    together = model(padded, np.array([13, 20, 20]), training=False)
+    np.testing.assert_allclose(together[:1, :13], alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 20])
+def test_stepping_through_chunks_equals_the_whole(model, features, chunk):
+    whole = model(features, np.array([20, 20, 20]), training=False)
+    state, parts = model.initial_state(3), []
+    for first in range(0, 20, chunk):
+        log_probs, state = model.step(features[:, first : first + chunk], state)
+        parts.append(log_probs)
+    np.testing.assert_allclose(tf.concat(parts, 1), whole, atol=1e-5)
+
+
+def test_moments_of_parts_add_up_to_mean_and_deviation(rng):
+    parts = [rng.normal(4, 2, (n, 3)) for n in (10, 25)]
+    moments = FeatureMoments.of(parts, 3)
+    np.testing.assert_allclose(moments.mean, np.concatenate(parts).mean(0))
+    np.testing.assert_allclose(moments.deviation, np.concatenate(parts).std(0))
+
+
+@pytest.mark.parametrize("over", ["frame", "utterance"])
+def test_dropout_repeats_with_its_seed_and_differs_with_another(features, over):
+    model = LstmCtc(ModelRecipe(layers=1, cells=8, dropout=0.5, dropout_over=over), bins=6, units=4)
+    lengths = np.array([20, 20, 20])
+    one, again, other = (model(features, lengths, training=True, seed=tf.constant([7, s])).numpy() for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert np.abs(one - other).max() > 1e-3
+
+
+def test_weights_pass_from_model_to_model(model, features):
+    other = LstmCtc(model.recipe, bins=6, units=4, seed=99)
+    other.assign(model.named_weights())
+    lengths = np.array([20, 20, 20])
+    np.testing.assert_array_equal(other(features, lengths), model(features, lengths))
+
+
+def test_weights_of_another_shape_are_refused_by_name(model):
+    other = LstmCtc(model.recipe, bins=6, units=7)
+    with pytest.raises(WrongWeights, match="projection/kernel"):
+        other.assign(model.named_weights())
+
+
+def test_masks_hide_the_same_mel_bins_in_every_stacked_frame_and_keep_to_the_utterance():
+    augment = SpecAugment(stack=3, frequency_masks=1, frequency_mask_bins=4, time_masks=2, time_mask_vectors=9)
+    lengths = np.array([40, 30])
+    hidden_bins, hidden_vectors = [], []
+    for seed in range(40):
+        masked = augment(tf.ones((2, 40, 24)), lengths, tf.constant([1, seed])).numpy()
+        bins = masked.max(axis=1).reshape(2, 3, 8)
+        assert (bins == bins[:, :1]).all()
+        hidden_bins.append((bins[:, 0] == 0).sum(1).max())
+        rows = masked.max(axis=2) == 0
+        assert not rows[1, 30:].any()
+        hidden_vectors.append(rows.sum(1).max())
+    assert max(hidden_bins) == 4
+    assert 8 <= max(hidden_vectors) <= 16  # two masks of at most a fifth of 40 vectors
+
+
+def test_a_saved_model_streams_like_the_model(model, features, tmp_path):
+    class Stream(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        @tf.function(input_signature=[tf.TensorSpec([None, None, 6])] + [tf.TensorSpec([None, 8])] * 4, autograph=False)
+        def stream(self, vectors, *state):
+            log_probs, state = self.model.step(vectors, list(state))
+            return {"log_probs": log_probs} | {f"state_{i}": s for i, s in enumerate(state)}
+
+    module = Stream()
+    tf.saved_model.save(module, tmp_path, signatures={"stream": module.stream})
+    loaded = tf.saved_model.load(tmp_path)
+    outputs = loaded.stream(tf.constant(features), *model.initial_state(3))
+    np.testing.assert_allclose(outputs["log_probs"], model(features, np.array([20] * 3)), atol=1e-5)

@@ -1,0 +1,46 @@
+"""What one rank of tests/training/test_step.py does: `python gang.py FOLDER`, under mpirun or alone."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from training.tiny import BINS, shard_counts, tiny_example, tiny_recipe, tiny_units
+
+from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.training.batch import collate, empty_tensors
+from sonorant.training.collective import HorovodCollective
+from sonorant.training.intake import Labeller
+from sonorant.training.step import Notes, TrainStep
+
+# What each of two ranks trains on in each step: uneven batches, a rank without one, nobody with one.
+SHARES = [(range(0, 5), range(5, 7)), (range(7, 8), ()), ((), ()), ((), range(8, 12)), (range(12, 15), range(15, 18))]
+SPOILT = (4, 1)  # in this step, this rank has a batch that is not finite
+
+
+def main(folder: Path) -> None:
+    collective = HorovodCollective()
+    recipe = tiny_recipe(clip_norm=0.5)
+    recipe = recipe.model_copy(update={"model": recipe.model.model_copy(update={"dropout": 0.0})})
+    step = TrainStep(LstmCtc(recipe.model, BINS, tiny_units().size, seed=1), recipe, collective)
+    label = Labeller(tiny_units(), shard_counts(18), recipe.features)
+    results = []
+    for number, shares in enumerate(SHARES):
+        mine = shares[collective.rank] if collective.size == 2 else [*shares[0], *shares[1]]
+        tensors = collate(0, 0, [label(tiny_example(o)) for o in mine]).tensors if mine else empty_tensors(BINS)
+        if number == SPOILT[0] and collective.rank == min(SPOILT[1], collective.size - 1):
+            tensors = tensors._replace(features=tensors.features * np.nan)
+        result = step(tensors, number, Notes(drained=1.0, audio_s=float(len(mine))))
+        results.append([result.loss, result.gradient_norm, result.examples, result.applied, result.notes.drained])
+    outcome = {
+        "size": collective.size,
+        "results": results,
+        "broadcast": collective.broadcast(f"from {collective.rank}"),
+        "gathered": collective.gather(collective.rank),
+    }
+    np.savez(folder / f"weights-{collective.rank}.npz", **step.model.named_weights(), **step.adam.state())
+    (folder / f"outcome-{collective.rank}.json").write_text(json.dumps(outcome))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

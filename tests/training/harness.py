@@ -1,0 +1,79 @@
+"""Puts a trainer together around sources and ledgers in memory."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+from training.tiny import BINS, MemorySource, shard_counts, tiny_example, tiny_units
+
+from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.training.checkpoints import Checkpoints, Progress, fingerprint
+from sonorant.training.collective import SingleProcess
+from sonorant.training.evaluation import DevUtterance, Evaluator
+from sonorant.training.feeder import Feeder
+from sonorant.training.intake import Intake, Labeller
+from sonorant.training.loop import Trainer, TrainerParts
+from sonorant.training.metrics import MetricsLog
+from sonorant.training.reporting import Reporter
+from sonorant.training.step import TrainStep
+
+
+def resume(step, ledger, checkpoints, recipe):
+    """What services/trainer does at its start: weights, ledger and place of the latest checkpoint."""
+    checkpoint = checkpoints.latest(fingerprint(recipe))
+    generation = checkpoints.next_generation(ledger.generation())
+    ledger.restore(generation, checkpoint.ledger if checkpoint else None)
+    if checkpoint:
+        step.restore(checkpoint)
+    return generation, checkpoint.progress if checkpoint else Progress()
+
+
+def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, make=tiny_example, warnings=None):
+    """Return a trainer; `terminate_after` turns of the loop, a signal comes."""
+    units = tiny_units()
+    model = LstmCtc(recipe.model, BINS, units.size, seed=recipe.seed)
+    step = TrainStep(model, recipe, SingleProcess())
+    checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
+    generation, progress = resume(step, ledger, checkpoints, recipe)
+    batches = progress.batches[0] if progress.batches else 0
+    feeder = Feeder(
+        MemorySource(ledger, total, progress.epoch, recipe.training.epochs, make),
+        ledger,
+        generation,
+        Intake(recipe.training, recipe.seed, 0, progress.epoch, batches),
+        Labeller(units, shard_counts(total), recipe.features),
+        recipe.training.epochs,
+        BINS,
+        measure=progress.step == 0,
+    )
+    dev = [tiny_example(o) for o in range(1000, 1010)]
+    turns = itertools.count()
+    return Trainer(
+        TrainerParts(
+            recipe=recipe,
+            step=step,
+            feeder=feeder,
+            evaluator=Evaluator(model, units, [DevUtterance(e.features, e.text) for e in dev], SingleProcess()),
+            ledger=ledger,
+            checkpoints=checkpoints,
+            reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s)),
+            collective=SingleProcess(),
+            clock=itertools.count(step=0.25).__next__,
+            terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
+        ),
+        progress,
+    )
+
+
+def run(trainer):
+    feeder = trainer.parts.feeder
+    feeder.start()
+    try:
+        return trainer.run()
+    finally:
+        feeder.close()
+        trainer.parts.reporter.close()
+
+
+def weights(trainer):
+    return np.concatenate([w.ravel() for w in trainer.parts.step.model.named_weights().values()])

@@ -1,0 +1,129 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from training.harness import run, tiny_trainer, weights
+from training.tiny import tiny_example, tiny_recipe
+
+from sonorant.pipeline.ledger import MemoryLedger
+from sonorant.training.loop import NonFiniteSteps, Reason
+
+
+def lines(folder, kind):
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if row["kind"] == kind]
+
+
+@pytest.fixture
+def ledger():
+    return MemoryLedger(total=22)
+
+
+def test_a_tiny_task_is_learnt_and_every_example_committed_once_an_epoch(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=12, patience=12, weight_average=0.9), tmp_path, ledger, total=22)
+    assert run(trainer) is Reason.EPOCHS
+    assert [ledger.progress(e).committed for e in range(12)] == [22] * 12
+    steps = lines(tmp_path, "step")
+    assert sum(row["examples"] for row in steps) == 12 * 22
+    assert steps[-1]["loss"] < 0.3 * steps[0]["loss"]
+    assert trainer.progress.best_wer == min(row["wer"] for row in lines(tmp_path, "dev")) < 0.5
+
+
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
+    recipe = tiny_recipe(epochs=2, weight_average=0.9, time_masks=1)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+    run(whole)
+    ledger = MemoryLedger(22)
+    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=5)
+    assert run(first) is Reason.TERMINATED
+    assert 0 < ledger.progress(0).committed < 22
+    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    assert run(second) is Reason.EPOCHS
+    np.testing.assert_array_equal(weights(second), weights(whole))
+    assert second.progress.examples == whole.progress.examples == 44
+    assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
+
+
+def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
+    ledger, recipe = MemoryLedger(22), tiny_recipe(epochs=1, checkpoint_every_steps=2)
+    crashing = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    crashing.parts.feeder.start()
+    for _ in range(3):  # the checkpoint is of step 2
+        crashing._turn()
+    crashing.parts.feeder.close()
+    crashing.parts.reporter.close()
+    assert ledger.progress(0).committed == 12
+    again = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    assert again.progress.step == 2
+    assert ledger.progress(0).committed == 8
+    run(again)
+    assert again.progress.examples == 22
+    assert ledger.progress(0).committed == 22
+
+
+def spoil(ordinals):
+    def make(ordinal, epoch=0):
+        example = tiny_example(ordinal, epoch)
+        huge = np.full_like(example.features, 3e38)  # finite, so only the step can find out
+        return dataclasses.replace(example, features=huge) if ordinal in ordinals else example
+
+    return make
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_counted(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
+    model = trainer.parts.step.model
+    run_with_moments_of(trainer, spoiled={7})
+    assert trainer.progress.skipped_steps == 1
+    assert ledger.progress(0).committed == 22
+    assert all(np.isfinite(w).all() for w in model.named_weights().values())
+
+
+def run_with_moments_of(trainer, spoiled):
+    """Spoil features behind the normalisation's back: NaN can only come from arithmetic inside the step."""
+    original = trainer.parts.feeder.get
+
+    def get(timeout_s):
+        item = original(timeout_s)
+        if spoiled & set(getattr(item, "ordinals", ())):
+            tensors = item.tensors._replace(features=item.tensors.features * np.nan)
+            return dataclasses.replace(item, tensors=tensors)
+        return item
+
+    trainer.parts.feeder.get = get
+    return run(trainer)
+
+
+def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=1, max_bad_steps=2), tmp_path, ledger, total=22)
+    before = weights(trainer)
+    with pytest.raises(NonFiniteSteps, match="step 2: loss or gradient not finite, for the 2th time") as caught:
+        run_with_moments_of(trainer, spoiled=set(range(22)))
+    assert len(caught.value.utterances) == 4
+    assert set(caught.value.utterances) <= {f"u{o}" for o in range(22)}
+    np.testing.assert_array_equal(weights(trainer)[12:], before[12:])  # all but mean and deviation
+
+
+def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_completes(ledger, tmp_path):
+    def make(ordinal, epoch=0):
+        return dataclasses.replace(tiny_example(ordinal, epoch), text="five" if ordinal == 3 else "one")
+
+    run(tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22, make=make))
+    assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (21, 1)
+    (rejection,) = ledger.rejections()
+    assert (rejection.utterance, rejection.stage) == ("u3", "trainer")
+
+
+def test_training_stops_when_dev_gets_no_better(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=9, patience=2, learning_rate=1e-9), tmp_path, ledger, total=22)
+    assert run(trainer) is Reason.PATIENCE
+    assert trainer.progress.epoch == 3
+    assert run(tiny_trainer(tiny_recipe(epochs=9, patience=2), tmp_path, ledger, total=22)) is Reason.PATIENCE
+
+
+def test_training_stops_in_time_with_a_look_at_dev(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=500, max_minutes=0.1), tmp_path, ledger, total=22)
+    assert run(trainer) is Reason.TIME  # the clock of the harness jumps
+    assert 6 <= trainer.progress.train_s < 12
+    assert trainer.progress.wer is not None

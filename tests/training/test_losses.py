@@ -1,0 +1,48 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from sonorant.training.losses import ctc_loss, frames_needed
+
+
+def collapse(path, blank):
+    return tuple(unit for unit, _ in itertools.groupby(path) if unit != blank)
+
+
+def loss_over_all_alignments(log_probs, labels):
+    """Graves 2006, Eq. 3: the sum over every path that collapses to the labels."""
+    frames, symbols = log_probs.shape
+    paths = itertools.product(range(symbols), repeat=frames)
+    total = sum(
+        np.exp(sum(log_probs[t, s] for t, s in enumerate(path)))
+        for path in paths
+        if collapse(path, symbols - 1) == tuple(labels)
+    )
+    return -np.log(total)
+
+
+def test_loss_equals_the_sum_over_all_alignments():
+    rng = np.random.default_rng(1)
+    log_probs = np.array(tf.nn.log_softmax(rng.normal(size=(4, 5, 4))), np.float32)
+    labels, lengths = [[0, 1], [2, 2], [1], [0, 2, 1]], [5, 5, 3, 4]
+    padded = np.array([row + [3] * (3 - len(row)) for row in labels], np.int32)
+    loss = ctc_loss(log_probs, lengths, padded, [len(row) for row in labels])
+    expected = [loss_over_all_alignments(log_probs[i, : lengths[i]], labels[i]) for i in range(4)]
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+
+
+def test_gradient_does_not_see_padding():
+    log_probs = tf.nn.log_softmax(tf.constant(np.random.default_rng(2).normal(size=(1, 6, 3)), tf.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(log_probs)
+        loss = tf.reduce_sum(ctc_loss(log_probs, [4], [[0, 1]], [2]))
+    gradient = tape.gradient(loss, log_probs)
+    assert np.abs(gradient[0, :4]).max() > 0
+    assert np.abs(gradient[0, 4:]).max() == 0
+
+
+@pytest.mark.parametrize(("labels", "frames"), [([], 0), ([1], 1), ([1, 2], 2), ([1, 1], 3), ([1, 1, 1, 2], 6)])
+def test_frames_needed_count_a_blank_between_equal_units(labels, frames):
+    assert frames_needed(labels) == frames

@@ -1,0 +1,59 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def train(folder, ranks):
+    folder.mkdir()
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(ranks)]
+    paths = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent)])
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [*command, sys.executable, str(HERE / "gang.py"), str(folder)],
+        env=environment,
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    outcomes = [json.loads((folder / f"outcome-{rank}.json").read_text()) for rank in range(ranks)]
+    return outcomes, [dict(np.load(folder / f"weights-{rank}.npz")) for rank in range(ranks)]
+
+
+@pytest.fixture(scope="module")
+def gangs(tmp_path_factory):
+    pytest.importorskip("horovod.tensorflow")
+    if shutil.which("mpirun") is None:
+        pytest.skip("needs mpirun")
+    folder = tmp_path_factory.mktemp("gangs")
+    return train(folder / "one", 1), train(folder / "two", 2)
+
+
+def test_one_and_two_ranks_make_the_same_updates_of_the_same_examples(gangs):
+    ((_, (one,)), (_, (first, second))) = gangs
+    for name in one:
+        np.testing.assert_allclose(first[name], one[name], atol=1e-5, err_msg=name)
+        np.testing.assert_array_equal(second[name], first[name])
+    assert one["t"] == 3  # of five steps, one had no example and one was not finite
+
+
+def test_every_rank_sees_the_same_loss_norm_and_decision(gangs):
+    ((one,), _), (two, _) = gangs
+    assert [o["size"] for o in (one, *two)] == [1, 2, 2]
+    assert [r[2:4] for r in one["results"]] == [[7, True], [1, True], [0, False], [4, True], [6, False]]
+    np.testing.assert_array_equal(two[0]["results"], two[1]["results"])
+    for single, double in zip(one["results"], two[0]["results"], strict=True):
+        np.testing.assert_allclose(double[:4], single[:4], rtol=1e-4)
+        assert double[4] == 2 * single[4]
+
+
+def test_objects_reach_every_rank(gangs):
+    _, (two, _) = gangs
+    assert [(o["broadcast"], o["gathered"]) for o in two] == [("from 0", [0, 1])] * 2
