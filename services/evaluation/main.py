@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -39,7 +40,7 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
         for name, wanted in references.items():
             task = progress.add_task(f"{name}: {recipe.evaluation.streams} paced streams", total=len(wanted))
             model, heard = asyncio.run(
-                stream_all(address, wanted, recipe.evaluation.streams, lambda task=task: progress.advance(task))
+                stream_all(address, wanted, recipe.evaluation.streams, partial(progress.advance, task))
             )
             outcomes[name] = [asdict(outcome) for outcome in heard]
     document = {"subject": subject, "model": model, "streams": recipe.evaluation.streams, "sets": outcomes}

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 import grpc
 
 from services.evaluation.test_sets import Reference
-from services.recognizer.client import StreamedTranscript, ask_model, stream_recording
+from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
 from services.recognizer.recordings import read_recording
 from sonorant.errors import Unavailable
-from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["Outcome", "stream_all"]
 
@@ -43,7 +42,7 @@ async def stream_all(
     waiting = asyncio.Semaphore(clients)
     try:
         async with grpc.aio.insecure_channel(address) as channel:
-            stub = recognizer_pb2_grpc.RecognizerStub(channel)
+            stub = connect(channel)
             info = await ask_model(stub)
 
             async def one(reference: Reference) -> Outcome:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
@@ -82,10 +83,11 @@ def _examples(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestS
         yield example
 
 
-def _pcm16(waveform: Waveform) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+def _pcm16(waveform: Waveform) -> NDArray[np.int16]:
     """Return the first microphone, [samples], in 16 bits."""
     mono = waveform if waveform.ndim == 1 else waveform[0]
-    return np.clip(np.rint(mono * 32768.0), -32768, 32767).astype(np.int16)
+    samples: NDArray[np.int16] = np.clip(np.rint(mono * 32768.0), -32768, 32767).astype(np.int16)
+    return samples
 
 
 def _manifest_line(example: Example, name: str) -> dict[str, object]:
