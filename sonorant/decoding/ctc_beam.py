@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding.hypothesis import Hypothesis, UnitPath, rank
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, rank
 from sonorant.errors import SonorantError
 from sonorant.text.units import Units
 
@@ -148,6 +148,10 @@ class CtcBeamSearch:
         """Return the `n` most probable transcripts so far, best first; never empty."""
         return rank([_path(entry) for entry in self._entries], self._units, self._vector_seconds, n)
 
+    def text(self) -> str:
+        """Return the most probable text so far, without the cost of words, times and confidences."""
+        return best_text([(_units(entry.prefix), entry.blank + entry.unit) for entry in self._entries], self._units)
+
     def _advance(self, row: NDArray[np.float64]) -> None:
         # One row at a time also because the last bit of a vectorised exp may depend on the array's length.
         probabilities = np.exp(row)
@@ -240,15 +244,18 @@ def _merge(entry: _Entry, mass: float, alignment: tuple[float, _Spans]) -> None:
         entry.unit_score, entry.unit_spans = alignment
 
 
-def _path(entry: _Entry) -> UnitPath:
+def _units(prefix: _Prefix) -> tuple[int, ...]:
     units: list[int] = []
-    prefix = entry.prefix
     while prefix.parent is not None:
         units.append(prefix.unit)
         prefix = prefix.parent
+    return tuple(reversed(units))
+
+
+def _path(entry: _Entry) -> UnitPath:
     spans: list[tuple[int, int]] = []
     _, emissions = entry.best_alignment()
     while emissions is not None:
         emissions, first, last = emissions
         spans.append((first, last))
-    return UnitPath(tuple(reversed(units)), tuple(reversed(spans)), entry.blank + entry.unit)
+    return UnitPath(_units(entry.prefix), tuple(reversed(spans)), entry.blank + entry.unit)

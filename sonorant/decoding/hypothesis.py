@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sonorant.text.units import Units
 
-__all__ = ["Hypothesis", "UnitPath", "Word", "rank"]
+__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "rank"]
 
 # Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
 _SAME_PLACE_S = 0.1
@@ -56,12 +56,9 @@ def rank(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int)
     place, that is, within 0.1 s of its span; so it is never below the confidence of its hypothesis.
     """
     best: dict[str, UnitPath] = {}
-    mass: dict[str, float] = {}
-    for path in paths:
-        text = units.text(list(path.units))
-        mass[text] = mass.get(text, 0.0) + path.probability
-        if text not in best or path.probability > best[text].probability:
-            best[text] = path
+    for path in sorted(paths, key=lambda path: path.probability):
+        best[units.text(path.units)] = path
+    mass = _mass([(path.units, path.probability) for path in paths], units)
     spelled = {text: _words(path, units, vector_seconds) for text, path in best.items()}
     order = sorted(mass, key=lambda text: -mass[text])
     alternatives = [(spelled[text], mass[text]) for text in order]
@@ -69,6 +66,21 @@ def rank(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int)
         Hypothesis(best[text].units, text, _with_confidence(spelled[text], alternatives), min(1.0, mass[text]))
         for text in order[:n]
     ]
+
+
+def best_text(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> str:
+    """Return the most probable text of unit sequences and their probabilities: what `rank` puts first, for less."""
+    mass = _mass(sequences, units)
+    return max(mass, key=lambda text: mass[text])
+
+
+def _mass(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> dict[str, float]:
+    """Return the probability of each text that the sequences spell."""
+    mass: dict[str, float] = {}
+    for ids, probability in sequences:
+        text = units.text(ids)
+        mass[text] = mass.get(text, 0.0) + probability
+    return mass
 
 
 def _words(path: UnitPath, units: Units, vector_seconds: float) -> tuple[Word, ...]:

@@ -19,7 +19,8 @@ from sonorant.text.units import Units
 
 __all__ = ["Export", "ExportableModel", "export_model"]
 
-# Largest difference between the exported model and the one in memory, in log-probability.
+# Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
+# it is beyond 1: a sure model writes -100, of which 32-bit floats keep seven digits.
 _TOLERANCE = 1e-5
 # Vectors of the random stream on which the two are compared.
 _CHECKED_VECTORS = 50
@@ -54,8 +55,8 @@ class Export:
 def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: Path) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, whole or not at all.
 
-    What was written is read again and compared with `model` on a random stream; raises BadExport if they differ by
-    more than 1e-5, Unavailable if the folder cannot be written.
+    What was written is read again and compared with `model` on a random stream; raises BadExport if their
+    log-probabilities differ by more than 1e-5, or that share of them, Unavailable if the folder cannot be written.
     """
     folder = exports / recipe.name
     content = _content_sha256(model, recipe, units)
@@ -128,7 +129,7 @@ def _compare(exported: ExportedModel, model: ExportableModel) -> None:
     for chunk in np.array_split(features, [1, 2, 5, 20]):
         log_probs, state = exported.step(chunk, state)
         parts.append(log_probs)
-    difference = float(np.abs(np.concatenate(parts) - expected).max())
+    difference = float((np.abs(np.concatenate(parts) - expected) / np.maximum(1, np.abs(expected))).max())
     if not difference <= _TOLERANCE:  # so that NaN fails too
         raise BadExport(
             f"the exported model differs from the trained one by {difference} on a random stream; "

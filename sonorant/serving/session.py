@@ -102,7 +102,7 @@ class Session:
             self._search.push(log_probs)
 
     def _interim(self) -> Result | None:
-        text = self._search.hypotheses(1)[0].text
+        text = self._search.text()
         if text != self._seen:
             self._seen, self._seen_s = text, self.audio_s
         if text == self._sent or self.audio_s - self._seen_s < self._stability_s:

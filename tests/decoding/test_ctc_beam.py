@@ -124,6 +124,14 @@ def test_hypotheses_that_spell_the_same_text_are_one():
     assert (best.text, best.confidence) == ("a", pytest.approx(1.0))
 
 
+@given(arrays(np.float64, (20, 4), elements=st.floats(-6, 6)))
+@settings(max_examples=50, deadline=None)
+def test_the_text_is_that_of_the_best_hypothesis(scores):
+    search = CtcBeamSearch(Units("characters", (" ", "a", "b")), HOP)
+    search.push(log_softmax(scores))
+    assert search.text() == search.hypotheses(1)[0].text
+
+
 def test_word_confidence_sums_over_hypotheses_with_that_word_there():
     search = CtcBeamSearch(WORDS, HOP)
     silence = [0, 0, 0, 1]
