@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from sonorant.errors import BadRecipe
 from sonorant.recipe.document import Document, Override, apply_override, parse_document
@@ -17,6 +19,8 @@ from sonorant.recipe.schema import Recipe
 from sonorant.recipe.section import Interval
 
 __all__ = ["dump_recipe", "load_recipe"]
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")  # anything else is quoted: ruamel misreads a plain ?x in a list
 
 
 def load_recipe(path: Path, overrides: Iterable[Override] = ()) -> Recipe:
@@ -50,6 +54,8 @@ def dump_recipe(recipe: Recipe) -> str:
 
 def _laid_out(value: Any) -> Any:
     """Put what fits on a line there, such as an interval or a list of numbers; keep the schema's order."""
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        return DoubleQuotedScalarString(value)
     if not isinstance(value, dict | list):
         return value
     if isinstance(value, dict):
