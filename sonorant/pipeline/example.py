@@ -13,7 +13,7 @@ class Lineage(NamedTuple):
 
     epoch: int
     shard: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nothing here needs
 
 
 class WordSpan(NamedTuple):
