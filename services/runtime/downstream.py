@@ -52,7 +52,8 @@ class DownstreamLinks:
         self._dead_after_s = dead_after_s
         self._outbox: Outbox[bytes, Parcel] = Outbox()
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
-        self._on_empty: Callable[[], None] | None = None
+        self._on_parted: Callable[[], None] | None = None
+        self._said_goodbye = False
         self._give_up: Callable[[], None] | None = None
         self._give_up_s = float("inf")
         self._lonely_since_s = 0.0
@@ -87,10 +88,13 @@ class DownstreamLinks:
         self._outbox.offer(parcel)
         self._pump(now_s)
 
-    def when_empty(self, on_empty: Callable[[], None]) -> None:
-        """Call `on_empty` once, when no parcel waits; none may be offered any more."""
-        self._on_empty = on_empty
-        self._tell_if_empty()
+    def part(self, on_parted: Callable[[], None]) -> None:
+        """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
+
+        No parcel may be offered any more.
+        """
+        self._on_parted = on_parted
+        self._part_if_empty()
 
     def give_up_at(self, time_s: float, give_up: Callable[[], None]) -> None:
         """Call `give_up` once: at that time, or earlier when nobody has been there for as long as it takes to die."""
@@ -113,6 +117,7 @@ class DownstreamLinks:
         """Forget the silent; return when the next such thing is due."""
         for consumer in self._liveness.dead(now_s):
             self._forget(consumer, "silent")
+        self._part_if_empty()
         if self._outbox.consumers:
             self._lonely_since_s = now_s
         if self._give_up is None:
@@ -125,7 +130,7 @@ class DownstreamLinks:
         return min(self._liveness.next_s, give_up_s)
 
     def close(self) -> None:
-        """Say goodbye to all, after the examples that are on their way to them."""
+        """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""
         for consumer in self._outbox.consumers:
             self._send(consumer, Kind.BYE)
         self._router.close()
@@ -136,6 +141,9 @@ class DownstreamLinks:
         kind, number = decode_header(frames[0])
         if kind is Kind.HELLO:
             self._on_hello(consumer, number, now_s)
+            return
+        if kind is Kind.BYE:
+            self._forget(consumer, "bye")
             return
         if consumer not in self._outbox.consumers:
             self._send(consumer, Kind.BYE)  # it believes in a link that is no more
@@ -149,12 +157,12 @@ class DownstreamLinks:
             self._send(consumer, Kind.RETURN, self._outbox.on_recall(consumer))
         elif kind is Kind.PING:
             self._send(consumer, Kind.PONG)
-        elif kind is Kind.BYE:
-            self._forget(consumer, "bye")
         else:
             raise BadMessage(f"{kind.name} from a consumer")
 
     def _on_hello(self, consumer: bytes, version: int, now_s: float) -> None:
+        if self._said_goodbye:
+            return
         if version == PROTOCOL_VERSION:
             self._outbox.join(consumer)
             self._liveness.heard(consumer, now_s)
@@ -176,12 +184,18 @@ class DownstreamLinks:
             self._on_handed(parcel)
         for notice in self._outbox.backlogs():
             self._send(notice.consumer, Kind.BACKLOG, int(notice.waiting))
-        self._tell_if_empty()
+        self._part_if_empty()
 
-    def _tell_if_empty(self) -> None:
-        if self._on_empty is not None and not self._outbox:
-            on_empty, self._on_empty = self._on_empty, None
-            on_empty()
+    def _part_if_empty(self) -> None:
+        if self._on_parted is None or self._outbox:
+            return
+        if not self._said_goodbye:
+            self._said_goodbye = True
+            for consumer in self._outbox.consumers:
+                self._send(consumer, Kind.BYE)
+        if not self._outbox.consumers:  # each has answered, or died
+            on_parted, self._on_parted = self._on_parted, None
+            on_parted()
 
     def _send(self, consumer: bytes, kind: Kind, number: int = 0) -> None:
         try:

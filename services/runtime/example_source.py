@@ -121,7 +121,9 @@ class LinkedExampleSource:
             self._upstream.release(1, time.monotonic())
 
     def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
-        done = {progress.epoch for progress in response.epochs if progress.total and progress.outstanding == 0}
+        done = {progress.epoch for progress in response.epochs if progress.outstanding == 0}
+        if response.epochs:  # those that are no longer listed are through
+            done |= set(range(min(progress.epoch for progress in response.epochs)))
         with self._changed:
             self._drained |= done
             for epoch in done:  # from now on, every example of it is a second copy

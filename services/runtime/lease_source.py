@@ -55,7 +55,7 @@ class LeaseSource:
 
     def waiting(self) -> int:
         """Return the number of leased records that are not read yet."""
-        return len(self._records)
+        return len(self._records) + self._abandoned  # abandoned: a lease may lie unread
 
     def release(self) -> None:
         """Note that an example has left the replica: there is room for another."""

@@ -15,6 +15,10 @@ class Liveness(Generic[Peer]):
         self._dead_after_s = dead_after_s
         self._deadlines: dict[Peer, float] = {}
 
+    def __contains__(self, peer: Peer) -> bool:
+        """Whether a sign of life is expected of a peer."""
+        return peer in self._deadlines
+
     def heard(self, peer: Peer, now_s: float) -> None:
         """Note a sign of life."""
         self._deadlines[peer] = now_s + self._dead_after_s

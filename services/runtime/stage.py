@@ -100,7 +100,7 @@ class StageReplica:
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
         self._crash: Exception | None = None
-        self._emptied = threading.Event()
+        self._parted = threading.Event()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._outlet = DownstreamLinks(self._context, replica.host, self._on_handed, dead_after_s=pipeline.dead_after_s)
         self.loop = LinkLoop([self._outlet, *source.links(self._context)], self._on_crash)
@@ -130,8 +130,8 @@ class StageReplica:
                 self._shutdown.on_request(lambda: health.ready(False))
             while (example := self.source.take()) is not None:
                 self._process(example)
-            self.loop.post(lambda: self._outlet.when_empty(self._emptied.set))
-            self._emptied.wait()
+            self.loop.post(lambda: self._outlet.part(self._parted.set))
+            self._parted.wait()
         finally:
             self._leave(health)
         if self._crash is not None:
@@ -192,13 +192,13 @@ class StageReplica:
         """End the drain with examples undelivered; the coordinator leases them again."""
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
         self.source.abandon()
-        self._emptied.set()
+        self._parted.set()
 
     def _on_crash(self, error: Exception) -> None:
         self._crash = error
         log.error("links_crashed", exc_info=error)
         self.source.abandon()
-        self._emptied.set()
+        self._parted.set()
 
     def _leave(self, health: HealthServer | None) -> None:
         self.meter.draining = True

@@ -28,6 +28,7 @@ _LINGER_MS = 200
 _MIN_FRAME_BYTES = 1 << 20  # envelopes fit, however small the largest example is
 _HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
 _READS = 64  # messages taken from one socket before the others have their turn
+_PAUSE_S = 0.25  # between the end of a link and the next attempt
 _PINGS = 4  # signs of life that fit in the time after which silence means death
 
 
@@ -65,6 +66,7 @@ class UpstreamLinks:
         self._grants: Grants[str] = Grants()
         self._liveness: Liveness[str] = Liveness(dead_after_s)
         self._connecting: Liveness[str] = Liveness(CONNECT_TIMEOUT_S)
+        self._pausing: Liveness[str] = Liveness(_PAUSE_S)
         self._withdrawn = False
         self._on_withdrawn: Callable[[], None] | None = None
         self.dropped = 0
@@ -79,7 +81,8 @@ class UpstreamLinks:
         if self._withdrawn:
             return
         for endpoint in sorted(self._listed - self._links.keys()):
-            self._open(endpoint, now_s)
+            if endpoint not in self._pausing:
+                self._open(endpoint, now_s)
         for endpoint in [e for e, link in self._links.items() if not link.welcomed and e not in self._listed]:
             self._close(endpoint, "unlisted", now_s)
 
@@ -116,11 +119,15 @@ class UpstreamLinks:
         """Ping, give up the silent, try anew; return when the next such thing is due."""
         for endpoint in (*self._liveness.dead(now_s), *self._connecting.dead(now_s)):
             self._close(endpoint, "silent", now_s)
+        for endpoint in self._pausing.dead(now_s):
+            self._pausing.forget(endpoint)
+            if endpoint in self._listed and not self._withdrawn:
+                self._open(endpoint, now_s)
         for link in list(self._links.values()):
             if link.ping_due_s <= now_s:
                 self._send(link, Kind.PING, 0, now_s)
         pings_s = min((link.ping_due_s for link in self._links.values()), default=float("inf"))
-        return min(pings_s, self._liveness.next_s, self._connecting.next_s)
+        return min(pings_s, self._liveness.next_s, self._connecting.next_s, self._pausing.next_s)
 
     def close(self) -> None:
         """Say goodbye and close all links."""
@@ -157,9 +164,8 @@ class UpstreamLinks:
             return
         self._grants.leave(endpoint)
         link.socket.close(linger=_LINGER_MS)
+        self._pausing.heard(endpoint, now_s)
         log.info("link_closed", endpoint=endpoint, reason=reason)
-        if endpoint in self._listed and not self._withdrawn:
-            self._open(endpoint, now_s)
         self._act(now_s)
 
     def _on_message(self, link: _Link, frames: list[bytes | zmq.Frame], now_s: float) -> None:
@@ -170,6 +176,9 @@ class UpstreamLinks:
         elif not link.welcomed:
             raise BadMessage(f"{header.kind.name} before WELCOME")
         elif header.kind is Kind.BYE:
+            # The answer tells the producer that all it sent is here. It may hang up now: if it did so earlier, whatever
+            # is sent to it would make TCP reset the connection, and throw away what had not been read yet.
+            self._send(link, Kind.BYE, 0, now_s)
             self._close(link.endpoint, "bye", now_s)
         else:
             self._on_linked_message(link, header, frames)

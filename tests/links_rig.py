@@ -1,0 +1,103 @@
+"""Producers and consumers of one process, over real sockets."""
+
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import zmq
+
+from services.runtime.downstream import DownstreamLinks, Parcel
+from services.runtime.link_loop import LinkLoop
+from services.runtime.upstream import UpstreamLinks
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.pipeline.wire import encode_example
+
+DEAD_AFTER_S = 1.0
+PATIENCE_S = 20.0
+
+
+def example(number, samples=16):
+    return Example(Lineage(0, 0, number), f"u{number}", "", 8000, 1.0, waveform=np.full(samples, number, np.float32))
+
+
+def parcel(number, samples=16):
+    return Parcel(*encode_example(example(number, samples)), audio_s=1.0)
+
+
+def eventually(condition):
+    """Wait for something that other threads bring about."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        threading.Event().wait(0.005)
+
+
+class Producer:
+    def __init__(self, dead_after_s=DEAD_AFTER_S):
+        self.context = zmq.Context()
+        self.handed = []
+        self.links = DownstreamLinks(self.context, "127.0.0.1", self.handed.append, dead_after_s=dead_after_s)
+        self.endpoint = self.links.endpoint
+        self.crashes = []
+        self.loop = LinkLoop([self.links], self.crashes.append)
+        self.loop.start()
+
+    def offer(self, numbers, samples=16):
+        for number in numbers:
+            made = parcel(number, samples)
+            self.loop.post(lambda made=made: self.links.offer(made, time.monotonic()))
+
+    def close(self):
+        self.loop.stop()
+        self.context.term()
+        assert not self.crashes
+
+
+class Consumer:
+    """Takes examples into a queue, where `take` makes room for others; a hungry one eats them at once."""
+
+    def __init__(self, endpoints, credits, dead_after_s=DEAD_AFTER_S, max_example_bytes=1 << 24, hungry=False):
+        self.context = zmq.Context()
+        self.inbox = SimpleQueue()
+        self.eaten = []
+        deliver = self._eat if hungry else self.inbox.put
+        self.links = UpstreamLinks(
+            self.context, deliver, dead_after_s=dead_after_s, max_example_bytes=max_example_bytes
+        )
+        self.crashes = []
+        self.loop = LinkLoop([self.links], self.crashes.append)
+        self.loop.start()
+        self.release(credits)
+        self.list(endpoints)
+
+    def _eat(self, example):
+        self.eaten.append(example.lineage.index)
+        self.release(1)
+
+    def list(self, endpoints):
+        self.loop.post(lambda: self.links.list_endpoints(endpoints, time.monotonic()))
+
+    def release(self, count):
+        self.loop.post(lambda: self.links.release(count, time.monotonic()))
+
+    def take(self, count):
+        taken = []
+        for _ in range(count):
+            taken.append(self.inbox.get(timeout=PATIENCE_S).lineage.index)
+            self.release(1)
+        return taken
+
+    def empty(self):
+        """Take what is there, and make no room for more."""
+        taken = []
+        while True:
+            try:
+                taken.append(self.inbox.get_nowait().lineage.index)
+            except Empty:
+                return taken
+
+    def close(self):
+        self.loop.stop()
+        self.context.term()
+        assert not self.crashes

@@ -1,0 +1,236 @@
+"""Links over real sockets."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import links_rig
+import pytest
+import zmq
+from links_rig import Consumer, Producer, eventually, parcel
+
+from sonorant.pipeline.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header
+
+
+@pytest.fixture
+def rig():
+    with contextlib.ExitStack() as stack:
+
+        def add(member):
+            stack.callback(member.close)
+            return member
+
+        yield add
+
+
+@pytest.fixture
+def bare():
+    """Makes sockets that say whatever a test wants to say."""
+    with zmq.Context() as context:
+        made = []
+
+        def make(kind):
+            made.append(context.socket(kind))
+            made[-1].linger = 0
+            return made[-1]
+
+        yield make
+        for made_socket in made:
+            made_socket.close()
+
+
+def bare_producer(bare):
+    router = bare(zmq.ROUTER)
+    router.bind("tcp://127.0.0.1:*")
+    return router, router.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def welcome(router):
+    """Answer the HELLO, wait for the first GRANT; return the peer and its credit."""
+    peer, hello = router.recv_multipart()
+    assert decode_header(hello) == (Kind.HELLO, PROTOCOL_VERSION)
+    router.send_multipart([peer, encode_header(Kind.WELCOME, PROTOCOL_VERSION)])
+    while (header := decode_header(router.recv_multipart()[1])).kind is not Kind.GRANT:
+        assert header.kind is Kind.PING
+    return peer, header.number
+
+
+@pytest.mark.parametrize(("producers", "consumers"), [(1, 1), (3, 1), (1, 3), (3, 3)])
+def test_every_example_arrives_once(rig, producers, consumers):
+    made = [rig(Producer()) for _ in range(producers)]
+    endpoints = [producer.endpoint for producer in made]
+    taking = [rig(Consumer(endpoints, credits=4, hungry=True)) for _ in range(consumers)]
+    for number, producer in enumerate(made):
+        producer.offer(range(number * 100, number * 100 + 100))
+    eventually(lambda: sum(len(consumer.eaten) for consumer in taking) >= 100 * producers)
+    assert sorted(n for consumer in taking for n in consumer.eaten) == list(range(100 * producers))
+
+
+def test_a_consumer_without_room_gets_no_more_than_its_credits(rig):
+    producer = rig(Producer())
+    producer.offer(range(20))
+    consumer = rig(Consumer([producer.endpoint], credits=3))
+    eventually(lambda: consumer.inbox.qsize() == 3)
+    busy = rig(Consumer([producer.endpoint], credits=1))
+    assert sorted(busy.take(17)) == list(range(3, 20))  # all that the first had no room for, while it stood still
+    assert consumer.empty() == [0, 1, 2]
+
+
+def test_a_single_credit_serves_whichever_producer_has_something(rig):
+    producers = [rig(Producer()) for _ in range(4)]
+    consumer = rig(Consumer([p.endpoint for p in producers], credits=1))
+    for turn in (2, 0, 3, 3, 1):
+        producers[turn].offer([turn])
+        assert consumer.take(1) == [turn]
+
+
+def test_what_a_killed_consumer_had_no_time_to_ask_for_goes_to_another(rig):
+    producer = rig(Producer())
+    program = (
+        "import sys; from services.runtime.logging import configure_logging; configure_logging('doomed');"
+        "from links_rig import Consumer; c = Consumer([sys.argv[1]], credits=2);"
+        "print(c.inbox.get().lineage.index, flush=True); c.inbox.get(); c.inbox.get()"
+    )
+    folder = str(Path(links_rig.__file__).parent)
+    producer.offer(range(10))
+    doomed = subprocess.Popen(
+        [sys.executable, "-c", program, producer.endpoint],
+        env=os.environ | {"PYTHONPATH": folder},
+        stdout=subprocess.PIPE,
+    )
+    assert doomed.stdout.readline() == b"0\n"
+    eventually(lambda: len(producer.handed) == 2)
+    doomed.send_signal(signal.SIGKILL)
+    doomed.wait()
+    doomed.stdout.close()
+    healthy = rig(Consumer([producer.endpoint], credits=4))
+    assert healthy.take(8) == list(range(2, 10))
+    eventually(lambda: len(producer.links._outbox.consumers) == 1)  # and the dead one is forgotten
+
+
+def test_a_consumer_finds_a_producer_that_forgot_it(rig):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=2))
+    producer.offer([0])
+    assert consumer.take(1) == [0]
+    forgotten = producer.links._outbox.consumers
+    producer.loop.post(lambda: [producer.links._forget(c, "test") for c in forgotten])
+    producer.offer([1, 2, 3])
+    assert consumer.take(3) == [1, 2, 3]
+
+
+def test_a_silent_producer_loses_its_credit_to_the_others(rig, bare):
+    mute, endpoint = bare_producer(bare)
+    consumer = rig(Consumer([endpoint], credits=2))
+    assert welcome(mute)[1] == 2
+    producer = rig(Producer())
+    producer.offer(range(5))
+    consumer.list([endpoint, producer.endpoint])
+    assert consumer.take(5) == list(range(5))
+
+
+def test_an_unlisted_producer_is_heard_to_its_end(rig):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=1))
+    producer.offer(range(5))
+    assert consumer.take(1) == [0]
+    consumer.list([])
+    assert consumer.take(4) == [1, 2, 3, 4]
+
+
+def test_a_producer_that_parts_delivers_what_it_sent_and_is_dropped_at_once(rig):
+    producer = Producer(dead_after_s=60.0)
+    consumer = rig(Consumer([producer.endpoint], credits=8, dead_after_s=60.0))
+    producer.offer(range(8), samples=50_000)
+    eventually(lambda: len(producer.handed) == 8)
+    consumer.list([])
+    parted = threading.Event()
+    producer.loop.post(lambda: producer.links.part(parted.set))
+    assert parted.wait(10)
+    producer.close()
+    assert consumer.take(8) == list(range(8))
+    eventually(lambda: not consumer.links.sockets())
+
+
+def test_withdrawing_ends_when_all_credit_is_back_and_loses_nothing(rig):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=6))
+    producer.offer(range(4))
+    eventually(lambda: consumer.inbox.qsize() == 4)
+    withdrawn = threading.Event()
+    consumer.loop.post(lambda: consumer.links.withdraw(withdrawn.set, time.monotonic()))
+    assert withdrawn.wait(10)
+    producer.offer(range(4, 6))
+    another = rig(Consumer([producer.endpoint], credits=2))
+    assert another.take(2) == [4, 5]
+    assert consumer.empty() == [0, 1, 2, 3]
+
+
+def test_garbage_from_a_consumer_is_dropped_and_nobody_else_notices(rig, bare):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=2))
+    producer.offer([0])
+    assert consumer.take(1) == [0]
+    rogue = bare(zmq.DEALER)
+    rogue.connect(producer.endpoint)
+    messages = [
+        [b""], [b"\xff" * 5], [b"x" * 4000], [encode_header(Kind.GRANT, 5)], [encode_header(Kind.HELLO, 99)],
+        [encode_header(Kind.HELLO, PROTOCOL_VERSION)] * 3,
+    ]  # fmt: skip
+    for frames in messages:
+        rogue.send_multipart(frames)
+    eventually(lambda: producer.links.dropped == len(messages))
+    rogue.send(b"x" * 100_000)  # above the limit: libzmq hangs up
+    host, port = producer.endpoint.removeprefix("tcp://").split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        raw.sendall(os.urandom(4096))
+        producer.offer(range(1, 50))
+        assert consumer.take(49) == list(range(1, 50))
+
+
+def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
+    rogue, endpoint = bare_producer(bare)
+    producer = rig(Producer())
+    consumer = rig(Consumer([endpoint, producer.endpoint], credits=4))
+    peer, _credit = welcome(rogue)
+    good = parcel(7)
+    example = encode_header(Kind.EXAMPLE)
+    messages = [
+        [b"garbage"], [encode_header(Kind.HELLO, 1)], [encode_header(Kind.RETURN, 9)], [example], [example, b"", b""],
+        [example, good.envelope, b"short"], [encode_header(Kind.WELCOME, PROTOCOL_VERSION)],
+    ]  # fmt: skip
+    for frames in messages:
+        rogue.send_multipart([peer, *frames])
+    eventually(lambda: consumer.links.dropped == len(messages))
+    producer.offer(range(30))
+    assert consumer.take(30) == list(range(30))
+
+
+def test_examples_beyond_credit_are_dropped(rig, bare):
+    greedy, endpoint = bare_producer(bare)
+    consumer = rig(Consumer([endpoint], credits=2))
+    peer, credit = welcome(greedy)
+    assert credit == 2
+    for number in range(5):
+        made = parcel(number)
+        greedy.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
+    eventually(lambda: consumer.links.dropped == 3)
+    assert consumer.empty() == [0, 1]
+
+
+def test_a_consumer_of_another_version_gets_nothing(rig, bare):
+    producer = rig(Producer())
+    producer.offer([0])
+    old = bare(zmq.DEALER)
+    old.connect(producer.endpoint)
+    old.send(encode_header(Kind.HELLO, PROTOCOL_VERSION + 1))
+    old.send(encode_header(Kind.GRANT, 1))
+    assert decode_header(old.recv()) == (Kind.WELCOME, PROTOCOL_VERSION)
+    assert decode_header(old.recv()) == (Kind.BYE, 0)
+    assert producer.handed == []
