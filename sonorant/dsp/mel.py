@@ -40,12 +40,15 @@ def mel_filters(fft_size: int, sample_rate_hz: int, bins: int, low_hz: float, hi
     bins_hz = np.arange(fft_size // 2 + 1) * sample_rate_hz / fft_size
     slopes = (bins_hz - edges_hz[:, np.newaxis]) / np.diff(edges_hz, append=np.inf)[:, np.newaxis]
     rising, falling = slopes[:-2], 1 - slopes[1:-1]
-    return np.clip(np.minimum(rising, falling), 0, None)
+    filters: NDArray[np.float64] = np.clip(np.minimum(rising, falling), 0, None)
+    return filters
 
 
 def dct_matrix(coefficients: int, bins: int) -> NDArray[np.float64]:
     """Return Float64[coefficients, bins], the first rows of the orthonormal DCT-II."""
-    rows = np.cos(np.pi / bins * (np.arange(bins) + 0.5) * np.arange(coefficients)[:, np.newaxis]) * np.sqrt(2 / bins)
+    rows: NDArray[np.float64] = np.cos(
+        np.pi / bins * (np.arange(bins) + 0.5) * np.arange(coefficients)[:, np.newaxis]
+    ) * np.sqrt(2 / bins)
     rows[0] /= np.sqrt(2)
     return rows
 

@@ -13,7 +13,7 @@ Indices: TypeAlias = NDArray[np.intp]
 Values: TypeAlias = NDArray[np.float64]
 
 _REACH = 3  # bins on either side that a peak tops: sidelobes of a Hann window, zero-padded twofold, are none
-_TINY = 1e-30  # keeps the logarithm of silence finite
+_TINY = np.float32(1e-30)  # keeps the logarithm of silence finite
 
 
 class _Peaks(NamedTuple):
@@ -64,7 +64,8 @@ class PeakMover:
         runs = np.stack([first - to_start, last - first, to_end - last], axis=1)
         factors = np.repeat(np.stack([nothing, rotation, nothing], axis=1), runs.reshape(-1))
         sources = np.arange(spectra.size) - np.repeat(steps, to_end - to_start)
-        return (spectra.take(sources, mode="clip") * factors).reshape(spectra.shape)
+        moved: Spectra = spectra.take(sources, mode="clip") * factors
+        return moved.reshape(spectra.shape)
 
     def _territories(self, peaks: _Peaks, centres: Indices, frames: int) -> tuple[Indices, Indices]:
         """Return start and end, counted through all frames' bins, of the bins nearest to each centre in its frame."""
@@ -97,13 +98,14 @@ def _find_peaks(power: NDArray[np.float32]) -> _Peaks:
     for step in range(1, _REACH):
         np.maximum(left, fenced[:, step : step + bins], out=left)
         np.maximum(right, fenced[:, -bins - step : -step], out=right)
-    frame, at = np.nonzero((power > left) & (power >= right))
-    return _Peaks(frame, at, _offsets(power, frame, at))
+    flat = np.flatnonzero((power > left) & (power >= right))
+    frame, at = np.divmod(flat, bins)
+    return _Peaks(frame, at, _offsets(fenced, frame * fenced.shape[1] + at + _REACH))
 
 
-def _offsets(power: NDArray[np.float32], frame: Indices, at: Indices) -> Values:
+def _offsets(fenced: NDArray[np.float32], tops: Indices) -> Values:
     """Return where, within -0.5..0.5 bins, the parabola through three logarithms has its top."""
-    neighbours = np.clip(at[:, np.newaxis] + (-1, 0, 1), 0, power.shape[1] - 1)
-    before, middle, after = np.log(power[frame[:, np.newaxis], neighbours].astype(np.float64) + _TINY).T
+    before, middle, after = (np.log(np.maximum(fenced.take(tops + side), _TINY)) for side in (-1, 0, 1))
     bend = np.minimum(before - 2 * middle + after, -_TINY)
-    return np.clip((before - after) / (2 * bend), -0.5, 0.5)
+    offsets: Values = np.clip((before - after) / (2 * bend), -0.5, 0.5).astype(np.float64)
+    return offsets
