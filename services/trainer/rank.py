@@ -105,9 +105,7 @@ class Rank:
         same_gang = len(progress.batches) == self._collective.size
         intake = Intake(training, self._recipe.seed, rank, progress.epoch, progress.batches[rank] if same_gang else 0)
         labeller = Labeller(self._units, self._train.counts, self._recipe.features)
-        return Feeder(
-            source, self._ledger, generation, intake, labeller, training.epochs, self._bins, measure=progress.step == 0
-        )
+        return Feeder(source, self._ledger, generation, intake, labeller, training.epochs, measure=progress.step == 0)
 
     def _dev(self) -> list[DevUtterance]:
         dev = ShardSet.open(self._run.shards, "dev")

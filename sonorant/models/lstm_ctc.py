@@ -1,6 +1,6 @@
 """The first streaming model: stacked uni-directional LSTM layers, a projection, CTC outputs (Graves 2006)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import keras
@@ -8,9 +8,11 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from sonorant.arrays import Features
 from sonorant.errors import SonorantError
 from sonorant.models.lstm import Lstm
-from sonorant.models.normalisation import Normalisation
+from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.models.running_mean import RunningMean, speech_moments
 from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.training import ModelRecipe
 
@@ -36,6 +38,7 @@ class LstmCtc(keras.Model):
         self.bins = bins
         self.units = units
         self.normalisation = Normalisation(bins)
+        self.running_mean = RunningMean(bins, recipe.memory_vectors) if recipe.normalisation == "running" else None
         sizes = [bins] + [recipe.cells] * recipe.layers
         self.encoder = [
             Lstm(inputs, cells, seed=seed * recipe.layers + i, name=f"lstm_{i}")
@@ -60,20 +63,38 @@ class LstmCtc(keras.Model):
         features: [B, T, bins], zeros from `lengths` [B] on; seed: Int32[2], needed in training for what is
         dropped or masked, so that a resumed run drops the same.
         """
-        normal = self.normalisation(features)
+        layers = 2 * self.recipe.layers
+        state = self.initial_state(tf.shape(features)[0])
+        normal, _ = self._normalise(features, state[layers:])
         if training and augment is not None:
             normal = augment(normal, lengths, seed)
-        state = self.initial_state(tf.shape(features)[0])
-        log_probs, _ = self._encode(normal, state, seed if training else None)
+        log_probs, _ = self._encode(normal, state[:layers], seed if training else None)
         return log_probs
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
-        """Return the state before the first vector: cell and hidden state [batch, cells] of each layer in turn."""
-        return [tf.zeros((batch, self.recipe.cells)) for _ in range(2 * self.recipe.layers)]
+        """Return the state before the first vector.
+
+        Cell and hidden state [batch, cells] of each layer in turn; then, if there is one, those of the running mean.
+        """
+        state = [tf.zeros((batch, self.recipe.cells)) for _ in range(2 * self.recipe.layers)]
+        return state + (self.running_mean.initial_state(batch) if self.running_mean else [])
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return log-probabilities [B, T, units + 1] of the next T >= 1 vectors [B, T, bins], and the state after."""
-        return self._encode(self.normalisation(features), state, None)
+        layers = 2 * self.recipe.layers
+        normal, running = self._normalise(features, state[layers:])
+        log_probs, after = self._encode(normal, state[:layers], None)
+        return log_probs, after + running
+
+    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
+        """Learn how features are distributed from the first examples, each Float32[frames, bins].
+
+        add_up: sums moments over the ranks, each of which calls this with its own examples.
+        """
+        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+        if self.running_mean:
+            mean, deviation = np.asarray(self.normalisation.mean), np.asarray(self.normalisation.deviation)
+            self.running_mean.set_from(add_up(speech_moments(first, mean, deviation)))
 
     def named_weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, trained or not, by path, as `lstm_0/weight`."""
@@ -91,6 +112,13 @@ class LstmCtc(keras.Model):
             )
         for variable in self.weights:
             variable.assign(weights[_path(variable)])
+
+    def _normalise(self, features: tf.Tensor, running: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        normal = self.normalisation(features)
+        if self.running_mean is None:
+            return normal, running
+        normal, *after = self.running_mean(normal, *running)
+        return normal, after
 
     def _encode(
         self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None

@@ -36,6 +36,9 @@ class FeatureMoments:
             count += len(vectors)
         return cls(count, total, squares)
 
+    def __add__(self, other: "FeatureMoments") -> "FeatureMoments":
+        return FeatureMoments(self.count + other.count, self.total + other.total, self.squares + other.squares)
+
     @property
     def mean(self) -> NDArray[np.float64]:
         """Float64[bins]."""

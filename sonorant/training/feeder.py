@@ -5,8 +5,8 @@ import threading
 from dataclasses import dataclass
 from typing import TypeVar
 
+from sonorant.arrays import Features
 from sonorant.errors import RejectedExample
-from sonorant.models.normalisation import FeatureMoments
 from sonorant.pipeline.example import Example
 from sonorant.pipeline.ledger import Ledger, Rejection
 from sonorant.training.batch import Batch, collate
@@ -31,7 +31,7 @@ class EpochEnd:
 class Feeder:
     """Takes examples, claims them at the ledger batch by batch, pads them.
 
-    bins: size of a feature vector; epochs: how many there are; measure: whether `moments` will be asked for.
+    epochs: how many there are; measure: whether `first_examples` will be asked for.
     """
 
     def __init__(
@@ -42,7 +42,6 @@ class Feeder:
         intake: Intake,
         labeller: Labeller,
         epochs: int,
-        bins: int,
         measure: bool,
     ) -> None:
         self._source = source
@@ -51,11 +50,10 @@ class Feeder:
         self._intake = intake
         self._labeller = labeller
         self._epochs = epochs
-        self._bins = bins
         self._unmeasured = measure
         self._ledger_lock = threading.Lock()  # the thread claims while the loop commits
         self._ready: queue.Queue[Batch | EpochEnd] = queue.Queue()
-        self._moments: queue.Queue[FeatureMoments] = queue.Queue()
+        self._first: queue.Queue[list[Features]] = queue.Queue()
         self._room = threading.Event()
         self._stop = threading.Event()
         self._error: BaseException | None = None
@@ -76,9 +74,9 @@ class Feeder:
         """Return the next batch or the end of its epoch; None if neither came in time. Raises what the thread hit."""
         return self._next(self._ready, timeout_s)
 
-    def moments(self, timeout_s: float) -> FeatureMoments | None:
-        """Return the sums over this rank's first examples, once; None if they did not come in time."""
-        return self._next(self._moments, timeout_s)
+    def first_examples(self, timeout_s: float) -> list[Features] | None:
+        """Return the features of the examples that came first, once; None if they did not come in time."""
+        return self._next(self._first, timeout_s)
 
     def commit(self, batch: Batch) -> None:
         """Commit a batch whose step was done."""
@@ -144,4 +142,4 @@ class Feeder:
     def _measure(self) -> None:
         if self._unmeasured:
             self._unmeasured = False
-            self._moments.put(FeatureMoments.of([item.features for item in self._intake.pool()], self._bins))
+            self._first.put([item.features for item in self._intake.pool()])

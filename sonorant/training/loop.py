@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
+from operator import add
 
+from sonorant.arrays import Features
 from sonorant.errors import SonorantError
-from sonorant.models.normalisation import FeatureMoments
 from sonorant.pipeline.ledger import Ledger
 from sonorant.recipe.schema import Recipe
 from sonorant.training.batch import Batch, empty_tensors
@@ -95,22 +97,16 @@ class Trainer:
         return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s
 
     def _normalise(self) -> bool:
-        """Set the features' mean and deviation from all ranks' first examples; False if a signal came meanwhile."""
-        own: FeatureMoments | None = None
+        """Let the model learn how features are distributed from all ranks' first examples; False if a signal came."""
+        own: list[Features] | None = None
         while True:
-            own = own or self.parts.feeder.moments(_PATIENCE_S)
-            answers = self.parts.collective.gather((own, self.parts.terminated()))
+            own = self.parts.feeder.first_examples(_PATIENCE_S) if own is None else own
+            answers = self.parts.collective.gather((own is not None, self.parts.terminated()))
             if any(terminated for _, terminated in answers):
                 return False
-            moments = [m for m, _ in answers if m is not None]
-            if len(moments) == self.parts.collective.size:
+            if own is not None and all(here for here, _ in answers):
                 break
-        together = FeatureMoments(
-            count=sum(m.count for m in moments),
-            total=sum(m.total for m in moments[1:]) + moments[0].total,
-            squares=sum(m.squares for m in moments[1:]) + moments[0].squares,
-        )
-        self.parts.step.model.normalisation.set_from(together)
+        self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.parts.collective.gather(m)))
         return True
 
     def _turn(self) -> StepResult:

@@ -5,14 +5,16 @@ import tensorflow as tf
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc, WrongWeights
 from sonorant.models.normalisation import FeatureMoments
+from sonorant.models.running_mean import RunningMean
 from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.training import ModelRecipe
 
 
-@pytest.fixture
-def model():
-    model = LstmCtc(ModelRecipe(layers=2, cells=8, dropout=0.3), bins=6, units=4, seed=3)
-    model.normalisation.set_from(FeatureMoments.of([np.random.default_rng(0).normal(2, 3, (50, 6))], 6))
+@pytest.fixture(params=["global", "running"])
+def model(request):
+    recipe = ModelRecipe(layers=2, cells=8, dropout=0.3, normalisation=request.param, memory_vectors=10)
+    model = LstmCtc(recipe, bins=6, units=4, seed=3)
+    model.set_normalisation([np.random.default_rng(0).normal(2, 3, (50, 6))], lambda moments: moments)
     return model
 
 
@@ -132,7 +134,11 @@ def test_a_saved_model_streams_like_the_model(model, features, tmp_path):
             super().__init__()
             self.model = model
 
-        @tf.function(input_signature=[tf.TensorSpec([None, None, 6])] + [tf.TensorSpec([None, 8])] * 4, autograph=False)
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, None, 6])]
+            + [tf.TensorSpec([None, *s.shape[1:]]) for s in model.initial_state(1)],
+            autograph=False,
+        )
         def stream(self, vectors, *state):
             log_probs, state = self.model.step(vectors, list(state))
             return {"log_probs": log_probs} | {f"state_{i}": s for i, s in enumerate(state)}
@@ -142,3 +148,32 @@ def test_a_saved_model_streams_like_the_model(model, features, tmp_path):
     loaded = tf.saved_model.load(tmp_path)
     outputs = loaded.stream(tf.constant(features), *model.initial_state(3))
     np.testing.assert_allclose(outputs["log_probs"], model(features, np.array([20] * 3)), atol=1e-5)
+
+
+def test_running_mean_follows_its_recurrence(rng):
+    layer = RunningMean(4, memory_vectors=12)
+    prior = np.array([1.0, 0.5, 0.2, 0.8])
+    layer.prior.assign(prior)
+    normal = rng.normal(0.2, 1, (2, 33, 4)).astype(np.float32)
+    subtracted, total, count = layer(tf.constant(normal), *layer.initial_state(2))
+    for b in range(2):
+        s, n = 3 * prior, 3.0
+        for t, z in enumerate(normal[b]):
+            w = 1 / (1 + np.exp(-6 * (z.mean() - 0.2)))
+            s, n = np.exp(-1 / 12) * s + w * z, np.exp(-1 / 12) * n + w
+            np.testing.assert_allclose(subtracted[b, t], z - s / n, atol=1e-5)
+        np.testing.assert_allclose(total[b], s, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(count[b], [n], rtol=1e-5)
+
+
+def test_running_mean_takes_a_change_of_channel_away(rng):
+    model = LstmCtc(ModelRecipe(cells=8, normalisation="running", memory_vectors=10), bins=6, units=4)
+    layer = model.running_mean
+    speech = rng.normal(0, 1, (400, 6)) + rng.choice([-2, 2], (400, 1))
+    model.set_normalisation([speech], lambda moments: moments)
+    coloured = speech + np.linspace(0.5, 1.5, 6)
+    heard = [
+        model._normalise(tf.constant(x[None], tf.float32), model.running_mean.initial_state(1))[0]
+        for x in (speech, coloured)
+    ]
+    assert np.abs(heard[0] - heard[1])[0, 200:].mean() < 0.2 * np.linspace(0.5, 1.5, 6).mean() / np.std(speech)

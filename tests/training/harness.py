@@ -43,7 +43,6 @@ def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, m
         Intake(recipe.training, recipe.seed, 0, progress.epoch, batches),
         Labeller(units, shard_counts(total), recipe.features),
         recipe.training.epochs,
-        BINS,
         measure=progress.step == 0,
     )
     dev = [tiny_example(o) for o in range(1000, 1010)]
