@@ -1,0 +1,170 @@
+"""The stages as processes, with the real coordinator and a real Redis."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from itertools import count
+
+import grpc
+import pytest
+from small_corpus import digits_recipe, record
+
+from services.runtime.example_source import LinkedExampleSource
+from services.runtime.redis_ledger import RedisLedger
+from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.pipeline.example import Lineage
+from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.schema import Recipe
+from sonorant.run_folder import RunFolder
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+RECORDS = (24, 16)
+TOTAL = sum(RECORDS)
+PATIENCE_S = 120.0
+MODULES = {"vtlp": "vtlp_augmenter", "room": "room_simulator"}
+
+
+def tiny_recipe(layout):
+    values = digits_recipe().model_dump(mode="json") | {
+        "stages": [{"stage": "vtlp"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
+        "pipeline": {"layout": layout, "credits": 4, "lease_examples": 8, "dead_after_s": 3.0},
+    }
+    return Recipe.model_validate(values)
+
+
+class Run:
+    """One training run without its trainer: the test is the trainer."""
+
+    def __init__(self, folder, layout, redis_url, stack):
+        self.folder = RunFolder(folder)
+        self.recipe = tiny_recipe(layout)
+        self._stack = stack
+        self._redis_url = redis_url
+        self.folder.shards.mkdir(parents=True)
+        self.folder.recipe.write_text(dump_recipe(self.recipe))
+        for shard, size in enumerate(RECORDS):
+            path = self.folder.shards / shard_name("train", shard, len(RECORDS))
+            write_shard(path, [record(sum(RECORDS[:shard]) + i) for i in range(size)])
+        self.ledger = RedisLedger(redis_url, TOTAL)
+        stack.callback(self.ledger.close)
+        self.ledger.restore(1, None)
+
+    def start(self, module, *arguments):
+        log = self._stack.enter_context((self.folder.path / f"{module}.log").open("ab"))
+        command = [sys.executable, "-m", f"services.{module}", "--run", str(self.folder.path), *arguments]
+        process = subprocess.Popen(command, stderr=log, stdout=log)
+        self._stack.callback(self._end, process)
+        return process
+
+    def start_coordinator(self):
+        port_file = self.folder.path / "coordinator.port"
+        self.start("coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
+        wait_for(port_file.exists)
+        self.coordinator = port_file.read_text().strip()
+        with grpc.insecure_channel(self.coordinator) as channel:
+            CoordinatorStub(channel).StartGeneration(pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=0))
+
+    def start_stage(self, stage):
+        return self.start(MODULES.get(stage, stage), "--coordinator", self.coordinator)
+
+    def source(self):
+        return self._stack.enter_context(LinkedExampleSource(self.recipe, self.coordinator, "rank-0", 1))
+
+    def train(self, source, until=None):
+        """Take examples, all of the epoch unless told otherwise: return the bytes of the features by lineage."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        got = {}
+        while not source.drained(0) and (until is None or len(got) < until):
+            assert time.monotonic() < deadline_s, f"{len(got)} of {TOTAL} examples came"
+            for example in source.take(0.2):
+                assert example.lineage not in got
+                got[example.lineage] = (example.utterance, example.features.shape, example.features.tobytes())
+                source.grant(1)
+        return got
+
+    def status(self):
+        with grpc.insecure_channel(self.coordinator) as channel:
+            return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest())
+
+    @staticmethod
+    def _end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def wait_for(condition):
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def make_run(tmp_path, redis_url):
+    databases = count()
+    with contextlib.ExitStack() as stack:
+        yield lambda layout: Run(tmp_path / layout, layout, f"{redis_url}?db={next(databases)}", stack)
+
+
+EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) for index in range(size)}
+SPLIT = ("shard_reader", "vtlp", "room", "featurizer")
+
+
+def test_split_and_fused_give_the_same_bits_and_every_example_once(make_run):
+    results = {}
+    for layout, stages in (("split", SPLIT), ("fused", ("example_server",))):
+        run = make_run(layout)
+        run.start_coordinator()
+        processes = [run.start_stage(stage) for stage in stages]
+        source = run.source()
+        source.grant(8)
+        results[layout] = run.train(source)
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        assert [process.wait(PATIENCE_S) for process in processes] == [0] * len(stages)
+    assert results["split"].keys() == EVERY_LINEAGE
+    assert results["split"] == results["fused"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_losing_a_replica_of_every_stage_loses_no_example(make_run, how):
+    run = make_run("split")
+    run.start_coordinator()
+    processes = {stage: [run.start_stage(stage) for _ in range(2)] for stage in SPLIT}
+    source = run.source()
+    wait_for(lambda: len(run.status().replicas) == 2 * len(SPLIT) + 1)
+    source.grant(4)
+    first = run.train(source, until=TOTAL // 3)
+    for doomed, _ in processes.values():
+        doomed.send_signal(how)
+    second = run.train(source)
+    assert not first.keys() & second.keys()
+    assert first.keys() | second.keys() == EVERY_LINEAGE
+    codes = [doomed.wait(PATIENCE_S) for doomed, _ in processes.values()]
+    assert codes == [-signal.SIGKILL if how == signal.SIGKILL else 0] * len(SPLIT)
+    if how == signal.SIGTERM:  # a drained replica leaves nothing behind that must be read again
+        assert [epoch.reissued for epoch in run.status().epochs] == [0]
+
+
+def test_a_damaged_record_is_rejected_with_its_reason_and_the_rest_is_read(make_run):
+    run = make_run("fused")
+    path = run.folder.shards / shard_name("train", 0, len(RECORDS))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    run.start_coordinator()
+    run.start_stage("example_server")
+    source = run.source()
+    source.grant(8)
+    got = run.train(source)
+    wait_for(lambda: run.status().rejections)
+    (rejection,) = run.status().rejections
+    lineage = Lineage(rejection.lineage.epoch, rejection.lineage.shard, rejection.lineage.index)
+    assert got.keys() == EVERY_LINEAGE - {lineage}
+    assert rejection.stage == "shard_reader"
+    assert path.name in rejection.reason
+    assert f"record {lineage.index} is damaged" in rejection.reason
