@@ -18,7 +18,10 @@ class HealthServer:
 
     def __init__(self, host: str, port: int) -> None:
         self._servicer = health.HealthServicer()
-        self._server = grpc.server(ThreadPoolExecutor(max_workers=2, thread_name_prefix="health"))
+        self._server = grpc.server(
+            ThreadPoolExecutor(max_workers=2, thread_name_prefix="health"),
+            options=[("grpc.so_reuseport", 0)],  # else two could share a port
+        )
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, self._server)
         self.ready(False)
         try:

@@ -1,0 +1,141 @@
+"""The line to the coordinator holds, whatever happens at the other end."""
+
+import contextlib
+import threading
+
+import grpc
+import pytest
+from coordinator_rig import ScriptedCoordinator
+from links_rig import eventually
+
+from services.runtime.coordinator_client import CoordinatorClient
+from services.runtime.meter import Meter
+from sonorant.pipeline.example import Lineage
+from sonorant.v1 import coordinator_pb2 as pb
+
+
+@pytest.fixture
+def coordinator():
+    server = ScriptedCoordinator()
+    yield server
+    server.close()
+
+
+@contextlib.contextmanager
+def client_of(address, meter=None, **options):
+    client = CoordinatorClient(
+        address, pb.RegisterRequest(stage="vtlp", replica="vtlp-1", endpoint="tcp://h:1"), meter or Meter(), **options
+    )
+    client.start()
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def test_a_replica_registers_and_beats_with_what_it_measured(coordinator):
+    meter = Meter(queued=lambda: 3)
+    meter.worked(0.25)
+    meter.handed_on(2, 7.5)
+    meter.show({"loss": 1.5})
+    for index in (4, 2):
+        meter.arrived(Lineage(1, 0, index))
+    with client_of(coordinator.address, meter):
+        eventually(lambda: len(coordinator.beats) >= 2)
+    first, second = coordinator.beats[:2]
+    assert coordinator.known["vtlp-1"].endpoint == "tcp://h:1"
+    assert (first.busy.ToSeconds(), first.busy.nanos, first.examples, first.queued) == (0, 250_000_000, 2, 3)
+    assert first.audio.ToMilliseconds() == 7500
+    assert first.arrived == [pb.RecordSet(epoch=1, shard=0, indexes=[4, 2])]
+    assert first.figures == second.figures == {"loss": 1.5}
+    assert (second.examples, list(second.arrived), second.busy.nanos) == (0, [], 0)
+    assert 0 < second.elapsed.ToNanoseconds() < 20e9
+
+
+def test_a_forgotten_replica_registers_anew_and_loses_no_report(coordinator):
+    meter = Meter()
+    with client_of(coordinator.address, meter):
+        eventually(lambda: coordinator.beats)
+        coordinator.known.clear()
+        meter.arrived(Lineage(0, 0, 9))
+        eventually(lambda: coordinator.registrations == 2)
+        eventually(lambda: any(beat.arrived for beat in coordinator.beats))
+
+
+def test_a_coordinator_that_comes_late_or_again_is_found():
+    placeholder = ScriptedCoordinator()
+    placeholder.close()
+    meter = Meter()
+    meter.arrived(Lineage(0, 0, 1))
+    with client_of(placeholder.address, meter) as client:
+        client.reject(Lineage(0, 0, 2), "u2", "vtlp", "empty")
+        for _ in range(2):
+            with contextlib.closing(ScriptedCoordinator(placeholder.port)) as server:
+                eventually(lambda server=server: server.beats)
+                assert server.registrations == 1
+                if meter:
+                    eventually(lambda server=server: server.rejections)
+                    assert [list(r.indexes) for beat in server.beats for r in beat.arrived] == [[1]]
+                    meter = None
+
+
+def test_the_last_heartbeat_says_that_the_replica_drains(coordinator):
+    meter = Meter()
+    with client_of(coordinator.address, meter) as client:
+        assert client.wait_registered(10)
+        meter.draining = True
+    assert coordinator.beats[-1].draining
+
+
+def test_news_does_not_wait_for_the_next_heartbeat(coordinator):
+    with client_of(coordinator.address) as client:
+        eventually(lambda: coordinator.beats)
+        client.reject(Lineage(1, 2, 3), "u", "vtlp", "0 samples, expected at least 1")
+        eventually(lambda: coordinator.rejections)
+    (rejection,) = coordinator.rejections
+    assert (rejection.lineage.epoch, rejection.lineage.shard, rejection.lineage.index) == (1, 2, 3)
+    assert rejection.reason == "0 samples, expected at least 1"
+
+
+def test_a_rejection_is_repeated_until_heard_but_not_if_it_is_refused_for_good(coordinator):
+    coordinator.refusals = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT]
+    with client_of(coordinator.address) as client:
+        client.reject(Lineage(0, 0, 0), "refused", "vtlp", "r")
+        client.reject(Lineage(0, 0, 1), "heard", "vtlp", "r")
+        eventually(lambda: coordinator.rejections)
+    assert [r.utterance for r in coordinator.rejections] == ["heard"]
+
+
+def test_endpoints_are_watched_across_ends_of_the_stream(coordinator):
+    coordinator.endpoints = [["tcp://a:1"], ["tcp://a:1", "tcp://b:1"]]
+    heard = []
+    with client_of(coordinator.address) as client:
+        client.watch("shard_reader", heard.append)
+        eventually(lambda: len(heard) >= 4)
+    assert heard[:4] == coordinator.endpoints * 2
+
+
+def test_leases_are_waited_for_until_the_run_is_over(coordinator):
+    coordinator.leases = [pb.AcquireLeaseResponse(), pb.AcquireLeaseResponse(lease=5)]
+    with client_of(coordinator.address) as client:
+        assert client.acquire_lease().lease == 5
+        coordinator.finished = True
+        assert client.acquire_lease() is None
+
+
+def test_who_waits_for_a_lease_is_freed_when_the_replica_drains(coordinator):
+    with client_of(coordinator.address) as client:
+        answers = []
+        waiting = threading.Thread(target=lambda: answers.append(client.acquire_lease()))
+        waiting.start()
+        client.stop_leasing()
+        waiting.join(10)
+        assert answers == [None]
+
+
+def test_answers_to_heartbeats_are_passed_on(coordinator):
+    coordinator.epochs = [pb.EpochProgress(epoch=2, total=10, outstanding=4)]
+    answers = []
+    with client_of(coordinator.address, on_response=lambda answer, _asked_s: answers.append(answer)):
+        eventually(lambda: answers)
+    assert list(answers[0].epochs) == coordinator.epochs

@@ -1,0 +1,80 @@
+"""The trainer's source: examples once, and the end of an epoch exactly when it is there."""
+
+import contextlib
+
+import pytest
+from coordinator_rig import ScriptedCoordinator
+from links_rig import Producer, eventually
+from small_corpus import digits_recipe
+
+from services.runtime.example_source import LinkedExampleSource
+from sonorant.v1 import coordinator_pb2 as pb
+
+
+@pytest.fixture
+def setting():
+    with contextlib.ExitStack() as stack:
+        producer = Producer(dead_after_s=2.5)
+        stack.callback(producer.close)
+        coordinator = ScriptedCoordinator()
+        stack.callback(coordinator.close)
+        coordinator.endpoints = [[producer.endpoint]]
+        source = stack.enter_context(LinkedExampleSource(digits_recipe(), coordinator.address, "rank-0", generation=4))
+        yield producer, coordinator, source
+
+
+def _take(source, count):
+    taken = []
+    while len(taken) < count:
+        examples = source.take(10.0)
+        assert examples
+        taken += [example.lineage.index for example in examples]
+    return taken
+
+
+def test_what_is_granted_comes_and_is_reported(setting):
+    producer, coordinator, source = setting
+    producer.offer(range(5))
+    source.grant(3)
+    assert _take(source, 3) == [0, 1, 2]
+    source.grant(1)
+    assert _take(source, 1) == [3]
+    eventually(lambda: sorted(i for b in coordinator.beats for r in b.arrived for i in r.indexes) == [0, 1, 2, 3])
+    assert all(beat.generation == 4 for beat in coordinator.beats)
+    assert coordinator.known["rank-0"].stage == "trainer"
+
+
+def test_a_second_copy_is_dropped_costs_no_credit_and_is_reported_again(setting):
+    producer, coordinator, source = setting
+    producer.offer([0, 1, 0, 1, 2])
+    source.grant(3)
+    assert _take(source, 3) == [0, 1, 2]
+    eventually(lambda: sum(len(r.indexes) for b in coordinator.beats for r in b.arrived) == 5)
+
+
+def test_take_returns_nothing_when_nothing_comes(setting):
+    assert setting[2].take(0.01) == []
+
+
+def test_an_epoch_is_drained_when_nothing_is_outstanding_and_all_was_taken(setting):
+    producer, coordinator, source = setting
+    producer.offer([0])
+    source.grant(1)
+    coordinator.epochs = [pb.EpochProgress(epoch=0, total=1, outstanding=1)]
+    eventually(lambda: any(b.arrived for b in coordinator.beats))
+    assert not source.drained(0)
+    coordinator.epochs = [pb.EpochProgress(epoch=0, total=1, outstanding=0)]
+    count = len(coordinator.beats)
+    eventually(lambda: len(coordinator.beats) > count + 2)
+    assert not source.drained(0)  # one waits here
+    assert _take(source, 1) == [0]
+    eventually(lambda: source.drained(0))
+    assert not source.drained(1)
+
+
+def test_epochs_before_the_oldest_listed_one_are_drained(setting):
+    _producer, coordinator, source = setting
+    coordinator.epochs = [pb.EpochProgress(epoch=3, total=9, outstanding=9)]
+    eventually(lambda: source.drained(2))
+    assert source.drained(0)
+    assert not source.drained(3)

@@ -1,0 +1,131 @@
+"""A replica of a stage between a producer and a consumer, in one process."""
+
+import contextlib
+import threading
+from dataclasses import replace
+
+import pytest
+from coordinator_rig import ScriptedCoordinator
+from links_rig import Consumer, Producer, eventually
+
+from services.runtime.lifecycle import Shutdown
+from services.runtime.link_source import LinkSource
+from services.runtime.stage import Replica, StageReplica
+from sonorant.errors import RejectedExample
+from sonorant.recipe.pipeline import PipelineRecipe
+
+PIPELINE = PipelineRecipe(credits=3, dead_after_s=1.0, max_example_mb=0.1)
+
+
+def _double(example, rng):
+    index = example.lineage.index
+    if index == 5:
+        raise RejectedExample("too short")
+    if index == 6:
+        raise ZeroDivisionError("never thought of")
+    if index == 7:
+        return replace(example, waveform=example.waveform.repeat(10_000))
+    return replace(example, waveform=2 * example.waveform)
+
+
+@pytest.fixture
+def stack():
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def stage(stack):
+    """A running replica, the producer before it, and the coordinator."""
+    producer = Producer()
+    stack.callback(producer.close)
+    coordinator = ScriptedCoordinator()
+    stack.callback(coordinator.close)
+    coordinator.endpoints = [[producer.endpoint]]
+    shutdown = Shutdown()
+    replica = StageReplica(
+        Replica("double", "double-1", coordinator.address), LinkSource("before", PIPELINE), {"double": _double}, 0,
+        PIPELINE, shutdown,
+    )  # fmt: skip
+    thread = threading.Thread(target=replica.run)
+    thread.start()
+
+    def end():
+        shutdown.request()
+        thread.join(20)
+        assert not thread.is_alive()
+
+    stack.callback(end)
+    eventually(lambda: "double-1" in coordinator.known)
+    return producer, coordinator, coordinator.known["double-1"].endpoint, shutdown, thread
+
+
+def _consume(stack, endpoint, credits=4):
+    consumer = Consumer([endpoint], credits)
+    stack.callback(consumer.close)
+    return consumer
+
+
+def test_examples_are_computed_and_counted(stack, stage):
+    producer, coordinator, endpoint, _, _ = stage
+    producer.offer(range(5))
+    consumer = _consume(stack, endpoint)
+    doubled = [consumer.inbox.get(timeout=10) for _ in range(4)]
+    assert [float(example.waveform[0]) for example in doubled] == [0.0, 2.0, 4.0, 6.0]
+    eventually(lambda: sum(beat.examples for beat in coordinator.beats) == 4)
+    assert sum(beat.audio.ToSeconds() for beat in coordinator.beats) == 4
+    assert sum(beat.busy.ToNanoseconds() for beat in coordinator.beats) > 0
+
+
+def test_an_example_that_cannot_be_processed_is_reported_and_the_others_go_on(stack, stage):
+    producer, coordinator, endpoint, _, _ = stage
+    producer.offer(range(4, 10))
+    assert _consume(stack, endpoint).take(3) == [4, 8, 9]
+    eventually(lambda: len(coordinator.rejections) == 3)
+    reasons = {r.utterance: (r.stage, r.reason) for r in coordinator.rejections}
+    assert reasons["u5"] == ("double", "too short")
+    assert reasons["u6"] == ("double", "ZeroDivisionError: never thought of")
+    assert "max_example_mb" in reasons["u7"][1]
+
+
+def test_without_downstream_credit_no_more_is_taken_in_than_may_be_held(stack, stage):
+    producer, coordinator, endpoint, _, _ = stage
+    producer.offer(range(20, 40))
+    eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 3)
+    assert len(producer.handed) == 3
+    assert sorted(_consume(stack, endpoint).take(20)) == list(range(20, 40))
+
+
+def test_a_draining_replica_hands_on_what_it_holds_and_takes_nothing_new(stack, stage):
+    producer, coordinator, endpoint, shutdown, thread = stage
+    producer.offer(range(20, 23))
+    eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 3)
+    consumer = _consume(stack, endpoint, credits=0)
+    eventually(lambda: consumer.links._grants._producers)  # linked, so that the drain has somebody to wait for
+    shutdown.request()
+    eventually(lambda: coordinator.beats[-1].draining)
+    producer.offer([23])
+    consumer.list([])
+    consumer.release(4)
+    assert consumer.take(3) == [20, 21, 22]
+    thread.join(20)
+    assert not thread.is_alive()
+    assert (coordinator.beats[-1].draining, coordinator.beats[-1].queued) == (True, 0)
+    assert producer.links.waiting == 1
+
+
+def test_a_drain_without_anybody_downstream_ends_soon(stage):
+    producer, coordinator, _, shutdown, thread = stage
+    producer.offer([20])
+    eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 1)
+    shutdown.request()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert coordinator.beats[-1].queued > 0  # so the coordinator has it read again
+
+
+def test_the_end_of_the_run_ends_the_replica(stage):
+    _, coordinator, _, _, thread = stage
+    coordinator.finished = True
+    thread.join(10)
+    assert not thread.is_alive()
