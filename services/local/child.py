@@ -1,0 +1,161 @@
+"""One process of the local cluster: started on a leash, its words in a log, restarted when it dies."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from services.local import leash
+from services.local.restarts import RestartPolicy
+from sonorant.errors import SonorantError
+
+__all__ = ["Child", "Process", "ProcessFailed", "leashed"]
+
+log = structlog.get_logger()
+
+_LAST_LINES = 8
+
+
+class ProcessFailed(SonorantError):
+    """A process of the local cluster that does not stay up; the message shows its last words."""
+
+    def __init__(self, name: str, code: int | None, log_file: Path) -> None:
+        self.name = name
+        self.code = code
+        super().__init__(f"{name} {_ended(code)}; its log, {log_file}, ends with:\n{last_lines(log_file)}")
+
+
+class Process:
+    """A running process and its group; `code` is its exit status, negative for a signal, None while it runs."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+        self.name = name
+        self._process = process
+
+    @classmethod
+    async def start(cls, name: str, command: Sequence[str], log_file: Path, environment: dict[str, str]) -> "Process":
+        """Start `command` in a group of its own, so that a Ctrl-C in the terminal reaches the supervisor only."""
+        with open(log_file, "ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                *leashed(command, os.getpid()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                start_new_session=True,
+            )
+        log.info("process_started", name=name, pid=process.pid)
+        return cls(name, process)
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Exit status."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        """Wait for the end; return the exit status."""
+        return await self._process.wait()
+
+    def kill_group(self) -> None:
+        """End at once whatever is left of the process's group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def stop(self, grace_s: float) -> None:
+        """Ask to leave, wait, then kill what is left."""
+        if self.code is None:
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.wait(), grace_s)
+        self.kill_group()
+        await self.wait()
+
+
+class Child:
+    """Keeps one process of the cluster up.
+
+    command: given the number of starts so far, returns what to run. `keep` runs until cancelled, or raises
+    `ProcessFailed` when the process dies too often. One that leaves with exit code 0 is not started again.
+    """
+
+    def __init__(
+        self, name: str, command: Callable[[int], Sequence[str]], log_file: Path, environment: dict[str, str]
+    ) -> None:
+        self.name = name
+        self.restarts = 0
+        self._command = command
+        self._log_file = log_file
+        self._environment = environment
+        self._policy = RestartPolicy()
+        self._process: Process | None = None
+        self._stopping = False
+
+    async def start(self) -> Process:
+        """Start the process."""
+        self._process = await Process.start(self.name, self._command(self.restarts), self._log_file, self._environment)
+        return self._process
+
+    async def keep(self) -> None:
+        """Start it again whenever it dies."""
+        while True:
+            process = self._process if self._process is not None else await self.start()
+            code = await process.wait()
+            process.kill_group()
+            if self._stopping or code == 0:
+                return
+            pause_s = self._policy.ended(time.monotonic())
+            if pause_s is None:
+                raise ProcessFailed(self.name, code, self._log_file)
+            log.warning("process_died", name=self.name, code=code, again_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            if self._stopping:
+                return
+            await self.restart()
+
+    async def restart(self) -> Process:
+        """Start it once more."""
+        self.restarts += 1
+        return await self.start()
+
+    def forget(self) -> None:
+        """Forget a process that has left, so that `keep` starts another."""
+        self._process = None
+        self.restarts += 1
+
+    async def stop(self, grace_s: float) -> None:
+        """Ask it to leave; it will not be started again."""
+        self._stopping = True
+        if self._process is not None:
+            await self._process.stop(grace_s)
+
+
+def leashed(command: Sequence[str], parent: int) -> list[str]:
+    """Return the command that runs `command` until the process `parent` (0: whichever starts it) ends."""
+    return [sys.executable, "-I", "-S", str(leash.__file__), str(parent), *command]
+
+
+def last_lines(log_file: Path) -> str:
+    """Return the last lines of a log, indented."""
+    try:
+        lines = log_file.read_text(errors="replace").rstrip().splitlines()[-_LAST_LINES:]
+    except OSError:
+        lines = []
+    return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
+
+
+def _ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

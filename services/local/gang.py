@@ -1,0 +1,100 @@
+"""The trainer's ranks under `mpirun`, started again as a gang when one of them dies."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from services.local.child import Process, ProcessFailed, leashed
+from services.local.restarts import RestartPolicy
+
+__all__ = ["Gang", "mpirun"]
+
+log = structlog.get_logger()
+
+# What trying again cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h).
+_FINAL_CODES = frozenset({65, 70, 78})
+_CHECKPOINT_S = 60.0
+
+
+class Gang:
+    """Runs `command` until it has trained to the end; `on_restart` is called before each start but the first."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log_file: Path,
+        environment: dict[str, str],
+        on_restart: Callable[[], None],
+        policy: RestartPolicy,
+    ) -> None:
+        self.restarts = 0
+        self._command = command
+        self._log_file = log_file
+        self._environment = environment
+        self._on_restart = on_restart
+        self._policy = policy
+        self._process: Process | None = None
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Return once training is complete or `stop` was called; raises `ProcessFailed` when it dies too often."""
+        while not self._stopping:
+            self._process = await Process.start("trainer", self._command, self._log_file, self._environment)
+            code = await self._process.wait()
+            self._process.kill_group()
+            if code == 0 or self._stopping:
+                return
+            pause_s = None if code in _FINAL_CODES else self._policy.ended(time.monotonic())
+            if pause_s is None:
+                raise ProcessFailed("trainer", code, self._log_file)
+            log.warning("gang_died", code=code, again_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            self.restarts += 1
+            self._on_restart()
+
+    async def stop(self) -> None:
+        """Let the ranks write a checkpoint and leave.
+
+        The ranks get the signal themselves: mpirun, told to end, would kill them a second later.
+        """
+        self._stopping = True
+        if self._process is None or self._process.code is not None:
+            return
+        for rank in _children(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(rank, signal.SIGTERM)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _CHECKPOINT_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End at once what is left; the ranks are on mpirun's leash."""
+        self._stopping = True
+        if self._process is not None:
+            self._process.kill_group()
+
+
+def mpirun(ranks: int, command: Sequence[str]) -> list[str]:
+    """Return the command that runs `command` as `ranks` ranks on this machine."""
+    options = ["--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+    if os.geteuid() == 0:
+        options.insert(0, "--allow-run-as-root")
+    return ["mpirun", *options, *leashed([sys.executable, *command], parent=0)]
+
+
+def _children(parent: int) -> list[int]:
+    """Return the processes that `parent` started, from /proc."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                found.append(int(entry.name))
+    return found

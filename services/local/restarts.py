@@ -1,0 +1,30 @@
+"""How often, and after which pause, a process that ended is started again."""
+
+from collections import deque
+
+__all__ = ["RestartPolicy"]
+
+
+class RestartPolicy:
+    """Allows `most` restarts within `window_s`; the pause before each doubles from `first_pause_s`, and starts over.
+
+    Times are those of the caller's monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self, most: int = 8, window_s: float = 60.0, first_pause_s: float = 0.1, last_pause_s: float = 3.0
+    ) -> None:
+        self._most = most
+        self._window_s = window_s
+        self._first_pause_s = first_pause_s
+        self._last_pause_s = last_pause_s
+        self._ends: deque[float] = deque()
+
+    def ended(self, now: float) -> float | None:
+        """Note that the process ended; return the pause before it is started again, None to give up."""
+        while self._ends and self._ends[0] <= now - self._window_s:
+            self._ends.popleft()
+        if len(self._ends) == self._most:
+            return None
+        self._ends.append(now)
+        return min(self._last_pause_s, self._first_pause_s * 2.0 ** (len(self._ends) - 1))

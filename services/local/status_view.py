@@ -1,0 +1,105 @@
+"""The coordinator's status as people read it: a table, bars, and one line for logs."""
+
+from collections.abc import Mapping
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.example_pb2 import Lineage
+
+__all__ = ["render_line", "render_rejections", "render_status"]
+
+_BAR_WIDTH = 40
+_SHOWN_REJECTIONS = 5
+
+
+def render_status(status: pb.GetStatusResponse, title: str, rejections: int = _SHOWN_REJECTIONS) -> RenderableType:
+    """Return replicas by stage, the epochs being read, the trainer's figures, and the latest rejected examples."""
+    return Group(
+        Text(title, style="bold"),
+        Text(_trainer_line(status)),
+        *(_epoch_line(epoch) for epoch in _current(status)),
+        _replicas(status),
+        *render_rejections(status, rejections),
+    )
+
+
+def render_line(status: pb.GetStatusResponse) -> str:
+    """Return the status in one line, for terminals that cannot redraw and for logs."""
+    epochs = ", ".join(f"epoch {e.epoch}: {_settled(e)}/{e.total}" for e in _current(status))
+    return f"{epochs or 'starting'} | {_trainer_line(status)}"
+
+
+def render_rejections(status: pb.GetStatusResponse, most: int) -> list[RenderableType]:
+    """Return the latest rejected examples with their reasons."""
+    rejections = list(status.rejections)[-most:]
+    lines: list[RenderableType] = [
+        Text(f"rejected by {r.stage}: {r.utterance or _lineage(r.lineage)}: {r.reason}", style="yellow")
+        for r in rejections
+    ]
+    if (hidden := len(status.rejections) - len(rejections)) > 0:
+        lines.insert(0, Text(f"{hidden} more rejected examples; `sonorant status` lists them", style="yellow"))
+    return lines
+
+
+def _current(status: pb.GetStatusResponse) -> list[pb.EpochProgress]:
+    """Return the epochs that are not settled, or the last one if all are."""
+    open_epochs = [epoch for epoch in status.epochs if _settled(epoch) < epoch.total]
+    return open_epochs or list(status.epochs)[-1:]
+
+
+def _trainer_line(status: pb.GetStatusResponse) -> str:
+    figures = dict(status.figures)
+    parts = [
+        _part(figures, "step", "step {:.0f}"),
+        _part(figures, "loss", "loss {:.3f}"),
+        _part(figures, "wer", "dev WER {:.2%}"),
+        _part(figures, "audio_hours_per_second", "{:.3f} audio-hours/s"),
+        _part(figures, "t_session", "t_session {:.3f}"),
+    ]
+    if status.bottleneck:
+        parts.append(f"held back by {status.bottleneck}")
+    elif figures:
+        parts.append("the trainer is the limit")
+    return ", ".join(part for part in parts if part) or "the trainer has not begun"
+
+
+def _part(figures: Mapping[str, float], name: str, form: str) -> str:
+    return form.format(figures[name]) if name in figures else ""
+
+
+def _epoch_line(epoch: pb.EpochProgress) -> RenderableType:
+    line = Table.grid(padding=(0, 1))
+    words = f"{_settled(epoch)}/{epoch.total} settled, {epoch.outstanding} on their way"
+    if epoch.rejected:
+        words += f", {epoch.rejected} rejected"
+    if epoch.reissued:
+        words += f", {epoch.reissued} leased again"
+    line.add_row(f"epoch {epoch.epoch}", ProgressBar(epoch.total, _settled(epoch), width=_BAR_WIDTH), words)
+    return line
+
+
+def _replicas(status: pb.GetStatusResponse) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage")
+    table.add_column("replica")
+    for name in ("utilisation", "examples/s", "queued", "heard, s ago"):
+        table.add_column(name, justify="right")
+    for replica in status.replicas:
+        style = "bold red" if replica.stage == status.bottleneck else None
+        age_s = replica.heartbeat_age.ToNanoseconds() / 1e9
+        name = f"{replica.replica} (draining)" if replica.draining else replica.replica
+        figures = (f"{replica.utilisation:.0%}", f"{replica.examples_per_second:.1f}", f"{replica.queued}")
+        table.add_row(replica.stage, name, *figures, f"{age_s:.1f}", style=style)
+    return table
+
+
+def _settled(epoch: pb.EpochProgress) -> int:
+    return epoch.committed + epoch.rejected
+
+
+def _lineage(lineage: Lineage) -> str:
+    return f"epoch {lineage.epoch}, shard {lineage.shard}, record {lineage.index}"

@@ -1,0 +1,90 @@
+"""`sonorant status`: what the coordinator of a running training knows."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sonorant.errors import Unavailable
+
+if TYPE_CHECKING:
+    from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["command"]
+
+_TIMEOUT_S = 3.0
+
+
+@click.command("status")
+@click.option(
+    "--run", "run_path", type=click.Path(path_type=Path), default=Path("runs/digits"), show_default=True,
+    help="Run folder of the training.",
+)  # fmt: skip
+@click.option("--coordinator", metavar="HOST:PORT", help="The run's coordinator; default: what RUN says.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--watch", is_flag=True, help="Go on showing it, every second, until Ctrl-C.")
+def command(run_path: Path, coordinator: str | None, as_json: bool, watch: bool) -> None:
+    """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
+
+    Exit codes: 0 shown; 69 no training runs there.
+    """
+    address = coordinator or _address(run_path)
+    if watch and not as_json:
+        _watch(address, str(run_path))
+        return
+    while True:
+        _print(_ask(address), str(run_path), as_json)
+        if not watch:
+            return
+        time.sleep(1.0)
+
+
+def _address(run_path: Path) -> str:
+    path = run_path / "coordinator.address"
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise Unavailable(
+            f"{path}: not there, so no training has been started in {run_path}; give another folder with --run"
+        ) from error
+
+
+def _ask(address: str) -> "pb.GetStatusResponse":
+    import grpc
+
+    from sonorant.v1 import coordinator_pb2 as pb
+    from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise Unavailable(
+                f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
+            ) from error
+
+
+def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
+    from google.protobuf.json_format import MessageToDict
+    from rich.console import Console
+
+    from services.local.status_view import render_status
+
+    if as_json:
+        values = MessageToDict(status, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+        click.echo(json.dumps(values))
+        return
+    Console().print(render_status(status, title, rejections=len(status.rejections)))
+
+
+def _watch(address: str, title: str) -> None:
+    from rich.live import Live
+
+    from services.local.status_view import render_status
+
+    with Live(refresh_per_second=2) as live:
+        while True:
+            live.update(render_status(_ask(address), title))
+            time.sleep(1.0)

@@ -1,0 +1,145 @@
+"""`sonorant train`: the whole training on this machine."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sonorant.atomic import atomic_write
+from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.errors import BadCorpus, BadRecipe, SonorantError
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe, load_recipe
+from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["command"]
+
+_INTERRUPTED = 130
+_LINE_EVERY_S = 10.0
+
+
+@click.command("train")
+@click.option("--recipe", "recipe_path", required=True, type=click.Path(path_type=Path), help="Recipe to train by.")
+@data_option
+@click.option(
+    "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
+)
+@click.option("--verbose", is_flag=True, help="Show the supervisor's events too; they are in RUN/logs anyway.")
+@set_option
+def command(
+    recipe_path: Path, data: Path | None, run_path: Path | None, verbose: bool, assignments: tuple[str, ...]
+) -> None:
+    """Train on data augmented on the fly, with all services as processes of this machine.
+
+    Goes on where it stopped, however that was; once training is complete, says so at once. Logs are in RUN/logs.
+
+    Exit codes: 0 training is complete; 69 something is not there (is the run in use?); 70 a process does not stay up;
+    78 the recipe is wrong; 130 interrupted, the same command goes on.
+    """
+    from services.local.cluster import Interrupted, LocalCluster
+
+    recipe = resolve_recipe(recipe_path, assignments)
+    run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
+    _check_prepared(recipe, run)
+    if _finished(run):
+        return
+    atomic_write(run.recipe, dump_recipe(recipe))
+    _log_to(run.logs / "supervisor.log", verbose)
+    try:
+        with _display(f"{recipe.name} in {run.path}") as show:
+            LocalCluster(recipe, run, _data_folder(data), show).run()
+    except Interrupted:
+        click.echo("stopped; the same command goes on from the last checkpoint", err=True)
+        sys.exit(_INTERRUPTED)
+    if not _finished(run):
+        raise SonorantError(f"the trainer left, but {_finished_file(run)} is not there; see {run.logs / 'trainer.log'}")
+
+
+def _check_prepared(recipe: Recipe, run: RunFolder) -> None:
+    """Raise if the shards are missing, or made for other recordings than the recipe now names."""
+    again = f"run `sonorant prepare --run {run.path}` with this recipe first"
+    if not (run.shards / "units.json").is_file() or not run.recipe.is_file():
+        raise BadCorpus(f"{run.shards}: no finished shards; {again}")
+    prepared = load_recipe(run.recipe)
+    for section in ("seed", "corpus", "text"):
+        if getattr(prepared, section) != getattr(recipe, section):
+            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {again}")
+
+
+def _finished_file(run: RunFolder) -> Path:
+    return run.path / "finished.json"
+
+
+def _finished(run: RunFolder) -> bool:
+    """Say what came of a complete training; False if it is not complete."""
+    try:
+        totals = json.loads(_finished_file(run).read_text())
+    except (OSError, ValueError):
+        return False
+    wer = totals.get("best_wer")
+    click.echo(
+        f"training of {run.path} is complete ({totals.get('reason')}): {totals.get('steps')} steps in "
+        f"{totals.get('train_seconds', 0):.0f} s, t_session {totals.get('t_session', 0):.3f}"
+        + (f", best dev WER {wer:.2%}" if wer is not None else "")
+    )
+    return True
+
+
+def _data_folder(given: Path | None) -> Path:
+    """Return the data folder; only recordings of noise come from it now, and the stage says so if they are missing."""
+    try:
+        return find_data_folder(given)
+    except BadCorpus:
+        if given is not None:
+            raise
+        return Path()
+
+
+def _log_to(path: Path, verbose: bool) -> None:
+    import structlog
+
+    from sonorant.atomic import make_folder
+
+    if verbose:
+        return
+    make_folder(path.parent)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(file=path.open("a", buffering=1)),
+    )
+
+
+@contextmanager
+def _display(title: str) -> Iterator[Callable[["pb.GetStatusResponse"], None]]:
+    """Yield what shows a status: a live view on a terminal, a line now and then elsewhere."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from services.local.status_view import render_line, render_status
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=2, transient=True) as live:
+            yield lambda status: live.update(render_status(status, title))
+        return
+    told_s = -_LINE_EVERY_S
+
+    def tell(status: "pb.GetStatusResponse") -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= _LINE_EVERY_S:
+            told_s = time.monotonic()
+            click.echo(render_line(status), err=True)
+
+    yield tell
