@@ -1,0 +1,55 @@
+import asyncio
+import json
+
+import pytest
+from babble import export_babble
+from rich.console import Console
+from small_corpus import digits_recipe, write_digits
+
+from services.evaluation.main import evaluate
+from services.evaluation.streaming import stream_all
+from services.evaluation.test_sets import Reference
+from sonorant.corpus.preparing import prepare
+from sonorant.errors import Unavailable
+from sonorant.recipe.training import EvaluationRecipe
+from sonorant.run_folder import RunFolder
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """A run whose model babbles, measured on four recordings of dev by two clients."""
+    folder = tmp_path_factory.mktemp("streaming")
+    run = RunFolder(folder / "run")
+    measured = EvaluationRecipe.model_validate({"streams": 2, "sets": [{"name": "small", "split": "dev"}]})
+    recipe = digits_recipe().model_copy(update={"evaluation": measured})
+    prepare(recipe, write_digits(folder / "data"), run, progress=lambda *_: None)
+    export_babble(run.exports)
+    evaluate(recipe, run, folder / "data", Console(quiet=True))
+    return recipe, run, folder / "data"
+
+
+def test_every_recording_has_an_outcome_with_latencies(evaluated):
+    _, run, _ = evaluated
+    document = json.loads(run.evaluation.read_text())
+    assert document["model"] == "babble/1"
+    assert document["streams"] == 2
+    outcomes = document["sets"]["small"]
+    assert [
+        set(o["reference"].split()) <= {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+        for o in outcomes
+    ] == [True] * 4
+    assert all(o["final_ms"] > 0 for o in outcomes)
+    assert all(o["audio_s"] > 0.5 for o in outcomes)
+
+
+def test_the_same_model_is_not_measured_twice(evaluated):
+    recipe, run, data = evaluated
+    before = run.evaluation.stat()
+    evaluate(recipe, run, data, Console(quiet=True))
+    assert run.evaluation.stat() == before
+
+
+def test_a_recognizer_that_is_not_there_is_unavailable(tmp_path):
+    reference = Reference("u", tmp_path / "u.wav", "one", 1.0, ())
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):
+        asyncio.run(stream_all("127.0.0.1:1", [reference], 1, lambda: None))

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import soundfile
+from small_corpus import RATE_HZ, digits_recipe, write_digits
+
+from services.evaluation.test_sets import read_references, write_test_set
+from sonorant.corpus.preparing import prepare
+from sonorant.corpus.shards import ShardSet
+from sonorant.recipe.training import TestSetRecipe
+from sonorant.run_folder import RunFolder
+
+ROOM = {"stage": "room", "noise_sources": (1, 1), "snr_db": {"low": 10, "high": 10}}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A data folder and a run with shards; three digits a string leave room for a reverberant tail."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    run = RunFolder(folder / "run")
+    prepare(digits_recipe(), write_digits(folder / "data"), run, progress=lambda *_: None)
+    return folder / "data", run
+
+
+def _write(prepared, **settings):
+    data, run = prepared
+    folder = write_test_set(digits_recipe(), run, data, TestSetRecipe.model_validate({"split": "test"} | settings))
+    return folder, read_references(folder)
+
+
+def test_recordings_are_the_split_sample_for_sample(prepared):
+    shards = ShardSet.open(prepared[1].shards, "test")
+    _, references = _write(prepared, name="plain")
+    assert len(references) == shards.total == 6
+    for reference, record in zip(references, shards, strict=True):
+        samples, rate_hz = soundfile.read(reference.recording, dtype="float32")
+        assert rate_hz == RATE_HZ
+        np.testing.assert_array_equal(samples, record.waveform())
+        assert (reference.utterance, reference.text, reference.words) == (record.utterance, record.text, record.words)
+
+
+def test_a_room_changes_every_recording_and_keeps_its_length(prepared):
+    _, plain = _write(prepared, name="plain")
+    _, far = _write(prepared, name="far", room=ROOM)
+    for near, distant in zip(plain, far, strict=True):
+        before, after = soundfile.read(near.recording)[0], soundfile.read(distant.recording)[0]
+        assert before.shape == after.shape
+        assert np.corrcoef(before, after)[0, 1] < 0.99
+
+
+def test_the_same_set_is_written_once_and_another_seed_anew(prepared):
+    folder, references = _write(prepared, name="seeded", room=ROOM, seed=1)
+    first = references[0].recording.read_bytes()
+    inode = folder.stat().st_ino
+    assert _write(prepared, name="seeded", room=ROOM, seed=1)[0].stat().st_ino == inode
+    _, other = _write(prepared, name="seeded", room=ROOM, seed=2)
+    assert other[0].recording.read_bytes() != first
