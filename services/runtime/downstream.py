@@ -121,13 +121,13 @@ class DownstreamLinks:
         if self._outbox.consumers:
             self._lonely_since_s = now_s
         if self._give_up is None:
-            return self._liveness.next_s
+            return self._liveness.next_look_s(now_s)
         give_up_s = min(self._give_up_s, self._lonely_since_s + self._dead_after_s)
         if now_s >= give_up_s:
             give_up, self._give_up = self._give_up, None
             give_up()
-            return self._liveness.next_s
-        return min(self._liveness.next_s, give_up_s)
+            return self._liveness.next_look_s(now_s)
+        return min(self._liveness.next_look_s(now_s), give_up_s)
 
     def close(self) -> None:
         """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""

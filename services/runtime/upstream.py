@@ -127,7 +127,12 @@ class UpstreamLinks:
             if link.ping_due_s <= now_s:
                 self._send(link, Kind.PING, 0, now_s)
         pings_s = min((link.ping_due_s for link in self._links.values()), default=float("inf"))
-        return min(pings_s, self._liveness.next_s, self._connecting.next_s, self._pausing.next_s)
+        return min(
+            pings_s,
+            self._liveness.next_look_s(now_s),
+            self._connecting.next_look_s(now_s),
+            self._pausing.next_look_s(now_s),
+        )
 
     def close(self) -> None:
         """Say goodbye and close all links."""
