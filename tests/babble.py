@@ -12,14 +12,14 @@ RATE_HZ = 8000
 UNITS = Units("words", ("alpha", "beta", "delta", "gamma"))
 
 
-def babble_recipe(name="babble", **serving):
+def babble_recipe(name="babble", normalisation="global", **serving):
     return Recipe.model_validate(
         {
             "version": 1,
             "name": name,
             "corpus": {"reader": "fsdd", "path": "fsdd", "sample_rate_hz": RATE_HZ},
             "text": {"units": "words"},
-            "model": {"layers": 2, "cells": 24},
+            "model": {"layers": 2, "cells": 24, "normalisation": normalisation},
             "serving": serving,
         }
     )
@@ -35,6 +35,8 @@ def babble_model(recipe, seed=1):
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32) * 12
         if path == "projection/bias":
             weights[path] = np.array([0, 0, 0, 0, 8], np.float32)
+        if path == "running_mean/prior":
+            weights[path] = rng.standard_normal(weight.shape).astype(np.float32)
         if path == "lstm_0/weight":
             weights[path] = weight * np.float32(8)
     model.assign(weights)

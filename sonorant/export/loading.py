@@ -36,13 +36,14 @@ class ExportedModel:
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self._state_shapes = manifest.state_shapes
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signature uses
         self._stream = self._module.signatures["stream"]
+        start = self._module.signatures["start"](streams=tf.constant(1))
+        self._start = tuple(start[f"state_{i}"] for i in range(len(manifest.state_shapes)))
 
     def initial_state(self) -> State:
         """Return the state at the start of a stream."""
-        return tuple(tf.zeros([1, *shape]) for shape in self._state_shapes)
+        return self._start
 
     def step(self, features: Features, state: State) -> tuple[NDArray[np.float32], State]:
         """Return log-probabilities [T, units + 1] of features [T, bins] that follow `state`, and the state after them.
