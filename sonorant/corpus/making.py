@@ -14,9 +14,11 @@ from sonorant.corpus.audio import read_segment
 from sonorant.corpus.plan import ShardPlan
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import write_shard
+from sonorant.corpus.strings import add_background
 from sonorant.corpus.utterance import Skipped, Utterance
 from sonorant.errors import BadAudio
 from sonorant.pipeline.example import WordSpan
+from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.text.normalisation import normalise
@@ -97,6 +99,9 @@ def make_record(utterance: Utterance, recipe: Recipe) -> Record:
         raise BadAudio(str(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
     pieces = [read_segment(segment, corpus) for segment in utterance.segments]
     waveform, words = _join(pieces, utterance, text, corpus.sample_rate_hz)
+    if corpus.strings is not None and corpus.strings.background_db is not None:
+        rng = generator(recipe.seed, 0, utterance.id, "background")
+        waveform = add_background(waveform, corpus.strings.background_db, rng)
     seconds = len(waveform) / corpus.sample_rate_hz
     if seconds > corpus.max_seconds:
         raise BadAudio(utterance.id, f"is {seconds:.1f} s long; max_seconds is {corpus.max_seconds:g}")

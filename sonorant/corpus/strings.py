@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from sonorant.arrays import Waveform
 from sonorant.corpus.readers.fsdd import parse_name
 from sonorant.corpus.utterance import Utterance
 from sonorant.errors import BadCorpus
@@ -12,7 +13,7 @@ from sonorant.randomness import generator
 from sonorant.recipe.corpus import CorpusRecipe, StringsRecipe
 from sonorant.recipe.section import Interval
 
-__all__ = ["compose_strings"]
+__all__ = ["add_background", "compose_strings"]
 
 
 def compose_strings(
@@ -36,6 +37,16 @@ def compose_strings(
                 f"{count} strings of split {split} are wanted, but no recording falls to it; see corpus.strings"
             )
     return {split: list(_compose(split, by_split[split], count, strings, seed)) for split, count in wanted.items()}
+
+
+def add_background(waveform: Waveform, level_db: Interval, rng: np.random.Generator) -> Waveform:
+    """Return Float32[samples] with white noise of a drawn level, in decibels of full scale, under it.
+
+    Between joined recordings there would be zeros, which no microphone gives and a model could learn to look for.
+    """
+    amplitude = 10 ** (rng.uniform(level_db.low, level_db.high) / 20)
+    noise = rng.standard_normal(len(waveform), dtype=np.float32)
+    return np.clip(waveform + np.float32(amplitude) * noise, -1, 1, dtype=np.float32)
 
 
 def _split(recording: Utterance, recipe: CorpusRecipe, strings: StringsRecipe) -> str:

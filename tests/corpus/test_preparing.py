@@ -189,3 +189,11 @@ def test_real_digits_are_prepared_and_word_counts_agree(data_folder: Path, tmp_p
     prepared = prepare(recipe, data_folder, RunFolder(tmp_path), progress=lambda *_: None)
     assert prepared.skipped == ()
     assert prepared.card["splits"]["unseen_speaker"]["speakers"] == {"yweweler": 5}
+
+
+def test_background_noise_has_the_level_that_the_recipe_says(corpus: Path, shards: Path) -> None:
+    strings = digits_recipe().corpus.strings.model_dump() | {"background_db": {"low": -60, "high": -60}}
+    run(digits_recipe(strings=strings), corpus)
+    for record in ShardSet.open(shards, "test"):
+        margin = record.waveform()[: round(record.words[0].start_s * record.sample_rate_hz)]
+        assert 20 * np.log10(np.sqrt(np.mean(margin**2))) == pytest.approx(-60, abs=1)
