@@ -46,7 +46,8 @@ def add_background(waveform: Waveform, level_db: Interval, rng: np.random.Genera
     """
     amplitude = 10 ** (rng.uniform(level_db.low, level_db.high) / 20)
     noise = rng.standard_normal(len(waveform), dtype=np.float32)
-    return np.clip(waveform + np.float32(amplitude) * noise, -1, 1, dtype=np.float32)
+    mixed: Waveform = np.clip(waveform + np.float32(amplitude) * noise, -1, 1, dtype=np.float32)
+    return mixed
 
 
 def _split(recording: Utterance, recipe: CorpusRecipe, strings: StringsRecipe) -> str:

@@ -42,7 +42,7 @@ class StringsRecipe(Section):
     margin_ms: Interval = Field(Interval(low=100, high=300), description="Silence before and after, in milliseconds.")
     background_db: Interval | None = Field(
         None,
-        description="Level of white noise under a whole string, in decibels of full scale; absent: pauses are zeros.",
+        description="Level of white noise under a string, in decibels of full scale; absent: pauses are zeros.",
     )
     test_takes: tuple[int, ...] = Field((0, 1, 2, 3, 4), description="Takes of every speaker that only test uses.")
     dev_takes: tuple[int, ...] = Field((5, 6), description="Takes of every speaker that only dev uses.")

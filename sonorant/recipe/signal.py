@@ -14,9 +14,7 @@ class VtlpRecipe(Section):
 
     stage: Literal["vtlp"] = Field(description="Name of the stage.")
     probability: Fraction = Field(1.0, description="Share of the utterances that are warped.")
-    alpha: Interval = Field(
-        Interval(low=0.8, high=1.2), description="Warping factor; below 1 raises frequencies, above 1 lowers them."
-    )
+    alpha: Interval = Field(Interval(low=0.8, high=1.2), description="Warping factor; below 1 raises frequencies.")
     window_ms: float = Field(50.0, gt=0, le=500, description="Window of the analysis and resynthesis, in milliseconds.")
 
     @model_validator(mode="after")
