@@ -1,0 +1,96 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from services.local.child import Child, Process, ProcessFailed, leashed
+
+FOREVER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
+FAILING = [sys.executable, "-S", "-c", "print('no such device: plug it in'); raise SystemExit(3)"]
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    return tmp_path / "child.log"
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_killed_process_is_started_again(log_file):
+    async def scene():
+        starts = []
+        child = Child("c", lambda restarts: starts.append(restarts) or FOREVER, log_file, dict(os.environ))
+        first = await child.start()
+        keeper = asyncio.create_task(child.keep())
+        os.kill(first.pid, signal.SIGKILL)
+        while len(starts) < 2:
+            await asyncio.sleep(0.01)
+        await child.stop(5.0)
+        await keeper
+        assert starts == [0, 1]
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_does_not_stay_up_is_reported_with_its_last_words(log_file, monkeypatch):
+    async def scene():
+        child = Child("c", lambda _: FAILING, log_file, dict(os.environ))
+        child._policy._first_pause_s = 0.0
+        await child.keep()
+
+    with pytest.raises(ProcessFailed, match=r"c ended with exit code 3; its log(.|\n)*no such device: plug it in"):
+        asyncio.run(scene())
+
+
+def test_one_that_does_not_listen_is_killed_after_the_grace(log_file):
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+    )
+
+    async def scene():
+        process = await Process.start("c", [sys.executable, "-S", "-c", stubborn], log_file, dict(os.environ))
+        while "up" not in log_file.read_text():
+            await asyncio.sleep(0.01)
+        await process.stop(grace_s=0.1)
+        assert process.code == -signal.SIGKILL
+
+    asyncio.run(scene())
+
+
+def test_the_leash_ends_a_process_whose_supervisor_was_killed(tmp_path):
+    pid_file = tmp_path / "pid"
+    inner = leashed([sys.executable, "-S", "-c", "import time; time.sleep(600)"], 0)
+    outer = (
+        f"import subprocess, time; p = subprocess.Popen({inner!r}); open({str(pid_file)!r}, 'w').write(f'{{p.pid}}\\n')"
+    )
+    supervisor = subprocess.Popen([sys.executable, "-S", "-c", f"{outer}; time.sleep(600)"])
+    wait_for(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+    pid = int(pid_file.read_text())
+    wait_for(lambda: b"leash.py" not in Path(f"/proc/{pid}/cmdline").read_bytes())
+    supervisor.kill()
+    supervisor.wait()
+    wait_for(lambda: gone(pid))
+
+
+def test_the_leash_starts_nothing_when_the_supervisor_is_gone_already():
+    other = os.getpid() + 1
+    done = subprocess.run(leashed([sys.executable, "-c", "print('started')"], other), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")

@@ -1,0 +1,60 @@
+import io
+
+from google.protobuf.duration_pb2 import Duration
+from rich.console import Console
+
+from services.local.status_view import render_line, render_status
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.example_pb2 import Lineage
+
+
+def status():
+    replica = {
+        "utilisation": 0.97,
+        "examples_per_second": 31.26,
+        "queued": 14,
+        "heartbeat_age": Duration(nanos=3 * 10**8),
+    }
+    return pb.GetStatusResponse(
+        generation=1,
+        replicas=[pb.ReplicaStatus(stage="room", replica="room-0", **replica)],
+        epochs=[
+            pb.EpochProgress(epoch=0, total=100, committed=99, rejected=1),
+            pb.EpochProgress(epoch=1, total=100, committed=40, outstanding=30, reissued=7),
+        ],
+        rejections=[
+            pb.Rejection(lineage=Lineage(epoch=0, shard=1, index=2), stage="shard_reader", reason="CRC differs"),
+            pb.Rejection(utterance="u7", stage="vtlp", reason="NaN at sample 3"),
+        ],
+        figures={"step": 12, "loss": 1.5, "wer": 0.125, "t_session": 0.4, "audio_hours_per_second": 0.05},
+        bottleneck="room",
+    )
+
+
+def text(renderable):
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(renderable)
+    return console.export_text()
+
+
+def test_everything_that_one_wants_to_know_is_shown():
+    shown = text(render_status(status(), "digits"))
+    for wanted in (
+        "step 12, loss 1.500, dev WER 12.50%, 0.050 audio-hours/s, t_session 0.400, held back by room",
+        "40/100 settled, 30 on their way, 7 leased again",
+        "97%",
+        "31.3",
+        "rejected by vtlp: u7: NaN at sample 3",
+        "rejected by shard_reader: epoch 0, shard 1, record 2: CRC differs",
+    ):
+        assert wanted in shown
+    assert "epoch 0 " not in shown  # it is over
+
+
+def test_hidden_rejections_are_counted():
+    assert "1 more rejected" in text(render_status(status(), "digits", rejections=1))
+
+
+def test_one_line_says_how_far_and_what_holds_it_back():
+    assert render_line(status()).startswith("epoch 1: 40/100 | step 12")
+    assert render_line(pb.GetStatusResponse()) == "starting | the trainer has not begun"
