@@ -234,3 +234,15 @@ def test_a_consumer_of_another_version_gets_nothing(rig, bare):
     assert decode_header(old.recv()) == (Kind.WELCOME, PROTOCOL_VERSION)
     assert decode_header(old.recv()) == (Kind.BYE, 0)
     assert producer.handed == []
+
+
+def test_an_oversized_message_ends_its_own_link_and_no_other(rig, bare):
+    rogue, endpoint = bare_producer(bare)
+    producer = rig(Producer())
+    consumer = rig(Consumer([endpoint, producer.endpoint], credits=4, max_example_bytes=1 << 20))
+    peer, _credit = welcome(rogue)
+    made = parcel(7, samples=1 << 19)
+    rogue.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
+    producer.offer(range(30))
+    assert consumer.take(30) == list(range(30))
+    assert welcome(rogue)[0] != peer  # it was hung up on, and may begin anew
