@@ -1,11 +1,15 @@
 """Trainer: one rank of the gang. Under `mpirun` (or Horovod's own variables) as many as it starts, otherwise one.
 
+SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
+`mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
 Exit codes: 0 training is complete; 75 stopped by a signal or fenced by another gang, start it again to go on.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -39,6 +43,7 @@ def _command(run_path: Path, coordinator: str, redis_url: str, threads: int, rep
 
     collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
     with Shutdown() as shutdown:
+        signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
         sys.exit(Rank(run_path, coordinator, redis_url, f"{replica}-{collective.rank}", collective, shutdown).run())
 
 

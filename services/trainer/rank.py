@@ -68,6 +68,8 @@ class Rank:
         """Train; return the exit code."""
         generation, checkpoint = self._begin()
         progress = checkpoint.progress if checkpoint else Progress()
+        if len(progress.batches) != self._collective.size:  # the gang is another size than before
+            progress.batches = [0] * self._collective.size
         model = LstmCtc(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
         step = TrainStep(model, self._recipe, self._collective)
         if checkpoint:
@@ -102,8 +104,7 @@ class Rank:
 
     def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
         training, rank = self._recipe.training, self._collective.rank
-        same_gang = len(progress.batches) == self._collective.size
-        intake = Intake(training, self._recipe.seed, rank, progress.epoch, progress.batches[rank] if same_gang else 0)
+        intake = Intake(training, self._recipe.seed, rank, progress.epoch, progress.batches[rank])
         labeller = Labeller(self._units, self._train.counts, self._recipe.features)
         return Feeder(source, self._ledger, generation, intake, labeller, training.epochs, measure=progress.step == 0)
 

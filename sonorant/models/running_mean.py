@@ -74,6 +74,6 @@ def _decaying_sums(terms: tf.Tensor, decay: float) -> tf.Tensor:
         earlier = tf.pad(sums[:, : frames - reach], ((0, 0), (reach, 0), (0, 0)))
         return 2 * reach, sums + decay ** tf.cast(reach, tf.float32) * earlier
 
-    shape = [tf.TensorShape([]), tf.TensorShape([None, None, terms.shape[2]])]
-    _, sums = tf.while_loop(lambda reach, _: reach < frames, double, (tf.constant(1), terms), shape)
+    shapes = (tf.TensorShape([]), tf.TensorShape([None, None, terms.shape[2]]))
+    _, sums = tf.while_loop(lambda reach, _: reach < frames, double, (tf.constant(1), terms), shapes)
     return tf.stop_gradient(sums)

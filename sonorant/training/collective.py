@@ -5,9 +5,23 @@ from typing import Any, Protocol, TypeVar
 
 import tensorflow as tf
 
-__all__ = ["Collective", "HorovodCollective", "SingleProcess"]
+from sonorant.errors import SonorantError
+
+__all__ = ["Collective", "HorovodCollective", "LostRank", "SingleProcess"]
 
 T = TypeVar("T")
+
+
+class LostRank(SonorantError):
+    """Another rank of the gang has ended; all start again from the checkpoint."""
+
+    exit_code = 75
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"another rank has ended ({reason.splitlines()[0]}); its own log says why; the same command goes on from "
+            "the checkpoint"
+        )
 
 
 class Collective(Protocol):

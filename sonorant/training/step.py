@@ -14,7 +14,7 @@ from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import BatchTensors
 from sonorant.training.checkpoints import Checkpoint
-from sonorant.training.collective import Collective
+from sonorant.training.collective import Collective, LostRank
 from sonorant.training.losses import alignment_loss, ctc_loss
 from sonorant.training.schedule import alignment_weight, learning_rate
 
@@ -80,12 +80,15 @@ class TrainStep(tf.Module):
         """Do step 0, 1, …; all ranks must call it with the same `step`."""
         rates = (learning_rate(step, self._recipe.training), alignment_weight(step, self._recipe.training))
         seed = np.array([self._recipe.seed % 2**31, (step * self._collective.size + self._collective.rank) * 1000])
-        figures: NDArray[np.float32] = self._graph(
-            *batch,
-            tf.constant(rates, tf.float32),
-            tf.constant(seed % 2**31, tf.int32),
-            tf.constant(notes, tf.float32),
-        ).numpy()
+        try:
+            figures: NDArray[np.float32] = self._graph(
+                *batch,
+                tf.constant(rates, tf.float32),
+                tf.constant(seed % 2**31, tf.int32),
+                tf.constant(notes, tf.float32),
+            ).numpy()
+        except tf.errors.UnknownError as error:  # what Horovod makes of a rank that is gone
+            raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
         loss, norm, examples, applied, *sums = (float(f) for f in figures)
         return StepResult(loss, norm, round(examples), bool(applied), Notes(*sums))
 

@@ -1,0 +1,37 @@
+import numpy as np
+import tensorflow as tf
+
+from sonorant.training.adam import Adam
+from sonorant.training.average import WeightAverage
+
+
+def test_average_forgets_the_start_and_comes_and_goes():
+    variable = tf.Variable([1.0])
+    average = WeightAverage([variable], decay=0.9)
+    expected = 1.0
+    for t, value in enumerate((2.0, 3.0, 5.0), start=1):
+        variable.assign([value])
+        average.update(tf.constant(float(t)))
+        decay = min(0.9, (1 + t) / (10 + t))
+        expected = decay * expected + (1 - decay) * value
+    with average.in_place():
+        np.testing.assert_allclose(variable, [expected], rtol=1e-6)
+    np.testing.assert_array_equal(variable, [5.0])
+
+
+def test_without_decay_the_weights_stay_as_they_are():
+    variable = tf.Variable([1.0])
+    average = WeightAverage([variable], decay=0.0)
+    variable.assign([4.0])
+    with average.in_place():
+        np.testing.assert_array_equal(variable, [4.0])
+
+
+def test_adam_equals_kingma_s_algorithm_1():
+    variable, theta = tf.Variable([1.0, -2.0]), np.array([1.0, -2.0])
+    adam, m, v = Adam([variable]), 0.0, 0.0
+    for t, g in enumerate(np.random.default_rng(0).normal(size=(5, 2)), start=1):
+        adam.update([tf.constant(g, tf.float32)], tf.constant(0.1))
+        m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g**2
+        theta = theta - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.98**t)) + 1e-8)
+    np.testing.assert_allclose(variable, theta, rtol=1e-4)
