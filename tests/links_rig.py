@@ -13,7 +13,7 @@ from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import encode_example
 
-DEAD_AFTER_S = 1.0
+DEAD_AFTER_S = 3.0  # the machine may be busy
 PATIENCE_S = 20.0
 
 

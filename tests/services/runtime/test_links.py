@@ -127,7 +127,7 @@ def test_a_consumer_finds_a_producer_that_forgot_it(rig):
 
 def test_a_silent_producer_loses_its_credit_to_the_others(rig, bare):
     mute, endpoint = bare_producer(bare)
-    consumer = rig(Consumer([endpoint], credits=2))
+    consumer = rig(Consumer([endpoint], credits=2, dead_after_s=1.0))
     assert welcome(mute)[1] == 2
     producer = rig(Producer())
     producer.offer(range(5))
@@ -197,8 +197,10 @@ def test_garbage_from_a_consumer_is_dropped_and_nobody_else_notices(rig, bare):
 def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
     rogue, endpoint = bare_producer(bare)
     producer = rig(Producer())
-    consumer = rig(Consumer([endpoint, producer.endpoint], credits=4))
+    consumer = rig(Consumer([endpoint], credits=2))
     peer, _credit = welcome(rogue)
+    consumer.list([endpoint, producer.endpoint])
+    consumer.release(4)
     good = parcel(7)
     example = encode_header(Kind.EXAMPLE)
     messages = [
@@ -239,8 +241,10 @@ def test_a_consumer_of_another_version_gets_nothing(rig, bare):
 def test_an_oversized_message_ends_its_own_link_and_no_other(rig, bare):
     rogue, endpoint = bare_producer(bare)
     producer = rig(Producer())
-    consumer = rig(Consumer([endpoint, producer.endpoint], credits=4, max_example_bytes=1 << 20))
+    consumer = rig(Consumer([endpoint], credits=2, dead_after_s=1.0, max_example_bytes=1 << 20))
     peer, _credit = welcome(rogue)
+    consumer.list([endpoint, producer.endpoint])
+    consumer.release(4)
     made = parcel(7, samples=1 << 19)
     rogue.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
     producer.offer(range(30))
