@@ -81,6 +81,10 @@ class Consumer:
     def release(self, count):
         self.loop.post(lambda: self.links.release(count, time.monotonic()))
 
+    @property
+    def linked(self):
+        return len(self.links._grants._producers)
+
     def take(self, count):
         taken = []
         for _ in range(count):

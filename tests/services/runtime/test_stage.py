@@ -101,7 +101,7 @@ def test_a_draining_replica_hands_on_what_it_holds_and_takes_nothing_new(stack, 
     producer.offer(range(20, 23))
     eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 3)
     consumer = _consume(stack, endpoint, credits=0)
-    eventually(lambda: consumer.links._grants._producers)  # linked, so that the drain has somebody to wait for
+    eventually(lambda: consumer.linked)  # linked, so that the drain has somebody to wait for
     shutdown.request()
     eventually(lambda: coordinator.beats[-1].draining)
     producer.offer([23])
