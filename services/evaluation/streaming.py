@@ -70,8 +70,14 @@ def _outcome(reference: Reference, transcript: StreamedTranscript) -> Outcome:
 
 
 def _first_interim_ms(reference: Reference, transcript: StreamedTranscript) -> float | None:
-    first = next((event for event in transcript.events if event.text), None)
+    """Time from the end of the speech that the first result shows to its arrival.
+
+    Which word of the reference that is, the recognizer's own time of the last word shown tells, not its number: a word
+    that was missed, or made up, must not shift the rest.
+    """
+    first = next((event for event in transcript.events if event.words), None)
     if first is None or not reference.words:
         return None
-    shown = min(len(first.text.split()), len(reference.words))
-    return 1000 * (first.arrival_s - reference.words[shown - 1].end_s)
+    shown_s = (first.words[-1].start_s + first.words[-1].end_s) / 2
+    spoken = min(reference.words, key=lambda word: max(word.start_s - shown_s, shown_s - word.end_s))
+    return 1000 * (first.arrival_s - spoken.end_s)
