@@ -13,7 +13,11 @@ _SAME_PLACE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One recognized word, where it was emitted (seconds from the start of the audio), and its confidence in [0, 1]."""
+    """One recognized word, where it was emitted (seconds from the start of the audio), and its confidence in [0, 1].
+
+    A model that never looks ahead emits a unit once it has heard it: the end of a word is near its spoken end, but
+    with words as units its start is late by most of the word.
+    """
 
     word: str
     start_s: float

@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from services.recognizer.client import ask_model, connect, pcm16, stream_recording
 from services.recognizer.server import RecognizerServer
+from sonorant.errors import Unavailable
 from sonorant.export.loading import load_exported
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model_store import ModelStore
@@ -398,17 +399,19 @@ def test_sigterm_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_
         assert running.wait(30) == 0
 
 
-def test_a_port_in_use_is_named_and_the_exit_code_is_69(store):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        exports = store.get().folder.parent.parent
-        done = subprocess.run(
-            command(exports, "--host", "127.0.0.1", "--port", str(port)), capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 69
-    assert f"127.0.0.1:{port}: cannot listen there; is the port taken?" in done.stderr
+def test_a_port_in_use_is_named(store):
+    async def run():
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with pytest.raises(
+                Unavailable, match=f"127.0.0.1:{port}: cannot listen there; is the port taken"
+            ) as caught:
+                await RecognizerServer(store, ServingRecipe(port=port)).start()
+            assert caught.value.exit_code == 69
+
+    asyncio.run(run())
 
 
 def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):
