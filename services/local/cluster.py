@@ -33,7 +33,8 @@ __all__ = ["Interrupted", "LocalCluster"]
 
 log = structlog.get_logger()
 
-_SERVICES = {"vtlp": "vtlp_augmenter", "room": "room_simulator"}  # of the stages whose service has another name
+# The services of the stages, where they have another name.
+_SERVICES = {"speed": "speed_perturber", "vtlp": "vtlp_augmenter", "room": "room_simulator"}
 _READY_S = 30.0
 _LOOK_EVERY_S = 1.0
 _STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on

@@ -15,7 +15,7 @@ from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.randomness import generator
 from sonorant.recipe.schema import Recipe
-from sonorant.recipe.signal import RoomRecipe, StageRecipe, VtlpRecipe
+from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, VtlpRecipe
 
 __all__ = ["FEATURIZER", "Stage", "StageResources", "apply_stage", "build_chain", "build_stage", "stage_names"]
 
@@ -64,6 +64,13 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
     return result
 
 
+def _speed(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
+    from sonorant.dsp.speed import speed_stage
+
+    assert isinstance(section, SpeedRecipe)
+    return speed_stage(section)
+
+
 def _vtlp(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
     from sonorant.dsp.vtlp import vtlp_stage
 
@@ -80,6 +87,7 @@ def _room(section: StageRecipe, recipe: Recipe, resources: StageResources) -> St
 
 # Each imports its module when used: a service loads the one stage that it runs.
 _AUGMENTATIONS: dict[type, Callable[[StageRecipe, Recipe, StageResources], Stage]] = {
+    SpeedRecipe: _speed,
     VtlpRecipe: _vtlp,
     RoomRecipe: _room,
 }

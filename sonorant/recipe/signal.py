@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sonorant.recipe.section import Fraction, Interval, Section
 
-__all__ = ["FeaturesRecipe", "NoiseRecipe", "RoomRecipe", "StageRecipe", "VtlpRecipe"]
+__all__ = ["FeaturesRecipe", "NoiseRecipe", "RoomRecipe", "SpeedRecipe", "StageRecipe", "VtlpRecipe"]
 
 
 class VtlpRecipe(Section):
@@ -23,6 +23,20 @@ class VtlpRecipe(Section):
             raise ValueError(
                 f"alpha={self.alpha.low}..{self.alpha.high}: the bilinear map needs 0 < alpha < 2; 0.8..1.2 is usual"
             )
+        return self
+
+
+class SpeedRecipe(Section):
+    """Speed perturbation by resampling (Ko et al. 2015)."""
+
+    stage: Literal["speed"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are played at another speed.")
+    factor: Interval = Field(Interval(low=0.9, high=1.1), description="Speed; above 1 is faster and higher.")
+
+    @model_validator(mode="after")
+    def _audible(self) -> Self:
+        if not 0.5 <= self.factor.low <= self.factor.high <= 2:
+            raise ValueError(f"factor={self.factor.low}..{self.factor.high}: must lie in 0.5..2; 0.9..1.1 is usual")
         return self
 
 
@@ -78,7 +92,7 @@ class RoomRecipe(Section):
         return self
 
 
-StageRecipe = Annotated[VtlpRecipe | RoomRecipe, Field(discriminator="stage")]
+StageRecipe = Annotated[SpeedRecipe | VtlpRecipe | RoomRecipe, Field(discriminator="stage")]
 
 
 class FeaturesRecipe(Section):

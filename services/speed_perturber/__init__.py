@@ -1,0 +1,1 @@
+"""Plays each utterance at another speed."""

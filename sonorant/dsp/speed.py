@@ -1,0 +1,51 @@
+"""Speed perturbation: a recording played faster or slower, which moves tempo, pitch and formants together.
+
+Ko et al., "Audio augmentation for speech recognition", Interspeech 2015. Deep Speech (section 4) warns that a network
+must not see the same speech too often; playing it at another speed is the cheapest way to make it other speech.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import soxr
+
+from sonorant.arrays import Waveform
+from sonorant.dsp.stages import Stage
+from sonorant.errors import RejectedExample
+from sonorant.pipeline.example import Example, WordSpan
+from sonorant.recipe.signal import SpeedRecipe
+
+__all__ = ["change_speed", "speed_stage"]
+
+
+def change_speed(waveform: Waveform, factor: float) -> Waveform:
+    """Return Float32[..., samples / factor, rounded]: `factor` times as fast, frequencies `factor` times as high."""
+    samples = waveform.shape[-1]
+    wanted = max(1, round(samples / factor))
+    resampled: Waveform = soxr.resample(np.ascontiguousarray(waveform.T), samples / wanted, 1.0).T
+    return np.ascontiguousarray(_with_length(resampled, wanted))
+
+
+def speed_stage(recipe: SpeedRecipe) -> Stage:
+    """Return the stage; it draws whether to act, then the factor."""
+
+    def stage(example: Example, rng: np.random.Generator) -> Example:
+        acts, factor = rng.random() < recipe.probability, rng.uniform(recipe.factor.low, recipe.factor.high)
+        if example.waveform is None:
+            raise RejectedExample("speed needs a waveform; found features")
+        if not acts:
+            return example
+        waveform = change_speed(example.waveform, factor)
+        ratio = waveform.shape[-1] / example.waveform.shape[-1]
+        words = tuple(WordSpan(word, start_s * ratio, end_s * ratio) for word, start_s, end_s in example.words)
+        return replace(example, waveform=waveform, words=words)
+
+    return stage
+
+
+def _with_length(waveform: Waveform, samples: int) -> Waveform:
+    """Cut, or end in silence, by the sample that the resampler may be off."""
+    missing = samples - waveform.shape[-1]
+    if missing <= 0:
+        return waveform[..., :samples]
+    return np.pad(waveform, [(0, 0)] * (waveform.ndim - 1) + [(0, missing)])
