@@ -62,14 +62,13 @@ class Gang:
     async def stop(self) -> None:
         """Let the ranks write a checkpoint and leave.
 
-        The ranks get the signal themselves: mpirun, told to end, would kill them a second later.
+        mpirun hands SIGUSR1 on to them; after SIGTERM it would kill them a second later.
         """
         self._stopping = True
         if self._process is None or self._process.code is not None:
             return
-        for rank in _children(self._process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(rank, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGUSR1)
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._process.wait(), _CHECKPOINT_S)
         self.kill()
@@ -87,14 +86,3 @@ def mpirun(ranks: int, command: Sequence[str]) -> list[str]:
     if os.geteuid() == 0:
         options.insert(0, "--allow-run-as-root")
     return ["mpirun", *options, *leashed([sys.executable, *command], parent=0)]
-
-
-def _children(parent: int) -> list[int]:
-    """Return the processes that `parent` started, from /proc."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == parent:
-                found.append(int(entry.name))
-    return found
