@@ -1,0 +1,1 @@
+"""Thin servers around the library, and what they share."""

@@ -22,7 +22,7 @@ def change_speed(waveform: Waveform, factor: float) -> Waveform:
     """Return Float32[..., samples / factor, rounded]: `factor` times as fast, frequencies `factor` times as high."""
     samples = waveform.shape[-1]
     wanted = max(1, round(samples / factor))
-    resampled: Waveform = soxr.resample(np.ascontiguousarray(waveform.T), samples / wanted, 1.0).T
+    resampled: Waveform = soxr.resample(waveform.T.copy(), samples / wanted, 1.0).T
     return np.ascontiguousarray(_with_length(resampled, wanted))
 
 
