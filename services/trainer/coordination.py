@@ -50,7 +50,7 @@ class StageWatch:
         if self._asked is not None and self._asked.done():
             answered, self._asked = self._asked, None
             if answered.exception() is None:
-                self._metrics.write("stages", {"time_s": round(time_s, 3), **_figures(answered.result())})
+                self._metrics.write("stages", {"time_s": time_s, **_figures(answered.result())})
         if self._asked is None and now_s >= self._due_s:
             self._due_s = now_s + _EVERY_S
             self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S)

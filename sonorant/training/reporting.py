@@ -83,7 +83,7 @@ class Reporter:
         if self._log:
             self._log.write(
                 kind,
-                {"time_s": round(progress.train_s, 3), "step": progress.step, "epoch": progress.epoch, **figures},
+                {"time_s": progress.train_s, "step": progress.step, "epoch": progress.epoch, **figures},
             )
         if self._summaries:
             with self._summaries.as_default(step=progress.step):

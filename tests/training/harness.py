@@ -57,7 +57,7 @@ def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, m
             checkpoints=checkpoints,
             reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s)),
             collective=SingleProcess(),
-            clock=itertools.count(step=0.25).__next__,
+            clock=itertools.count(step=0.2503).__next__,
             terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
         ),
         progress,

@@ -1,7 +1,10 @@
 import numpy as np
+import pytest
 import tensorflow as tf
+from training.tiny import tiny_recipe
 
 from sonorant.pipeline.example import WordSpan
+from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.training.alignment import UNKNOWN, frame_targets
 from sonorant.training.losses import alignment_loss
@@ -28,3 +31,9 @@ def test_loss_sums_the_log_probability_of_each_target():
     log_probs = tf.nn.log_softmax(tf.random.stateless_normal((1, 3, 4), (1, 2)))
     loss = alignment_loss(log_probs, np.array([[2, UNKNOWN, 0]]))
     np.testing.assert_allclose(loss, [-(log_probs[0, 0, 2] + log_probs[0, 2, 0])], rtol=1e-6)
+
+
+def test_a_recipe_that_aligns_anything_but_words_is_refused():
+    values = tiny_recipe(alignment_weight=1.0).model_dump(mode="json")
+    with pytest.raises(ValueError, match=r"needs text\.units: words, found characters"):
+        Recipe.model_validate(values | {"text": {"units": "characters"}})

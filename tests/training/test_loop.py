@@ -42,6 +42,7 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
     assert run(second) is Reason.EPOCHS
     np.testing.assert_array_equal(weights(second), weights(whole))
     assert second.progress.examples == whole.progress.examples == 44
+    assert [row["step"] for row in lines(tmp_path / "cut", "step")] == list(range(1, whole.progress.step + 1))
     assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
 
 
