@@ -166,7 +166,7 @@ class ControlPlane:
             epochs=self.epochs(),
             rejections=[_rejection(rejection) for rejection in rejections],
             figures=figures,
-            bottleneck=find_bottleneck(loads, figures.get("t_session")),
+            bottleneck=find_bottleneck(loads, figures.get("recent_t_session", figures.get("t_session"))),
         )
 
     def _begin(self, start: Start) -> None:
