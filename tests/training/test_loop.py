@@ -35,9 +35,9 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
     run(whole)
     ledger = MemoryLedger(22)
-    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=5)
+    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=3)
     assert run(first) is Reason.TERMINATED
-    assert 0 < ledger.progress(0).committed < 22
+    assert 0 < ledger.progress(0).committed <= 12  # so that what is drawn next depends on the number of batches
     second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
     assert run(second) is Reason.EPOCHS
     np.testing.assert_array_equal(weights(second), weights(whole))
