@@ -50,11 +50,10 @@ class EpochLeases:
 
 @dataclass
 class _Epoch:
-    """One epoch's examples: `state` and `holder` (number of the lease) by ordinal, and what is to be leased."""
+    """One epoch's examples: `state` by ordinal, and what is to be leased."""
 
     number: int
     state: NDArray[np.uint8]
-    holder: IntArray
     queue: deque[tuple[int, IntArray]]  # (shard, ordinals) in the order of leasing
     outstanding: int
     begun: int = 0  # examples leased or settled at least once
@@ -138,8 +137,7 @@ class LeaseBook:
         while self._leases and self._leases[0].deadline_s <= now:
             lease = self._leases.popleft()
             book = self._epochs[lease.epoch]
-            held = (book.state[lease.ordinals] == _LEASED) & (book.holder[lease.ordinals] == lease.number)
-            if self._again(book, lease.ordinals[held]):
+            if self._again(book, lease.ordinals[book.state[lease.ordinals] == _LEASED]):
                 expired.append(lease)
         return expired
 
@@ -154,7 +152,6 @@ class LeaseBook:
         self._epochs[number] = _Epoch(
             number=number,
             state=state,
-            holder=np.zeros(self.total, dtype=np.int64),
             queue=deque(self._order(number)),
             outstanding=left,
             begun=self.total - left,
@@ -205,7 +202,6 @@ class LeaseBook:
     def _grant(self, book: _Epoch, shard: int, ordinals: IntArray, replica: str, now: float) -> Lease:
         self._numbers += 1
         book.state[ordinals] = _LEASED
-        book.holder[ordinals] = self._numbers
         again = int(book.ever_leased[ordinals].sum())
         book.reissued += again
         book.begun += len(ordinals) - again
