@@ -109,14 +109,15 @@ class LinkedExampleSource:
 
     def _on_example(self, example: Example) -> None:
         lineage = example.lineage
-        # A second copy is reported too: the coordinator leased it again because it had not heard of the first.
-        self._meter.arrived(lineage)
         with self._changed:
             known = lineage.epoch in self._drained or lineage in self._seen[lineage.epoch]
             if not known:
                 self._seen[lineage.epoch].add(lineage)
                 self._here.append(example)
                 self._changed.notify_all()
+        # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A second copy is
+        # reported too: the coordinator leased it again because it had not heard of the first.
+        self._meter.arrived(lineage)
         if known:
             self._upstream.release(1, time.monotonic())
 
