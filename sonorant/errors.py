@@ -30,9 +30,12 @@ class BadAudio(SonorantError):
     exit_code = 65
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(path, reason)  # both, so that it can travel between processes
         self.path = path
         self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
 
 
 class BadShard(SonorantError):
