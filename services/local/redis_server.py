@@ -15,9 +15,9 @@ __all__ = ["LocalRedis"]
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 _CONFIGURATION = """# Written by sonorant; the ledger of one training run.
 port 0
-unixsocket {socket}
+unixsocket "{socket}"
 unixsocketperm 700
-dir {folder}
+dir "{folder}"
 save ""
 appendonly yes
 appendfsync always

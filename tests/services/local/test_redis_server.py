@@ -9,9 +9,9 @@ from services.runtime.redis_ledger import RedisLedger
 from sonorant.errors import Unavailable
 
 
-@pytest.mark.parametrize("depth", [1, 12])
+@pytest.mark.parametrize("depth", [1, 12])  # the names have spaces, too
 def test_redis_serves_on_a_socket_that_only_its_user_may_open(tmp_path, depth):
-    folder = tmp_path.joinpath(*(["a-rather-long-name"] * depth)) / "redis"
+    folder = tmp_path.joinpath(*(["a rather long name"] * depth)) / "redis"
     server = LocalRedis(folder)
     with open(tmp_path / "redis.log", "wb") as log:
         process = subprocess.Popen(server.command, stdout=log)
