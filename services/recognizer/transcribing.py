@@ -119,7 +119,7 @@ async def _transcribe_files(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", inf
 
 def _show(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> None:
     if layout.as_json:
-        click.echo(json.dumps({"file": str(path), **_figures(transcript)}))
+        click.echo(json.dumps({"id": path.stem, "file": str(path), **_figures(transcript)}))
         return
     prefix = f"{path}: " if named else ""
     for text, confidence in transcript.alternatives if layout.nbest > 1 else [(transcript.text, 1.0)]:
