@@ -58,7 +58,7 @@ def finish(process):
 
 
 def processes_of(workplace):
-    """Return the command lines that name the run's folder, or that run in it."""
+    """Return the command lines of what runs in the folder; one that has ended and only waits to be reaped has none."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -66,7 +66,7 @@ def processes_of(workplace):
                 found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
-    return found
+    return [command for command in found if command]
 
 
 def epochs_begun(workplace):
