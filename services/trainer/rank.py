@@ -82,7 +82,7 @@ class Rank:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 reason = self._trainer(step, feeder, evaluator, reporter, progress).run()
                 self._finish(reason, progress, reporter)
-                self._collective.gather(None)  # mpirun ends all ranks soon after the first leaves: rank 0 must have written
+                self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
                 feeder.close()
                 reporter.close()
