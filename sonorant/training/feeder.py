@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ class EpochEnd:
 class Feeder:
     """Takes examples, claims them at the ledger batch by batch, pads them.
 
+    What was trained on is committed in the round trip of the next claim, so that no step waits for the ledger.
     epochs: how many there are; measure: whether `first_examples` will be asked for.
     """
 
@@ -51,7 +53,8 @@ class Feeder:
         self._labeller = labeller
         self._epochs = epochs
         self._unmeasured = measure
-        self._ledger_lock = threading.Lock()  # the thread claims while the loop commits
+        self._trained: list[Batch] = []  # and not committed yet
+        self._ledger_lock = threading.Lock()  # the thread claims while the loop flushes
         self._ready: queue.Queue[Batch | EpochEnd] = queue.Queue()
         self._first: queue.Queue[list[Features]] = queue.Queue()
         self._room = threading.Event()
@@ -79,9 +82,12 @@ class Feeder:
         return self._next(self._first, timeout_s)
 
     def commit(self, batch: Batch) -> None:
-        """Commit a batch whose step was done."""
-        with self._ledger_lock:
-            self._ledger.commit(self._generation, batch.epoch, batch.ordinals)
+        """Note that a batch's step was done: the next claim commits it, or `flush`, which must end each epoch."""
+        self._trained.append(batch)
+
+    def flush(self) -> None:
+        """Commit all that was trained on; a snapshot of the ledger now has it. Raises what the ledger raises."""
+        self._exchange(self._intake.epoch, ())
 
     def _next(self, waiting: "queue.Queue[T]", timeout_s: float) -> T | None:
         if self._error is not None and waiting.empty():
@@ -134,10 +140,18 @@ class Feeder:
         self._measure()
         epoch, number = self._intake.epoch, self._intake.batches
         items = self._intake.form()
-        with self._ledger_lock:
-            granted = self._ledger.claim(self._generation, epoch, [item.ordinal for item in items])
+        granted = self._exchange(epoch, [item.ordinal for item in items])
         if kept := [item for item, mine in zip(items, granted, strict=True) if mine]:
             self._ready.put(collate(epoch, number, kept))
+
+    def _exchange(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
+        """Commit what was trained on, and claim examples; if that fails, the next call commits it."""
+        with self._ledger_lock:
+            trained = self._trained[:]  # the loop may add to it meanwhile
+            committed = (trained[0].epoch if trained else epoch, [o for batch in trained for o in batch.ordinals])
+            granted = self._ledger.commit_and_claim(self._generation, committed, (epoch, ordinals))
+            del self._trained[: len(trained)]
+        return granted
 
     def _measure(self) -> None:
         if self._unmeasured:

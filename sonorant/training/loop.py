@@ -205,6 +205,7 @@ class Trainer:
 
     def _save(self, best: bool) -> None:
         """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next."""
+        self.parts.feeder.flush()
         self.progress.batches = self.parts.collective.gather(self._batches)
         if self.parts.collective.rank == 0:
             step = self.parts.step

@@ -52,6 +52,7 @@ def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
     crashing.parts.feeder.start()
     for _ in range(3):  # the checkpoint is of step 2
         crashing._turn()
+    crashing.parts.feeder.flush()  # as the claim of a later batch would
     crashing.parts.feeder.close()
     crashing.parts.reporter.close()
     assert ledger.progress(0).committed == 12

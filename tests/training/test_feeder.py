@@ -1,0 +1,73 @@
+import pytest
+from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
+
+from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
+from sonorant.training.feeder import EpochEnd, Feeder
+from sonorant.training.intake import Intake, Labeller
+
+TOTAL = 40  # ten batches of four
+
+
+class CountedLedger(MemoryLedger):
+    """Counts round trips: what goes over the wire at once is one."""
+
+    def __init__(self, total):
+        super().__init__(total)
+        self.trips = 0
+
+    def commit_and_claim(self, generation, committed, claimed, token=None):
+        self.trips += 1
+        return super().commit_and_claim(generation, committed, claimed, token)
+
+
+@pytest.fixture
+def ledger():
+    ledger = CountedLedger(TOTAL)
+    ledger.restore(1, None)
+    return ledger
+
+
+@pytest.fixture
+def feeder(ledger):
+    recipe = tiny_recipe(epochs=1)
+    feeder = Feeder(
+        MemorySource(ledger, TOTAL),
+        ledger,
+        1,
+        Intake(recipe.training, recipe.seed, rank=0),
+        Labeller(tiny_units(), shard_counts(TOTAL), recipe.features),
+        epochs=1,
+        measure=False,
+    )
+    feeder.start()
+    yield feeder
+    feeder.close()
+
+
+def batches(feeder):
+    while not isinstance(item := feeder.get(10.0), EpochEnd):
+        assert item is not None
+        yield item
+
+
+def test_commits_ride_with_the_next_claims_and_flush_brings_the_rest(feeder, ledger):
+    for batch in batches(feeder):
+        feeder.commit(batch)
+    assert ledger.trips == 10  # one for each claim, none for commits
+    assert ledger.progress(0).committed < TOTAL  # the last claim was before the last steps
+    feeder.flush()
+    assert ledger.trips == 11
+    assert (ledger.progress(0).committed, ledger.progress(0).claimed) == (TOTAL, 0)
+
+
+def test_a_gang_that_was_replaced_cannot_flush(feeder, ledger):
+    feeder.commit(next(batches(feeder)))
+    ledger.restore(2, None)
+    with pytest.raises(StaleGeneration, match="generation 1: the ledger is in generation 2"):
+        feeder.flush()
+
+
+def test_what_the_thread_hits_is_raised_to_who_gets(feeder, ledger):
+    ledger.restore(2, None)
+    with pytest.raises(StaleGeneration):
+        list(batches(feeder))
