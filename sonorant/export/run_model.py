@@ -4,9 +4,7 @@ from pathlib import Path
 
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.manifest import BadExport
-from sonorant.export.saved_model import Export, export_model
-from sonorant.models.lstm_ctc import LstmCtc
-from sonorant.recipe import Recipe
+from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -16,7 +14,7 @@ __all__ = ["export_run"]
 
 
 def export_run(run: RunFolder, which: str = "best") -> Export:
-    """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number.
+    """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
     Raises BadCheckpoint, BadRecipe or BadExport, saying what is missing or does not fit.
     """
@@ -27,14 +25,15 @@ def export_run(run: RunFolder, which: str = "best") -> Export:
         raise BadExport(
             f"{run.recipe}: the checkpoint was trained with another corpus, features, model or seed; train again"
         )
-    model = _model(recipe, units)
+    version, content = newest_version(run.exports / recipe.name)
+    if content == content_sha256(checkpoint.evaluated, recipe, units):
+        return Export(run.exports / recipe.name / str(version), version, is_new=False)
+    from sonorant.export.saved_model import export_model  # loads TensorFlow, which takes seconds
+    from sonorant.models.lstm_ctc import LstmCtc
+
+    model = LstmCtc(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
     model.assign(checkpoint.evaluated)
     return export_model(model, recipe, units, run.exports)
-
-
-def _model(recipe: Recipe, units: Units) -> LstmCtc:
-    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
-    return LstmCtc(recipe.model, bins, units.size)
 
 
 def _units(path: Path) -> Units:

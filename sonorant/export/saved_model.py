@@ -4,9 +4,7 @@ Signature `start`: number of streams in, their first state out. Signature `strea
 log-probabilities and the state after them out.
 """
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,12 +16,13 @@ from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.loading import ExportedModel, load_exported
-from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums, read_manifest
+from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
+from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.text.units import Units
 
-__all__ = ["Export", "ExportableModel", "export_model"]
+__all__ = ["ExportableModel", "export_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
 # it is beyond 1: a sure model writes -100, of which 32-bit floats keep seven digits.
@@ -39,7 +38,10 @@ class ExportableModel(Protocol):
 
     @property
     def weights(self) -> Sequence[Any]:
-        """Variables, in an order that depends on the architecture only."""
+        """Variables."""
+
+    def named_weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return the variables' values by name."""
 
     def __call__(self, features: tf.Tensor, lengths: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Map features [B, T, bins] and lengths [B] to log-probabilities [B, T, units + 1]."""
@@ -51,15 +53,6 @@ class ExportableModel(Protocol):
         """Return the log-probabilities of features [B, T, bins] that follow `state`, and the state after them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """Where the model is; `is_new` is False when the newest version has the same weights, recipe and units."""
-
-    path: Path
-    version: int
-    is_new: bool
-
-
 def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: Path) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, whole or not at all.
 
@@ -68,11 +61,8 @@ def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: 
     the whole stream at once. Raises Unavailable if the folder cannot be written.
     """
     folder = exports / recipe.name
-    content = _content_sha256(model, recipe, units)
-    versions = _versions(folder)
-    if versions and _content_of(folder / str(versions[-1])) == content:
-        return Export(folder / str(versions[-1]), versions[-1], is_new=False)
-    version = versions[-1] + 1 if versions else 1
+    content = content_sha256(model.named_weights(), recipe, units)
+    version = newest_version(folder)[0] + 1
     with atomic_folder(folder / str(version)) as draft:
         _write(draft, model, recipe, units, version, content)
         _compare(load_exported(draft), model)
@@ -165,27 +155,3 @@ def _check(what: str, found: NDArray[np.float32], expected: NDArray[np.float32],
             f"the exported model differs from the {what} by {difference} on a random stream; "
             f"expected at most {tolerance}; nothing was written"
         )
-
-
-def _content_sha256(model: ExportableModel, recipe: Recipe, units: Units) -> str:
-    digest = hashlib.sha256()
-    for weight in model.weights:
-        array = np.ascontiguousarray(weight.value)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(array.tobytes())
-    digest.update(dump_recipe(recipe).encode())
-    digest.update(units.to_json().encode())
-    return digest.hexdigest()
-
-
-def _versions(folder: Path) -> list[int]:
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _content_of(folder: Path) -> str:
-    """Return the digest in a version's manifest; a version that has lost its manifest is like no other."""
-    try:
-        return read_manifest(folder).content_sha256
-    except BadExport:
-        return ""

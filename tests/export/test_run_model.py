@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from babble import UNITS, babble_model, babble_recipe
@@ -32,6 +35,35 @@ def test_the_checkpoint_asked_for_is_exported_with_its_evaluated_weights(run, wh
     features = np.random.default_rng(5).standard_normal((1, 30, model.extractor.bins)).astype(np.float32)
     expected, _ = babble_model(babble_recipe(), seed=step).step(features, list(model.initial_state()))
     np.testing.assert_allclose(model.step(features[0], model.initial_state())[0], expected[0], atol=1e-5)
+
+
+def test_the_same_model_makes_no_new_version_another_does(run):
+    exports = [export_run(run, which) for which in ("best", "10", "latest")]
+    assert [(e.version, e.is_new) for e in exports] == [(1, True), (1, False), (2, True)]
+    assert [e.path for e in exports] == [run.exports / "babble" / version for version in ("1", "1", "2")]
+
+
+def test_a_changed_recipe_makes_a_new_version(run):
+    export_run(run)
+    run.recipe.write_text(dump_recipe(babble_recipe(max_streams=3)))
+    assert export_run(run).version == 2
+
+
+def test_a_damaged_version_is_not_taken_for_the_same_model(run):
+    (export_run(run).path / "units.json").write_text("[]")
+    assert export_run(run).version == 2
+
+
+def test_an_export_that_is_done_does_not_load_tensorflow(run):
+    export_run(run)
+    program = f"""
+import pathlib, sys
+from sonorant.export.run_model import export_run
+from sonorant.run_folder import RunFolder
+print(export_run(RunFolder(pathlib.Path({str(run.path)!r}))).is_new, "tensorflow" in sys.modules)
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert said.stdout.split() == ["False", "False"], said.stderr
 
 
 def test_a_checkpoint_that_is_not_there_is_named(run):

@@ -1,0 +1,51 @@
+"""The versions of an exported model, and what tells one from another; without TensorFlow, which takes seconds."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.export.manifest import BadExport, read_manifest, verify_files
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+from sonorant.text.units import Units
+
+__all__ = ["Export", "content_sha256", "newest_version"]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Where the model is; `is_new` is False when the newest version has the same weights, recipe and units."""
+
+    path: Path
+    version: int
+    is_new: bool
+
+
+def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:
+    """Return the digest of all that decides what a model recognizes; `weights` are named, their order is no matter."""
+    digest = hashlib.sha256()
+    for name, array in sorted(weights.items()):
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(dump_recipe(recipe).encode())
+    digest.update(units.to_json().encode())
+    return digest.hexdigest()
+
+
+def newest_version(folder: Path) -> tuple[int, str]:
+    """Return the newest version of the model in `folder`, 0 if there is none, and the digest of its content.
+
+    The digest is "", which is no other's, if a file of the version is missing or damaged.
+    """
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    version = max((int(name) for name in names if name.isdecimal()), default=0)
+    try:
+        manifest = read_manifest(folder / str(version))
+        verify_files(folder / str(version), manifest)
+    except BadExport:
+        return version, ""
+    return version, manifest.content_sha256
