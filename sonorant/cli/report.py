@@ -16,10 +16,11 @@ __all__ = ["command"]
 def command(run: Path, compare: Path | None, data: Path | None) -> None:
     """Write report.json (every figure) and report.html (plots) of a trained and evaluated run."""
     from services.local.digits_corpus import corpus_source
-    from sonorant.report.page import write_report
+    from sonorant.report.writing import write_report
     from sonorant.run_folder import RunFolder
 
     found = find_data_folder(data)
     folder = RunFolder(run)
-    write_report(folder, found, corpus_source(found), RunFolder(compare) if compare else None)
+    if not write_report(folder, found, corpus_source(found), RunFolder(compare) if compare else None):
+        click.echo("nothing to do: the report is of this run")
     click.echo(f"{folder.report}\n{folder.summary}")

@@ -1,4 +1,4 @@
-"""Write a run's report: `report.json` has every figure, `report.html` shows them."""
+"""The page of a report: tables and plots."""
 
 import json
 from pathlib import Path
@@ -6,35 +6,19 @@ from typing import Any
 
 import jinja2
 
-from sonorant.atomic import atomic_write
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.confusions import confusion_table
 from sonorant.report.journal import read_journal
 from sonorant.report.plots import durations_plot, learning_plot, rates_plot, stages_plot
 from sonorant.report.stage_view import view_stages
-from sonorant.report.summary import Summary, summarise
+from sonorant.report.summary import Summary
 from sonorant.run_folder import RunFolder
 
-__all__ = ["write_report"]
+__all__ = ["render_page"]
 
 
-def write_report(run: RunFolder, data_folder: Path, source: str, compared: RunFolder | None = None) -> None:
-    """Write the report of a trained and evaluated run, beside that of another run if one is given.
-
-    source: where the recordings come from, in a few words. Raises SonorantError, naming what is missing.
-    """
-    figures = summarise(run, source)
-    if compared is not None:
-        figures["compared"] = {"run": compared.path.name, **_comparable(summarise(compared, source))}
-    atomic_write(run.summary, json.dumps(figures, indent=1) + "\n")
-    atomic_write(run.report, _render(run, data_folder, figures))
-
-
-def _comparable(figures: Summary) -> Summary:
-    return {key: figures[key] for key in ("wer", "errors", "train_seconds", "t_session")}
-
-
-def _render(run: RunFolder, data_folder: Path, figures: Summary) -> str:
+def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
+    """Return the page that shows the figures of a run, as HTML; the noise that stages add is below `data_folder`."""
     recipe = load_recipe(run.recipe)
     journal = read_journal(run.metrics)
     outcomes = json.loads(run.evaluation.read_text())["sets"]

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+from small_corpus import digits_recipe, write_digits
+
+from sonorant.corpus.preparing import prepare
+from sonorant.errors import SonorantError
+from sonorant.report.writing import write_report
+from sonorant.run_folder import RunFolder
+
+LEDGER = {"committed": 20, "rejected": 0, "lost": 0, "duplicated": 0}
+METRICS = (
+    {"kind": "step", "time_s": 1.0, "loss": 9.0, "t_session": 0.5},
+    {"kind": "stages", "time_s": 1.0, "utilisation": {"featurizer": 0.25}},
+    {"kind": "dev", "time_s": 2.0, "wer": 0.5},
+    {"kind": "end", "time_s": 2.0, "reason": "epochs", "train_seconds": 2.0, "t_session": 0.5, "ledger": LEDGER},
+)
+
+
+def outcome(said, heard):
+    return {"reference": said, "hypothesis": heard, "first_interim_ms": None, "final_ms": 20.0}
+
+
+def evaluate(run, *outcomes):
+    document = {"model": "tiny/1", "streams": 4, "sets": {"heldout": outcomes}}
+    run.evaluation.write_text(json.dumps(document))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    run = RunFolder(folder / "run")
+    prepare(digits_recipe(), write_digits(folder / "data"), run, progress=lambda *_: None)
+    run.metrics.write_text("".join(json.dumps(line) + "\n" for line in METRICS))
+    return run
+
+
+@pytest.fixture
+def run(prepared):
+    evaluate(prepared, outcome("one two three four", "one two four four"))
+    prepared.report.unlink(missing_ok=True)
+    return prepared
+
+
+def write(run, compared=None):
+    return write_report(run, run.path, "tones", compared)
+
+
+def test_the_page_shows_what_the_figures_say(run):
+    assert write(run)
+    figures, page = json.loads(run.summary.read_text()), run.report.read_text()
+    assert figures["wer"] == {"heldout": 0.25}
+    assert "<td>heldout<td>25.00 %" in page
+    assert "Recordings: tones. Model: tiny/1." in page
+    assert page.count("<svg") == 4
+
+
+def test_a_report_is_made_once_for_what_it_is_made_of(run):
+    assert write(run)
+    assert not write(run)
+    assert write(run, compared=run)
+    evaluate(run, outcome("one two three four", "one two three four"))
+    assert write(run, compared=run)
+    run.report.unlink()
+    assert write(run, compared=run)
+    assert not write(run, compared=run)
+
+
+def test_a_run_that_was_not_evaluated_is_named(run):
+    assert write(run)
+    run.evaluation.unlink()
+    with pytest.raises(SonorantError, match=r"evaluation\.json: not there, or not finished; run `sonorant evaluate`"):
+        write(run)
