@@ -44,13 +44,13 @@ def command(
     Exit codes: 0 training is complete; 69 something is not there (is the run in use?); 70 a process does not stay up;
     78 the recipe is wrong; 130 interrupted, the same command goes on.
     """
-    from services.local.cluster import Interrupted, LocalCluster
-
     recipe = resolve_recipe(recipe_path, assignments)
     run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
     _check_prepared(recipe, run)
     if _finished(run):
         return
+    from services.local.cluster import Interrupted, LocalCluster
+
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:
