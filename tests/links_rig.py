@@ -46,7 +46,7 @@ class Producer:
     def offer(self, numbers, samples=16):
         for number in numbers:
             made = parcel(number, samples)
-            self.loop.post(lambda made=made: self.links.offer(made, time.monotonic()))
+            self.loop.post(lambda made=made: self.links.offer(made))
 
     def close(self):
         self.loop.stop()

@@ -113,8 +113,8 @@ class LocalCluster:
             await self._keep(Child("redis", lambda _: redis.command, self._log("redis"), self._environment))
             await redis.wait_ready(_READY_S, self._log("redis"))
             address = await self._start_coordinator(redis.url)
-            for name, stage, number in self._replicas():
-                await self._keep(self._stage(name, stage, number, address))
+            for name, stage in self._replicas():
+                await self._keep(self._stage(name, stage, address))
             self._gang = self._make_gang(address, redis.url)
             watching = asyncio.create_task(self._watch(address))
             try:
@@ -182,13 +182,13 @@ class LocalCluster:
         self._watch_over(child)
         return self._address_file.read_text().strip()
 
-    def _replicas(self) -> Iterable[tuple[str, str, int]]:
-        """Yield name, stage and number of each replica of the recipe."""
+    def _replicas(self) -> Iterable[tuple[str, str]]:
+        """Yield name and stage of each replica of the recipe."""
         for stage in stage_order(self._recipe):
             for number in range(self._recipe.pipeline.replicas.get(stage, 1)):
-                yield f"{stage}-{number}", stage, number
+                yield f"{stage}-{number}", stage
 
-    def _stage(self, name: str, stage: str, number: int, address: str) -> Child:
+    def _stage(self, name: str, stage: str, address: str) -> Child:
         module = f"services.{_SERVICES.get(stage, stage)}"
 
         def command(restarts: int) -> list[str]:

@@ -83,10 +83,10 @@ class DownstreamLinks:
         """Number of parcels that wait for credit."""
         return len(self._outbox)
 
-    def offer(self, parcel: Parcel, now_s: float) -> None:
+    def offer(self, parcel: Parcel) -> None:
         """Take a parcel to send."""
         self._outbox.offer(parcel)
-        self._pump(now_s)
+        self._pump()
 
     def part(self, on_parted: Callable[[], None]) -> None:
         """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
@@ -111,7 +111,7 @@ class DownstreamLinks:
                 self._on_message(consumer, frames, now_s)
             except BadMessage as error:
                 self._drop(error)
-        self._pump(now_s)
+        self._pump()
 
     def on_time(self, now_s: float) -> float:
         """Forget the silent; return when the next such thing is due."""
@@ -170,7 +170,7 @@ class DownstreamLinks:
         if version != PROTOCOL_VERSION:
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
 
-    def _pump(self, now_s: float) -> None:
+    def _pump(self) -> None:
         while (send := self._outbox.next_send()) is not None:
             parcel = send.item
             frames = (send.consumer, encode_header(Kind.EXAMPLE, int(send.more)), parcel.envelope, parcel.array)

@@ -90,10 +90,6 @@ class LinkedExampleSource:
         """Set figures that `sonorant status` shows."""
         self._meter.show(figures)
 
-    def reject(self, lineage: Lineage, utterance: str, reason: str) -> None:
-        """Report an example that cannot be trained on."""
-        self._client.reject(lineage, utterance, TRAINER, reason)
-
     def close(self) -> None:
         """Report what arrived, and hang up."""
         self._meter.draining = True

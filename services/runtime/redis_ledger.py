@@ -9,7 +9,7 @@ ledger wants a single Redis, not a Redis cluster.
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import redis
 import structlog
@@ -32,7 +32,6 @@ from sonorant.pipeline.snapshot import LedgerSnapshot, from_bits, to_bits
 __all__ = ["RedisLedger", "Start"]
 
 _log = structlog.get_logger(__name__)
-_Answer = TypeVar("_Answer")
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 

@@ -152,7 +152,7 @@ class StageReplica:
         if parcel is None:
             self.source.release()
         else:
-            self.loop.post(lambda: self._outlet.offer(parcel, time.monotonic()))
+            self.loop.post(lambda: self._outlet.offer(parcel))
 
     def _compute(self, example: Example) -> Parcel | None:
         name = self.replica.stage

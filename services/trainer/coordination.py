@@ -19,21 +19,20 @@ _START_PATIENCE_S = 60.0
 _EVERY_S = 5.0
 
 
-def start_generation(address: str, generation: int, epoch: int, last_epoch: int) -> int:
-    """Let the coordinator begin to lease `epoch`; returns the number of examples in an epoch.
+def start_generation(address: str, generation: int, epoch: int, last_epoch: int) -> None:
+    """Let the coordinator begin to lease `epoch`.
 
     Raises Unavailable if it does not answer within a minute, or refuses.
     """
     request = pb.StartGenerationRequest(generation=generation, epoch=epoch, last_epoch=last_epoch)
     with grpc.insecure_channel(address, options=_OPTIONS) as channel:
         try:
-            answer = CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
+            CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
         except grpc.RpcError as error:
             reason = f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
             raise Unavailable(
                 f"coordinator {address} did not start generation {generation} ({reason}); look at its log"
             ) from error
-    return int(answer.total)
 
 
 class StageWatch:

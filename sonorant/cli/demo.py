@@ -18,12 +18,9 @@ __all__ = ["command"]
 @click.command("demo")
 @click.option("--recipe", type=click.Path(path_type=Path), required=True, help="Recipe to run.")
 @click.option("--run", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>.")
-@click.option("--compare", type=click.Path(path_type=Path), help="Another run to set beside it in the report.")
 @data_option
 @set_option
-def command(
-    recipe: Path, run: Path | None, compare: Path | None, data: Path | None, assignments: tuple[str, ...]
-) -> None:
+def command(recipe: Path, run: Path | None, data: Path | None, assignments: tuple[str, ...]) -> None:
     """Prepare, train, export, evaluate and report, each unless it is done; Ctrl-C and again: goes on.
 
     Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng speaks.
@@ -37,7 +34,7 @@ def command(
     _run("train", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings)
     _run("export", f"--run={run}")
     _run("evaluate", f"--run={run}", f"--data={data}")
-    _run("report", f"--run={run}", f"--data={data}", *([f"--compare={compare}"] if compare else []))
+    _run("report", f"--run={run}", f"--data={data}")
     click.echo(f"Done in {(time.monotonic() - began) / 60:.1f} minutes. Look at {run}/report.html")
 
 

@@ -19,7 +19,6 @@ from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.v1 import example_pb2 as pb
 
 __all__ = [
-    "CONTROL_BYTES",
     "PROTOCOL_VERSION",
     "BadMessage",
     "Header",
@@ -33,7 +32,6 @@ __all__ = [
 
 PROTOCOL_VERSION = 1
 _HEADER = struct.Struct("<BI")
-CONTROL_BYTES = _HEADER.size
 
 # numpy aligns its own arrays to 16 bytes. An array that is aligned less may be summed in another order by vectorised
 # code, and an example must not depend, not even in its last bit, on the way that it came.

@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from sonorant.pipeline.example import Lineage
 from sonorant.training.alignment import UNKNOWN
 from sonorant.training.pool import Labelled
 
@@ -53,7 +52,6 @@ class Batch:
     epoch: int
     number: int
     ordinals: tuple[int, ...]
-    lineages: tuple[Lineage, ...]
     utterances: tuple[str, ...]
     audio_s: float
     vectors: int
@@ -77,7 +75,6 @@ def collate(epoch: int, number: int, items: Sequence[Labelled]) -> Batch:
         epoch=epoch,
         number=number,
         ordinals=tuple(item.ordinal for item in items),
-        lineages=tuple(item.lineage for item in items),
         utterances=tuple(item.utterance for item in items),
         audio_s=sum(item.duration_s for item in items),
         vectors=len(items) * int(lengths.max()),

@@ -20,7 +20,7 @@ from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.errors import SonorantError
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "fingerprint", "load_best", "load_checkpoint"]
+__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "fingerprint", "load_checkpoint"]
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -144,14 +144,9 @@ def load_checkpoint(folder: Path, which: str) -> Checkpoint:
     if path is None or not path.is_dir():
         steps = ", ".join(str(int(p.name.removeprefix("step-"))) for p in sorted(folder.glob("step-*")))
         raise BadCheckpoint(
-            f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); train first: sonorant train RECIPE"
+            f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); train first: sonorant train --recipe RECIPE"
         )
     return _decode(path)
-
-
-def load_best(folder: Path) -> Checkpoint:
-    """Return the checkpoint with the best WER on dev, or the latest if dev was never looked at."""
-    return load_checkpoint(folder, "best")
 
 
 def _named(folder: Path, pointer: str) -> Path | None:

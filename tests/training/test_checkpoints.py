@@ -8,7 +8,6 @@ from sonorant.training.checkpoints import (
     Checkpoints,
     Progress,
     fingerprint,
-    load_best,
     load_checkpoint,
 )
 
@@ -42,7 +41,7 @@ def test_what_is_saved_comes_back(checkpoints):
 def test_without_any_there_is_none(checkpoints, tmp_path):
     assert checkpoints.latest("recipe") is None
     with pytest.raises(BadCheckpoint, match="train first"):
-        load_best(tmp_path)
+        load_checkpoint(tmp_path, "best")
 
 
 @pytest.mark.parametrize("name", ["arrays.npz", "state.json", "ledger.bin", "manifest.json"])
@@ -65,7 +64,7 @@ def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):
     for step in range(1, 6):
         checkpoints.save(checkpoint(step), best=step == 2)
     assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000002", "step-00000004", "step-00000005"]
-    assert load_best(tmp_path).progress.step == 2
+    assert load_checkpoint(tmp_path, "best").progress.step == 2
     assert load_checkpoint(tmp_path, "latest").progress.step == 5
     assert load_checkpoint(tmp_path, "4").progress.step == 4
     with pytest.raises(BadCheckpoint, match=r"steps: 2, 4, 5"):
@@ -74,7 +73,7 @@ def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):
 
 def test_the_best_of_none_looked_at_is_the_latest(checkpoints, tmp_path):
     checkpoints.save(checkpoint(1), best=False)
-    assert load_best(tmp_path).progress.step == 1
+    assert load_checkpoint(tmp_path, "best").progress.step == 1
 
 
 def test_another_recipe_s_checkpoint_is_refused(checkpoints):
