@@ -1,0 +1,163 @@
+"""Signal processing on one core: rooms, mixing, VTLP, features and the whole chain, beside the toolkits' ways.
+
+Peers do the same work as they are commonly used: pyroomacoustics for responses (its image method up to the order that
+T60 asks for), scipy's overlap-add for mixing, librosa for the STFT below VTLP (complex bins copied along the map,
+which breaks phases but costs the same) and for mel spectra.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.row import Progress, Row
+from benchmarks.timing import quickest_s
+from sonorant.dsp.features import FeatureExtractor
+from sonorant.dsp.mixing import mix
+from sonorant.dsp.room import LEAD, absorption_of, image_responses
+from sonorant.dsp.vtlp import warp
+from sonorant.recipe.signal import FeaturesRecipe
+
+__all__ = ["rows"]
+
+_RATE_HZ = 16000
+_SECONDS = 12
+_ALPHA = 0.9
+_CASE = f"{_SECONDS} s at {_RATE_HZ // 1000} kHz"
+_SPEED = "audio-h/core-h"
+_PEERS = find_spec("pyroomacoustics") is not None and find_spec("librosa") is not None
+
+_Array = NDArray[np.floating[Any]]
+_Way = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """A 6 x 5 x 3 m room; the speech is the first source."""
+
+    sources: int
+    microphones: int
+    t60_s: float
+
+    @property
+    def case(self) -> str:
+        return f"{self.sources} src, {self.microphones} mic, T60 {self.t60_s} s"
+
+    def places(self) -> tuple[_Array, _Array, _Array]:
+        rng, room = np.random.default_rng(5), np.array([6.0, 5.0, 3.0])
+        return room, rng.uniform(0.5, room - 0.5, (self.sources, 3)), rng.uniform(1, 2, (self.microphones, 3))
+
+    def responses(self) -> _Array:
+        room, sources, microphones = self.places()
+        return image_responses(room, absorption_of(self.t60_s, room), sources, microphones, _RATE_HZ, self.t60_s)
+
+
+_SCENES = (_Scene(2, 1, 0.3), _Scene(2, 1, 0.6), _Scene(4, 2, 0.6))
+
+
+def rows(progress: Progress) -> Iterator[Row]:
+    """Yield each kernel's rate, then the chain's."""
+    sound = (0.1 * np.random.default_rng(0).standard_normal((4, _SECONDS * _RATE_HZ))).astype(np.float32)
+    extractor = FeatureExtractor(FeaturesRecipe(), _RATE_HZ)
+    yield from _responses(progress)
+    for scene in _SCENES:
+        progress(f"mixing, {scene.case}")
+        yield _speed("mixing", scene.case, *_mixing(scene, sound))
+    progress("vtlp")
+    yield _speed("vtlp", _CASE, lambda: warp(sound[0], _ALPHA, _RATE_HZ), "librosa", lambda: _Peers.warp(sound[0]))
+    progress("power-mel")
+    yield _speed("power-mel", _CASE, lambda: extractor(sound[0]), "librosa", lambda: _Peers.power_mel(sound[0]))
+    for scene in _SCENES:
+        progress(f"chain, {scene.case}")
+        yield _speed("chain", scene.case, *_chain(scene, sound, extractor))
+
+
+def _responses(progress: Progress) -> Iterator[Row]:
+    for scene in (_Scene(1, 1, 0.3), _Scene(1, 1, 0.6)):
+        progress(f"response, {scene.case}")
+        ways: dict[str, _Way] = {"ours": scene.responses}
+        if _PEERS:
+            ways["peer"] = lambda scene=scene: _Peers.responses(scene)  # type: ignore[misc]
+        took = quickest_s(ways)
+        peer = ("pyroomacoustics", 1 / took["peer"]) if _PEERS else (None, None)
+        yield Row("response", scene.case, 1 / took["ours"], "responses/core-s", *peer)
+
+
+def _mixing(scene: _Scene, sound: _Array) -> tuple[_Way, str, _Way]:
+    responses, dry = scene.responses(), sound[: scene.sources]
+    return lambda: mix(dry[0], dry[1:], responses, 10, LEAD), "scipy", lambda: _Peers.mix(dry, responses)
+
+
+def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_Way, str, _Way]:
+    dry = sound[: scene.sources]
+
+    def ours() -> object:
+        speech = warp(dry[0], _ALPHA, _RATE_HZ)
+        return extractor(mix(speech, dry[1:], scene.responses(), 10, LEAD).waveform[0])
+
+    def theirs() -> object:
+        return _Peers.power_mel(_Peers.mix(np.vstack([_Peers.warp(dry[0]), dry[1:]]), _Peers.responses(scene))[0])
+
+    return ours, "toolkits", theirs
+
+
+def _speed(name: str, case: str, ours: _Way, peer: str, theirs: _Way) -> Row:
+    took = quickest_s({"ours": ours, "peer": theirs} if _PEERS else {"ours": ours})
+    if not _PEERS:
+        return Row(name, case, _SECONDS / took["ours"], _SPEED)
+    return Row(name, case, _SECONDS / took["ours"], _SPEED, peer, _SECONDS / took["peer"])
+
+
+class _Peers:
+    """What the toolkits' users write; each imports its toolkit when used."""
+
+    @staticmethod
+    def responses(scene: _Scene) -> _Array:
+        import pyroomacoustics as pra
+
+        pra.constants.set("num_threads", 1)
+        room, sources, microphones = scene.places()
+        _, order = pra.inverse_sabine(scene.t60_s, room)
+        shoebox = pra.ShoeBox(room, _RATE_HZ, materials=pra.Material(absorption_of(scene.t60_s, room)), max_order=order)
+        for source in sources:
+            shoebox.add_source(source)
+        shoebox.add_microphone_array(microphones.T)
+        shoebox.compute_rir()
+        taps = int(scene.t60_s * _RATE_HZ)
+        return np.array([[h[:taps] for h in heard] for heard in shoebox.rir], np.float32).swapaxes(0, 1)
+
+    @staticmethod
+    def mix(dry: _Array, responses: _Array) -> _Array:
+        from scipy.signal import oaconvolve
+
+        images = [[oaconvolve(s, h)[: dry.shape[1]] for h in hs] for s, hs in zip(dry, responses, strict=True)]
+        noise = np.sum(images[1:], axis=0)
+        speech = np.array(images[0])
+        mixed = speech + noise * np.sqrt(np.mean(speech[0] ** 2) / np.mean(noise[0] ** 2) / 10)
+        scaled: _Array = mixed / max(1, np.abs(mixed).max())
+        return scaled
+
+    @staticmethod
+    def warp(waveform: _Array) -> _Array:
+        import librosa
+
+        from sonorant.dsp.vtlp import warp_frequency
+
+        spectra = librosa.stft(waveform, n_fft=800, hop_length=200)
+        bins = len(spectra)
+        sources = np.rint(warp_frequency(np.linspace(0, np.pi, bins), 2 - _ALPHA) * (bins - 1) / np.pi).astype(int)
+        warped: _Array = librosa.istft(spectra[sources], hop_length=200, n_fft=800, length=waveform.size)
+        return warped
+
+    @staticmethod
+    def power_mel(waveform: _Array) -> _Array:
+        import librosa
+
+        mel = librosa.feature.melspectrogram(
+            y=waveform, sr=_RATE_HZ, n_fft=512, win_length=400, hop_length=160, n_mels=40, fmin=20, htk=True, norm=None
+        )
+        features: _Array = mel ** np.float32(1 / 15)
+        return features

@@ -1,0 +1,40 @@
+"""`sonorant bench`: speed, measured beside the peers in the same run."""
+
+import importlib
+import json
+import pkgutil
+from dataclasses import asdict
+
+import click
+
+import benchmarks
+from benchmarks.row import Row
+
+__all__ = ["command"]
+
+_SHARED = {"row", "timing"}  # modules that benchmarks use
+_NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - _SHARED)
+
+
+@click.command("bench")
+@click.argument("name", type=click.Choice(_NAMES))
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of rows, at the end.")
+def command(name: str, as_json: bool) -> None:
+    """Run benchmark NAME and print its rows: name, case, value, unit, peer, peer_value, ratio.
+
+    ratio is value / peer_value. Peers need the extra `bench`; rows stand without those that are not installed.
+    """
+    rows = []
+    for row in importlib.import_module(f"benchmarks.{name}").rows(lambda doing: click.echo(f"… {doing}", err=True)):
+        rows.append(row)
+        if not as_json:
+            click.echo(_line(row))
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+
+
+def _line(row: Row) -> str:
+    line = f"{row.name:20} {row.case:32} {row.value:10.4g} {row.unit:22}"
+    if row.peer is None or row.peer_value is None:
+        return line.rstrip()
+    return f"{line} {row.peer} {row.peer_value:.4g}, ratio {row.ratio:.3g}"
