@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from sonorant.errors import Unavailable
 
-__all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder"]
+__all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder", "refused"]
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -41,7 +41,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         temporary = ""
         _sync_folder(path.parent)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise refused(path, error) from error
     finally:
         if temporary:
             with suppress(OSError):
@@ -58,7 +58,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
-        raise _refused(path, error) from error
+        raise refused(path, error) from error
     try:
         yield temporary
         os.chmod(temporary, 0o755)
@@ -66,7 +66,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _put_in_place(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise refused(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -76,7 +76,13 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _refused(path, error) from error
+        raise refused(path, error) from error
+
+
+def refused(path: Path, error: OSError) -> Unavailable:
+    """Return the error that says which path the file system would not write, and why."""
+    reason = error.strerror or str(error)
+    return Unavailable(f"{path}: cannot be written: {reason}; make room or give a folder that you may write to")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
@@ -104,8 +110,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _refused(path: Path, error: OSError) -> Unavailable:
-    reason = error.strerror or str(error)
-    return Unavailable(f"{path}: cannot be written: {reason}; make room or give a folder that you may write to")

@@ -1,6 +1,7 @@
 """What several rooms' tests share."""
 
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -17,3 +18,12 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings here; set SONORANT_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture
+def small_disk():
+    """Make every file end at 4096 bytes: what a full disk refuses, this refuses, with another reason (EFBIG)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -12,10 +12,11 @@ and with several ranks the wait of one rank for the others' gradients as time in
 import json
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sonorant.atomic import atomic_write, make_folder
+from sonorant.atomic import atomic_write, make_folder, refused
 
 __all__ = ["MetricsLog", "SessionMeter"]
 
@@ -63,15 +64,20 @@ class MetricsLog:
         if path.exists():
             kept = [line for line in path.read_text().splitlines() if _belongs(line, time_s)]
             atomic_write(path, "".join(f"{line}\n" for line in kept))
+        self._path = path
         self._file = path.open("a", buffering=1)
 
     def write(self, kind: str, figures: Mapping[str, Any]) -> None:
-        """Append one line."""
-        self._file.write(json.dumps({"kind": kind, **figures}) + "\n")
+        """Append one line; raises Unavailable, naming the file, when the file system refuses."""
+        try:
+            self._file.write(json.dumps({"kind": kind, **figures}) + "\n")
+        except OSError as error:
+            raise refused(self._path, error) from error
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with suppress(OSError):  # of a line that `write` could not write, and has said so
+            self._file.close()
 
 
 def _belongs(line: str, time_s: float) -> bool:

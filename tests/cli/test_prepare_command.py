@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -70,6 +71,24 @@ def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:
     assert done.returncode == 78
     assert "did you mean shard_utterances?" in done.stderr
     assert not (folder / "runs").exists()
+
+
+def test_a_full_disk_is_named_leaves_nothing_half_written_and_the_next_call_goes_on(folder: Path) -> None:
+    command = ["prepare", "--recipe", "tiny.yaml", "--data", "data", "--run", "out", "--jobs", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sonorant.cli", *command],
+        cwd=folder,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 69
+    assert "tfrecord: cannot be written: File too large; make room" in done.stderr
+    assert not [path for path in (folder / "out/shards").iterdir() if path.stat().st_size >= 20_000]
+    assert not (folder / "out/shards/card.json").exists()
+    assert sonorant(folder, *command).returncode == 0
 
 
 def test_help_tells_the_exit_codes(folder: Path) -> None:

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from training.tiny import tiny_recipe
@@ -10,6 +12,7 @@ from sonorant.training.checkpoints import (
     fingerprint,
     load_checkpoint,
 )
+from sonorant.errors import Unavailable
 
 
 def checkpoint(step, mark="recipe"):
@@ -91,3 +94,12 @@ def test_fingerprint_lets_limits_change_but_not_the_model():
 
 def test_generations_grow_whatever_the_ledger_forgot(checkpoints):
     assert [checkpoints.next_generation(above) for above in (0, 0, 9, 3)] == [1, 2, 10, 11]
+
+
+def test_a_checkpoint_that_finds_no_room_is_named_and_the_one_before_stays(checkpoints, tmp_path, small_disk):
+    checkpoints.save(checkpoint(1), best=True)
+    big = dataclasses.replace(checkpoint(2), ledger=bytes(5000))
+    with pytest.raises(Unavailable, match="step-00000002: cannot be written: File too large"):
+        checkpoints.save(big, best=True)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["step-00000001"]
+    assert checkpoints.latest("recipe").progress.step == load_best(tmp_path).progress.step == 1

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from sonorant.errors import Unavailable
 from sonorant.training.metrics import MetricsLog, SessionMeter
 
 
@@ -27,3 +28,10 @@ def test_lines_after_the_checkpoint_and_torn_ones_are_dropped(tmp_path):
     log.write("step", {"time_s": 2.5})
     log.close()
     assert [json.loads(line)["time_s"] for line in path.read_text().splitlines()] == [1.0, 2.0, 2.5]
+
+
+def test_a_line_that_finds_no_room_names_the_file(tmp_path, small_disk):
+    log = MetricsLog(tmp_path / "metrics.jsonl", 0.0)
+    with pytest.raises(Unavailable, match=r"metrics\.jsonl: cannot be written: File too large"):
+        log.write("step", {"figure": "9" * 5000})
+    log.close()
