@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -152,6 +153,46 @@ def test_a_microphone_needs_sounddevice(server, tmp_path):
     )
     assert done.returncode == 69
     assert "--mic needs the package sounddevice and PortAudio" in done.stderr
+
+
+SPEAKING = """
+import threading, time, wave
+class PortAudioError(Exception): pass
+class RawInputStream:
+    def __init__(self, rate_hz, blocksize, channels, dtype, callback):
+        assert (channels, dtype) == (1, "int16")
+        self.rate_hz, self.blocksize, self.callback, self.over = rate_hz, blocksize, callback, threading.Event()
+    def speak(self):
+        with wave.open(RECORDING) as speech:
+            assert speech.getframerate() == self.rate_hz
+            while not self.over.is_set():
+                heard = speech.readframes(self.blocksize)
+                self.callback(memoryview(heard.ljust(2 * self.blocksize, b"\\0")), self.blocksize, None, None)
+                time.sleep(0 if heard else 0.01)
+    def __enter__(self):
+        threading.Thread(target=self.speak).start()
+    def __exit__(self, *_):
+        self.over.set()
+"""
+
+
+def test_what_a_microphone_hears_is_shown_while_it_is_spoken_until_ctrl_c(server, heard, tmp_path):
+    samples = murmur(2.0, seed=4)
+    path = recording(tmp_path / "a.wav", samples, subtype="PCM_16")
+    (tmp_path / "sounddevice.py").write_text(SPEAKING.replace("RECORDING", repr(str(path))))
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--mic"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        first = heard(samples).split()[0].encode()
+        shown = b""
+        while first not in shown:
+            assert (more := process.stdout.read1()), process.stderr.read()
+            shown += more
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate(timeout=60)
+    assert (process.returncode, said.decode()) == (0, "listening; Ctrl-C ends\n")
+    assert rest.decode().rpartition("\r")[2].startswith(f"{first.decode()} ")
+    assert rest.endswith(b"\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--mic", "a.wav"], ["a.wav"], ["a.wav", "--server", "x:1", "--run", "y"]])
