@@ -1,5 +1,7 @@
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 from babble import export_babble
@@ -13,6 +15,8 @@ from sonorant.corpus.preparing import prepare
 from sonorant.errors import Unavailable
 from sonorant.recipe.training import EvaluationRecipe
 from sonorant.run_folder import RunFolder
+from sonorant.text.scoring import score
+from sonorant.text.transcripts import pair_up, read_transcripts
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +51,26 @@ def test_the_same_model_is_not_measured_twice(evaluated):
     before = run.evaluation.stat()
     evaluate(recipe, run, data, Console(quiet=True))
     assert run.evaluation.stat() == before
+
+
+def test_transcribed_again_by_another_process_the_recordings_give_the_same_error_rate(evaluated):
+    _, run, _ = evaluated
+    outcomes = json.loads(run.evaluation.read_text())["sets"]["small"]
+    folder = run.recordings / "small"
+    done = subprocess.run(
+        [sys.executable, "-m", "sonorant.cli", "transcribe", "--run", run.path, "--json", *folder.glob("*.wav")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    heard = run.path / "heard.jsonl"
+    heard.write_text(done.stdout)
+    pairs = pair_up(read_transcripts(folder / "manifest.jsonl"), read_transcripts(heard))
+    assert pairs == {o["utterance"]: (o["reference"], o["hypothesis"]) for o in outcomes}
+    assert any(hypothesis for _, hypothesis in pairs.values())
+    said = subprocess.run(
+        [sys.executable, "-m", "sonorant.cli", "score", "--json", folder / "manifest.jsonl", heard],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(said.stdout)["rate"] == score([(o["reference"], o["hypothesis"]) for o in outcomes]).rate
 
 
 def test_a_recognizer_that_is_not_there_is_unavailable(tmp_path):
