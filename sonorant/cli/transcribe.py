@@ -14,7 +14,7 @@ __all__ = ["command"]
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
 )
 @click.option("--model", default="", help="Model to use; absent: the only one.")
-@click.option("--mic", is_flag=True, help="Listen to the microphone until Ctrl-C, or end of input.")
+@click.option("--mic", is_flag=True, help="Listen to the microphone until Ctrl-C.")
 @click.option("--paced", is_flag=True, help="Send recordings as fast as they were spoken, not as fast as they go.")
 @click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
 @click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")

@@ -186,7 +186,8 @@ def test_what_a_microphone_hears_is_shown_while_it_is_spoken_until_ctrl_c(server
         first = heard(samples).split()[0].encode()
         shown = b""
         while first not in shown:
-            assert (more := process.stdout.read1()), process.stderr.read()
+            more = process.stdout.read1()
+            assert more, process.stderr.read()
             shown += more
         process.send_signal(signal.SIGINT)
         rest, said = process.communicate(timeout=60)

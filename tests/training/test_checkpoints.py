@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from training.tiny import tiny_recipe
 
+from sonorant.errors import Unavailable
 from sonorant.training.checkpoints import (
     BadCheckpoint,
     Checkpoint,
@@ -12,7 +13,6 @@ from sonorant.training.checkpoints import (
     fingerprint,
     load_checkpoint,
 )
-from sonorant.errors import Unavailable
 
 
 def checkpoint(step, mark="recipe"):

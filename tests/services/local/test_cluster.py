@@ -123,7 +123,7 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     for victim in ("redis-server", "services.trainer"):
         reached = steps(workplace)
         kill_process_of(workplace, victim)
-        wait_for(lambda: steps(workplace) > reached, second)
+        wait_for(lambda reached=reached: steps(workplace) > reached, second)
     second.send_signal(signal.SIGINT)
     code, said = finish(second)
     assert (code, "goes on from the last checkpoint" in said) == (130, True)
