@@ -24,17 +24,21 @@ def main(folder: Path) -> None:
     recipe = recipe.model_copy(update={"model": recipe.model.model_copy(update={"dropout": 0.0})})
     step = TrainStep(LstmCtc(recipe.model, BINS, tiny_units().size, seed=1), recipe, collective)
     label = Labeller(tiny_units(), shard_counts(18), recipe.features)
-    results = []
+    results, first_moment = [], 0.0
     for number, shares in enumerate(SHARES):
         mine = shares[collective.rank] if collective.size == 2 else [*shares[0], *shares[1]]
         tensors = collate(0, 0, [label(tiny_example(o)) for o in mine]).tensors if mine else empty_tensors(BINS)
         if number == SPOILT[0] and collective.rank == min(SPOILT[1], collective.size - 1):
             tensors = tensors._replace(features=tensors.features * np.nan)
         result = step(tensors, number, Notes(drained=1.0, audio_s=float(len(mine))))
+        if number == 0:
+            moments = [values for name, values in step.adam.state().items() if name.startswith("m/")]
+            first_moment = float(np.sqrt(sum(np.sum(np.square(m, dtype=float)) for m in moments)))
         results.append([result.loss, result.gradient_norm, result.examples, result.applied, result.notes.drained])
     outcome = {
         "size": collective.size,
         "results": results,
+        "first_moment": first_moment,
         "broadcast": collective.broadcast(f"from {collective.rank}"),
         "gathered": collective.gather(collective.rank),
     }

@@ -20,7 +20,7 @@ def train(folder, ranks):
         [*command, sys.executable, str(HERE / "gang.py"), str(folder)],
         env=environment,
         capture_output=True,
-        timeout=120,
+        timeout=300,  # two ranks that start on a busy machine
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     outcomes = [json.loads((folder / f"outcome-{rank}.json").read_text()) for rank in range(ranks)]
@@ -52,6 +52,12 @@ def test_every_rank_sees_the_same_loss_norm_and_decision(gangs):
     for single, double in zip(one["results"], two[0]["results"], strict=True):
         np.testing.assert_allclose(double[:4], single[:4], rtol=1e-4)
         assert double[4] == 2 * single[4]
+
+
+def test_a_gradient_that_is_too_long_is_cut_to_clip_norm_before_the_optimizer_sees_it(gangs):
+    (one,), _ = gangs[0]
+    assert one["results"][0][1] > 0.5  # as the step reports it, before clipping
+    assert one["first_moment"] == pytest.approx((1 - 0.9) * 0.5, rel=1e-4)  # Kingma's m after one step
 
 
 def test_objects_reach_every_rank(gangs):
