@@ -6,17 +6,23 @@ overlapping frames cancel. Rotating each bin by its own (ω′ − ω)·hop·fra
 lobe of one tone drift apart. So we move peaks, as Laroche and Dolson do ("New phase-vocoder techniques for
 pitch-shifting, harmonizing and other exotic effects", WASPAA 1999): a peak takes the bins around it along, by a whole
 number of bins and under one rotation, which follows the interpolated frequency of the tone through the frames.
-A lobe keeps its width, hence a sound its time; what stretches or shrinks is the room between the lobes.
+A lobe keeps its width, hence a sound its time; what stretches or shrinks is the room between the lobes. A lobe comes to
+lie within half a bin of where it belongs; zero-padding would halve that at twice the cost, but what it cures, frames of
+one tone that drift apart towards their edges, is a known loss of level (0.9 dB at most), which is given back.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-import scipy.fft
+from ducc0 import fft
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.fft import next_fast_len
 
 from sonorant.arrays import Waveform
-from sonorant.dsp.peaks import PeakMover, warp_frequency
+from sonorant.dsp import kernels
+from sonorant.dsp.peaks import PeakMover, Spectra, warp_frequency
 from sonorant.dsp.stages import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
@@ -26,33 +32,53 @@ __all__ = ["vtlp_stage", "warp", "warp_frequency"]
 
 _OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
 _WINDOW_SUM = 1.5
-_ZERO_PADDING = 2  # transform per window: a lobe lies within a quarter of a window's bin of where it belongs
 _BLOCK = 64  # frames computed at once; their spectra fit the L2 cache
+
+
+class _Buffers(NamedTuple):
+    """What a block of frames needs, used again for each: fresh memory would cost as much as the transforms."""
+
+    frames: NDArray[np.float32]
+    spectra: Spectra
+    moved: Spectra
 
 
 def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float = 50.0) -> Waveform:
     """Return Float32[samples], finite, with its frequencies warped by Eq. 1: Float32[samples].
 
     Timing stays; with alpha = 1 the samples do, to 1e-5. Peaks may pass 1, as partials meet in other phases.
+    window_ms is lengthened to what transforms quickly.
     """
-    hop = max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP))
+    hop = next_fast_len(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), real=True)
     window = _OVERLAP * hop
-    fft_size = scipy.fft.next_fast_len(_ZERO_PADDING * window, real=True)
     hann = (0.5 - 0.5 * np.cos(2 * np.pi / window * np.arange(window))).astype(np.float32)
-    mover = PeakMover(alpha, hop, window, fft_size)
+    synthesis = hann / np.float32(_WINDOW_SUM)
+    mover = PeakMover(alpha, hop, window)
 
     margin = window - hop  # so that the first samples lie in as many frames as all others
     frames = -(-(margin + waveform.size) // hop)
     padded = np.zeros(frames * hop + margin, np.float32)
     padded[margin : margin + waveform.size] = waveform
     cut = sliding_window_view(padded, window)[::hop]
-    hops = np.zeros((frames + _OVERLAP - 1, hop), np.float32)
+    total = np.zeros_like(padded)
+    buffers = _buffers(min(frames, _BLOCK), window)
     for start in range(0, frames, _BLOCK):
-        spectra = mover.move(scipy.fft.rfft(cut[start : start + _BLOCK] * hann, fft_size))
-        warped = scipy.fft.irfft(spectra, fft_size)[:, :window] * (hann / np.float32(_WINDOW_SUM))
-        for part in range(_OVERLAP):
-            hops[start + part : start + part + len(warped)] += warped[:, part * hop : (part + 1) * hop]
-    return hops.reshape(-1)[margin : margin + waveform.size]
+        now = slice(0, frames - start)
+        block, spectra, moved = buffers.frames[now], buffers.spectra[now], buffers.moved[now]
+        np.multiply(cut[start : start + _BLOCK], hann, out=block)
+        fft.r2c(block, axes=(1,), out=spectra)
+        mover.move(spectra, moved)
+        fft.c2r(moved, axes=(1,), lastsize=window, forward=False, inorm=2, out=block)
+        kernels.overlap_add(block, synthesis, hop, total[start * hop :])
+    return total[margin : margin + waveform.size]
+
+
+def _buffers(frames: int, window: int) -> _Buffers:
+    """Return buffers for so many frames."""
+    spectra = (frames, window // 2 + 1)
+    return _Buffers(
+        np.empty((frames, window), np.float32), np.empty(spectra, np.complex64), np.empty(spectra, np.complex64)
+    )
 
 
 def vtlp_stage(recipe: VtlpRecipe) -> Stage:

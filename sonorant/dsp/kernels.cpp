@@ -1,0 +1,329 @@
+// The inner loops of signal processing that NumPy would need several passes for; `kernels.pyi` documents them.
+//
+// Each loop is compiled for AVX2 and FMA and for any x86-64, and the loader picks; elsewhere (arm64) once. Divisions and
+// square roots are exact, no approximate instruction is used, and every sum has one order: bits depend on the CPU's
+// instruction set, and on nothing else.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <nb_combined.cpp>  // nanobind itself
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace nb = nanobind;
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FAST
+#endif
+#define INLINE inline __attribute__((always_inline))
+
+namespace {
+
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Row = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ConstRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Spectra = nb::ndarray<std::complex<float>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ConstSpectra = nb::ndarray<const std::complex<float>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+// ---------------------------------------------------------------------------------------------------- image method
+
+typedef float Four __attribute__((vector_size(16)));
+typedef float Eight __attribute__((vector_size(32)));
+
+struct Axis {
+    const float *square, *gain;
+    size_t images;
+};
+
+constexpr size_t BLOCK = 256;  // images whose delays are computed at once
+
+// The four points around an image get the cubic B-spline's weights, by powers of its distance past the second.
+INLINE void spread_block(const float* delay, const float* gain, const int32_t* point, size_t images, float* grid) {
+    const Four c0 = {1 / 6.f, 4 / 6.f, 1 / 6.f, 0}, c1 = {-.5f, 0, .5f, 0};
+    const Four c2 = {.5f, -1, .5f, 0}, c3 = {-1 / 6.f, .5f, -.5f, 1 / 6.f};
+    for (size_t i = 0; i < images; ++i) {
+        const float past = delay[i] - point[i];
+        Four sum;
+        float* at = grid + point[i];
+        std::memcpy(&sum, at, sizeof sum);
+        sum += (((c3 * past + c2) * past + c1) * past + c0) * gain[i];
+        std::memcpy(at, &sum, sizeof sum);
+    }
+}
+
+FAST void spread_axes(Axis x, Axis y, Axis z, float reach_square, float* grid) {
+    alignas(64) float delay[BLOCK], gain[BLOCK];
+    alignas(64) int32_t point[BLOCK];
+    for (size_t i = 0; i < x.images; ++i)
+        for (size_t j = 0; j < y.images; ++j) {
+            const float plane = x.square[i] + y.square[j], plane_gain = x.gain[i] * y.gain[j];
+            if (plane > reach_square) break;
+            const size_t end = std::upper_bound(z.square, z.square + z.images, reach_square - plane) - z.square;
+            for (size_t start = 0; start < end; start += BLOCK) {
+                const size_t images = std::min(BLOCK, end - start);
+                const float *square = z.square + start, *z_gain = z.gain + start;
+                for (size_t k = 0; k < images; ++k) {
+                    delay[k] = std::sqrt(plane + square[k]);
+                    gain[k] = plane_gain * z_gain[k] / delay[k];
+                    point[k] = static_cast<int32_t>(delay[k]);
+                }
+                spread_block(delay, gain, point, images, grid);
+            }
+        }
+}
+
+void spread(Floats x2, Floats x_gain, Floats y2, Floats y_gain, Floats z2, Floats z_gain, float reach, Row grid) {
+    expect(x2.size() == x_gain.size() && y2.size() == y_gain.size() && z2.size() == z_gain.size(),
+           "spread: an axis has as many squared offsets as gains");
+    expect(reach >= 0 && grid.size() >= static_cast<size_t>(reach) + 5, "spread: grid must have reach + 5 points");
+    spread_axes({x2.data(), x_gain.data(), x2.size()}, {y2.data(), y_gain.data(), y2.size()},
+                {z2.data(), z_gain.data(), z2.size()}, reach * reach, grid.data());
+}
+
+// ------------------------------------------------------------------------------------------------------------ vtlp
+
+constexpr size_t REACH = 2;  // bins on either side that a peak tops
+
+struct Map {
+    const float *rise, *slope;
+    float turns_per_bin;
+};
+
+// Peaks of one frame, a column each.
+struct Peaks {
+    static constexpr size_t COLUMNS = 8;
+    std::vector<int32_t> bin, steps;
+    std::vector<uint8_t> flags;
+    std::vector<float> floats;
+    size_t stride;
+    explicit Peaks(size_t bins) : bin(bins + 3), steps(bins + 3), flags(bins + 8), floats(COLUMNS * bins), stride(bins) {}
+    float* column(size_t c) { return floats.data() + c * stride; }
+};
+
+INLINE size_t find_peaks(const float* __restrict power, size_t bins, uint8_t* __restrict flags,
+                         int32_t* __restrict peaks) {
+    for (size_t i = 0; i < bins; ++i) {  // power[-2..bins + 2) can be read
+        const float top = power[i];
+        flags[i] = (top > power[i - 1] ? 1 : 0) & (top > power[i - 2] ? 1 : 0) & (top >= power[i + 1] ? 1 : 0) &
+                   (top >= power[i + 2] ? 1 : 0);
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < bins; i += 8) {  // of eight bins at most three are peaks; flags end with zeros
+        uint64_t rest;
+        std::memcpy(&rest, flags + i, sizeof rest);
+        const int found = __builtin_popcountll(rest);
+        for (int k = 0; k < 3; ++k, rest &= rest - 1)
+            peaks[count + k] = static_cast<int32_t>(i) + (rest ? __builtin_ctzll(rest) / 8 : 0);
+        count += found;
+    }
+    return count;
+}
+
+// Steps (whole bins) and rotation of each peak: `kernels.pyi` has the formulae.
+INLINE void plan_moves(size_t count, float turns_per_bin, const float* __restrict before, const float* __restrict top,
+                       const float* __restrict after, const float* __restrict slopes, const float* __restrict rises,
+                       float* __restrict turns, int32_t* __restrict steps, float* __restrict reals,
+                       float* __restrict imags) {
+    for (size_t j = 0; j < count; ++j) {
+        const float b = std::sqrt(before[j]), t = std::sqrt(top[j]), a = std::sqrt(after[j]);
+        const float tone = 2 * (a - b) / (a + b + 2 * t + 1e-30f);
+        const float offset = tone > .5f ? .5f : tone < -.5f ? -.5f : tone;
+        const float rise = rises[j] + slopes[j] * offset;
+        const float whole = std::rint(rise), rest = rise - whole, turned = turns[j] + rise * turns_per_bin;
+        const float turn = turned - std::rint(turned);
+        steps[j] = static_cast<int32_t>(whole);
+        turns[j] = turn;
+        const float x = turn * 3.14159265f, q = x * x;  // half the angle, within a quarter turn: Taylor will do
+        const float sine =
+            x * (1 + q * (-1 / 6.f + q * (1 / 120.f + q * (-1 / 5040.f + q * (1 / 362880.f - q * (1 / 39916800.f))))));
+        const float cosine =
+            1 + q * (-.5f + q * (1 / 24.f + q * (-1 / 720.f + q * (1 / 40320.f + q * (-1 / 3628800.f + q * (1 / 479001600.f))))));
+        const float d = rest * rest, gain = 1 + d * (.394934f + d * (.0880f + d * .0147f));
+        const float signed_gain = gain * (1 - 4 * std::fabs(whole * .5f - std::rint(whole * .5f)));  // half turns
+        reals[j] = signed_gain * (1 - 2 * sine * sine);
+        imags[j] = signed_gain * (2 * sine * cosine);
+    }
+}
+
+constexpr size_t SLACK = 16;  // values past a row's end that whole vectors may touch
+
+// Both write whole vectors, the first without asking whether it is needed: what comes after is written next.
+INLINE void rotate(const float* in, int32_t size, float real, float imag, float* out) {
+    const Eight cross = {-imag, imag, -imag, imag, -imag, imag, -imag, imag};
+    for (int32_t i = 0; i == 0 || i < size; i += 8)
+        for (int32_t half = 0; half < 16; half += 8) {
+            Eight z;
+            std::memcpy(&z, in + 2 * i + half, sizeof z);
+            z = z * real + __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6) * cross;
+            std::memcpy(out + 2 * i + half, &z, sizeof z);
+        }
+}
+
+INLINE void fill(float* out, int32_t size, float value) {
+    const Eight values = Eight{} + value;
+    for (int32_t i = 0; i == 0 || i < size; i += 8) std::memcpy(out + i, &values, sizeof values);
+}
+
+FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __restrict turns,
+                     float* __restrict power, Peaks& peaks, float* __restrict out) {
+    for (size_t i = 0; i < bins; ++i) power[i] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
+    int32_t *bin = peaks.bin.data(), *steps = peaks.steps.data();
+    const size_t count = find_peaks(power, bins, peaks.flags.data(), bin);
+    float *before = peaks.column(0), *top = peaks.column(1), *after = peaks.column(2), *slope = peaks.column(3);
+    float *rise = peaks.column(4), *turn = peaks.column(5), *real = peaks.column(6), *imag = peaks.column(7);
+    const int32_t size = static_cast<int32_t>(bins);
+    for (size_t j = 0; j < count; ++j) {
+        const int32_t i = bin[j];
+        const bool edge = i == 0 || i == size - 1;  // the spectrum is mirrored there
+        before[j] = edge ? 0 : power[i - 1];
+        top[j] = power[i];
+        after[j] = edge ? 0 : power[i + 1];
+        rise[j] = map.rise[i];
+        slope[j] = map.slope[i];
+        turn[j] = turns[i];
+    }
+    plan_moves(count, map.turns_per_bin, before, top, after, slope, rise, turn, steps, real, imag);
+    int32_t start = 0, to_start = 0, written = 0;
+    for (size_t j = 0; j < count; ++j) {
+        const bool ends = j + 1 == count;
+        const int32_t end = ends ? size : (bin[j] + bin[j + 1] + 1) / 2;
+        const int32_t to_end = ends ? size : (bin[j] + steps[j] + bin[j + 1] + steps[j + 1] + 1) / 2;
+        const int32_t from = std::max(start, std::max(to_start, 0) - steps[j]);
+        const int32_t till = std::min(end, std::min(to_end, size) - steps[j]);
+        if (from < till) {
+            const int32_t to = from + steps[j];
+            fill(out + 2 * written, 2 * (to - written), 0);
+            rotate(in + 2 * from, till - from, real[j], imag[j], out + 2 * to);
+            written = till + steps[j];
+        }
+        fill(turns + start, end - start, turn[j]);
+        start = end;
+        to_start = to_end;
+    }
+    fill(out + 2 * written, 2 * (size - written), 0);
+}
+
+void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float turns_per_bin, Row turns, Spectra moved) {
+    const size_t frames = spectra.shape(0), bins = spectra.shape(1);
+    expect(bins > 0 && rise.size() == bins && slope.size() == bins && turns.size() == bins,
+           "move_peaks: rise, slope and turns must have a value for each bin");
+    expect(moved.shape(0) == frames && moved.shape(1) == bins, "move_peaks: moved must have the shape of spectra");
+    std::vector<float> power(bins + 2 * REACH, -1.f), last(turns.data(), turns.data() + bins);
+    std::vector<float> in(2 * bins + SLACK), out(2 * bins + SLACK);
+    last.resize(bins + SLACK);
+    Peaks peaks(bins);
+    for (size_t frame = 0; frame < frames; ++frame) {
+        std::memcpy(in.data(), spectra.data() + frame * bins, bins * sizeof *spectra.data());
+        move_frame(in.data(), bins, {rise.data(), slope.data(), turns_per_bin}, last.data(), power.data() + REACH,
+                   peaks, out.data());
+        std::memcpy(static_cast<void*>(moved.data() + frame * bins), out.data(), bins * sizeof *moved.data());
+    }
+    std::memcpy(turns.data(), last.data(), bins * sizeof *turns.data());
+}
+
+FAST void add_frames(const float* frames, size_t count, const float* window, size_t size, size_t hop, float* sum) {
+    for (size_t frame = 0; frame < count; ++frame)
+        for (size_t i = 0; i < size; ++i) sum[frame * hop + i] += frames[frame * size + i] * window[i];
+}
+
+void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
+    const size_t count = frames.shape(0), size = frames.shape(1);
+    expect(window.size() == size, "overlap_add: the window must be as long as a frame");
+    expect(count == 0 || sum.size() >= (count - 1) * hop + size, "overlap_add: the sum is too short for all frames");
+    add_frames(frames.data(), count, window.data(), size, hop, sum.data());
+}
+
+// -------------------------------------------------------------------------------------------------------- features
+
+constexpr size_t LANES = 8;  // frames side by side
+
+struct Filters {
+    const int32_t *first, *offset;  // filter m weighs bins from first[m] on by weight[offset[m]..offset[m + 1])
+    const float* weight;
+    size_t count;
+};
+
+FAST void filter_lanes(const float* spectra, size_t frames, size_t bins, Filters filters, float* power, float* energy) {
+    for (size_t lane = 0; lane < frames; ++lane) {
+        const float* in = spectra + 2 * lane * bins;
+        for (size_t i = 0; i < bins; ++i) power[i * LANES + lane] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
+    }
+    for (size_t m = 0; m < filters.count; ++m) {
+        float sum[LANES] = {};
+        const float* at = power + filters.first[m] * LANES;
+        for (int32_t w = filters.offset[m]; w < filters.offset[m + 1]; ++w, at += LANES)
+            for (size_t lane = 0; lane < LANES; ++lane) sum[lane] += filters.weight[w] * at[lane];
+        for (size_t lane = 0; lane < frames; ++lane) energy[lane * filters.count + m] = sum[lane];
+    }
+}
+
+void filter_power(ConstSpectra spectra, Integers first, Integers offset, Floats weight, Rows energies) {
+    const size_t frames = energies.shape(0), filters = energies.shape(1), bins = spectra.shape(1);
+    expect(spectra.shape(0) >= frames, "filter_power: there must be a spectrum for each row of energies");
+    expect(first.size() == filters && offset.size() == filters + 1 && offset.data()[filters] <= (int32_t)weight.size(),
+           "filter_power: there must be a first bin and weights for each filter");
+    for (size_t m = 0; m < filters; ++m)
+        expect(first.data()[m] >= 0 && offset.data()[m] >= 0 && offset.data()[m] <= offset.data()[m + 1] &&
+                   first.data()[m] + offset.data()[m + 1] - offset.data()[m] <= (int32_t)bins,
+               "filter_power: a filter reaches beyond the spectrum");
+    std::vector<float> power(bins * LANES);
+    const float* in = reinterpret_cast<const float*>(spectra.data());
+    for (size_t frame = 0; frame < frames; frame += LANES)
+        filter_lanes(in + 2 * frame * bins, std::min(LANES, frames - frame), bins,
+                     {first.data(), offset.data(), weight.data(), filters}, power.data(),
+                     energies.data() + frame * filters);
+}
+
+INLINE float bits_to_float(int32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// x^exponent as 2^(exponent log2 x), both by series: log2 of a mantissa in sqrt(1/2)..sqrt(2) is that of
+// (1 + s)/(1 - s) with |s| < 0.172. Zero and what is below the least normal number give 0.
+FAST void power_values(float* values, size_t count, float exponent) {
+    for (size_t i = 0; i < count; ++i) {
+        int32_t bits;
+        std::memcpy(&bits, values + i, sizeof bits);
+        const int32_t scale = (bits - 0x3f3504f3) >> 23;
+        const float mantissa = bits_to_float(bits - (scale << 23));
+        const float s = (mantissa - 1) / (mantissa + 1), q = s * s;
+        const float log2 = 2.88539008f * s * (1 + q * (1 / 3.f + q * (1 / 5.f + q * (1 / 7.f + q * (1 / 9.f))))) + scale;
+        const float y = exponent * log2, whole = std::rint(y), x = (y - whole) * .693147181f;
+        const float exp = 1 + x * (1 + x * (.5f + x * (1 / 6.f + x * (1 / 24.f + x * (1 / 120.f + x * (1 / 720.f))))));
+        const float power = exp * bits_to_float((static_cast<int32_t>(whole) + 127) << 23);
+        values[i] = bits >= 0x00800000 ? power : 0;
+    }
+}
+
+void power_law(Rows values, float exponent) { power_values(values.data(), values.size(), exponent); }
+
+}  // namespace
+
+NB_MODULE(kernels, module) {
+    using nb::literals::operator""_a;
+    const auto free = nb::call_guard<nb::gil_scoped_release>();
+    const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
+    module.def("spread", &spread, exact("x2"), exact("x_gain"), exact("y2"), exact("y_gain"), exact("z2"),
+               exact("z_gain"), "reach"_a, exact("grid"), free);
+    module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "turns_per_bin"_a,
+               exact("turns"), exact("moved"), free);
+    module.def("overlap_add", &overlap_add, exact("frames"), exact("window"), "hop"_a, exact("sum"), free);
+    module.def("filter_power", &filter_power, exact("spectra"), exact("first"), exact("offset"), exact("weight"),
+               exact("energies"), free);
+    module.def("power_law", &power_law, exact("values"), "exponent"_a, free);
+}
