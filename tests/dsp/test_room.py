@@ -54,6 +54,36 @@ def test_decay_is_as_near_to_the_drawn_t60_as_that_of_pyroomacoustics(seed):
         assert abs(measured - t60_s) < abs(expected - t60_s) + 0.002 * t60_s
 
 
+@pytest.mark.parametrize("seed", ROOMS)
+def test_direct_to_reverberant_ratio_is_that_of_pyroomacoustics(seed):
+    ours, theirs, sample_rate_hz, _ = _ours_and_theirs(seed)
+    direct = np.argmax(np.abs(theirs), axis=-1)[..., None] + round(0.0025 * sample_rate_hz)
+    early = np.arange(ours.shape[-1]) <= direct
+    mine, peer = (10 * np.log10((h**2 * early).sum(-1) / (h**2 * ~early).sum(-1)) for h in (ours, theirs))
+    assert np.median(np.abs(mine - peer)) < 0.02
+
+
+def test_it_errs_from_a_sinc_for_each_image_by_less_than_a_thousandth():
+    """A small room's images one by one, each as the windowed sinc that it stands for."""
+    room, source, microphone, rate, seconds = (
+        np.array([3, 4, 2.5]),
+        np.array([1, 1.2, 1]),
+        np.array([2, 3, 1.3]),
+        8000,
+        0.06,
+    )
+    found = image_responses(room, 0.3, source, microphone, rate, seconds)[0, 0].astype(float)
+    n = np.stack(np.meshgrid(*[np.arange(-5, 6)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
+    sign = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing="ij"), axis=-1).reshape(1, -1, 3)
+    distance = np.linalg.norm(2 * n * room + np.where(sign, -source, source) - microphone, axis=-1).ravel()
+    gain = np.sqrt(0.7) ** np.abs(2 * n - sign).sum(-1).ravel() / (4 * np.pi * distance)
+    heard = distance / SPEED_OF_SOUND <= seconds
+    time = np.arange(found.size) - LEAD - distance[heard, None] / SPEED_OF_SOUND * rate
+    window = np.where(np.abs(time) < LEAD, 0.5 + 0.5 * np.cos(np.pi * time / LEAD), 0)
+    expected = (gain[heard, None] * window * np.sinc(time)).sum(axis=0)
+    assert np.linalg.norm(found - expected) < 1e-3 * np.linalg.norm(expected)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.2, 4.8), st.floats(0.2, 3.8), st.floats(0.2, 2.3))
 def test_direct_path_arrives_when_and_as_loud_as_its_distance_says(x, y, z):
