@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol, TypeVar
 
 from sonorant.errors import Unavailable
@@ -69,5 +69,6 @@ def _leave_with_parent() -> None:
 
 def _end_now(pool: Executor) -> None:
     for process in list(getattr(pool, "_processes", None) or {}):
-        os.kill(process, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # Ctrl-C may have ended it before it could ignore that
+            os.kill(process, signal.SIGTERM)
     pool.shutdown(cancel_futures=True)
