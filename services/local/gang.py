@@ -82,7 +82,8 @@ class Gang:
 
 def mpirun(ranks: int, command: Sequence[str]) -> list[str]:
     """Return the command that runs `command` as `ranks` ranks on this machine."""
-    options = ["--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+    # Quiet: what mpirun says of a rank that failed would hide the rank's own last words.
+    options = ["--quiet", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
     if os.geteuid() == 0:
         options.insert(0, "--allow-run-as-root")
     return ["mpirun", *options, *leashed([sys.executable, *command], parent=0)]
