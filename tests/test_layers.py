@@ -92,10 +92,10 @@ def test_the_data_path_runs_without_tensorflow():
     rooms = ("arrays", "corpus", "dsp", "pipeline", "recipe", "text", "planning", "decoding")
     modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in rooms]
     modules = [name.removesuffix(".__init__") for name in modules]
-    rooms = ("runtime", "coordinator", "shard_reader", "speed_perturber", "vtlp_augmenter", "room_simulator")
+    rooms = ("runtime", "coordinator", "shard_reader", "augmenter", "vtlp_augmenter", "room_simulator")
     rooms += ("featurizer", "example_server")
     modules += [_name(path) for room in rooms for path in (ROOT.parent / "services" / room).glob("[!_]*.py")]
-    assert {"sonorant.dsp.scene", "services.runtime.stage", "services.speed_perturber.main"} <= set(modules)
+    assert {"sonorant.dsp.scene", "services.runtime.stage", "services.augmenter.main"} <= set(modules)
     program = f"""
 import importlib, sys
 for name in {modules}:

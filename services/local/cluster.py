@@ -19,6 +19,7 @@ from services.local.gang import Gang, mpirun
 from services.local.lock import locked
 from services.local.redis_server import LocalRedis
 from services.local.restarts import RestartPolicy
+from services.runtime.wiring import program
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe
@@ -33,8 +34,6 @@ __all__ = ["Interrupted", "LocalCluster"]
 
 log = structlog.get_logger()
 
-# The services of the stages, where they have another name.
-_SERVICES = {"speed": "speed_perturber", "vtlp": "vtlp_augmenter", "room": "room_simulator"}
 _READY_S = 30.0
 _LOOK_EVERY_S = 1.0
 _STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
@@ -189,12 +188,10 @@ class LocalCluster:
                 yield f"{stage}-{number}", stage
 
     def _stage(self, name: str, stage: str, address: str) -> Child:
-        module = f"services.{_SERVICES.get(stage, stage)}"
-
         def command(restarts: int) -> list[str]:
             unique = f"{name}.{os.getpid()}.{restarts}"
             return [
-                *(sys.executable, "-m", module, "--run", str(self._run.path)),
+                *(sys.executable, "-m", *program(stage), "--run", str(self._run.path)),
                 *("--coordinator", address, "--replica", unique),
             ]
 

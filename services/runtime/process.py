@@ -3,6 +3,7 @@
 import os
 import sys
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,10 @@ def _command(
     _run(Replica(stage, name, coordinator, host, health_port), run_path, data)
 
 
-def run_replica(stage: str) -> None:
+def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
     """Run one replica of `stage` as this process: parse the command line, work, drain, exit.
+
+    arguments: of the command line; None: those of this process.
 
     A replica computes in one thread; parallel BLAS threads would only take the cores from the replicas beside it. BLAS
     reads the environment when numpy is first imported, so that import has to wait until here.
@@ -59,7 +62,7 @@ def run_replica(stage: str) -> None:
     from sonorant.errors import SonorantError
 
     try:
-        _command.main(prog_name=f"sonorant-{stage}", obj=stage)
+        _command.main(arguments, prog_name=f"sonorant-{stage}", obj=stage)
     except SonorantError as error:
         click.echo(f"{stage}: {error}", err=True)
         sys.exit(error.exit_code)

@@ -1,11 +1,26 @@
-"""Who is linked to whom."""
+"""Which program runs a stage, and who is linked to whom."""
 
-from sonorant.dsp.stages import stage_names
+from sonorant.dsp.stages import FEATURIZER, stage_names
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["TRAINER", "stage_before"]
+__all__ = ["TRAINER", "program", "stage_before"]
 
 TRAINER = "trainer"
+
+_SERVICES = {
+    "shard_reader": "shard_reader",
+    "vtlp": "vtlp_augmenter",
+    "room": "room_simulator",
+    FEATURIZER: "featurizer",
+    "example_server": "example_server",
+}
+
+
+def program(stage: str) -> tuple[str, ...]:
+    """Return the module that runs a stage, and the arguments that name the stage to it if it runs several."""
+    if stage in _SERVICES:
+        return (f"services.{_SERVICES[stage]}",)
+    return ("services.augmenter", stage)
 
 
 def stage_before(recipe: Recipe, stage: str) -> str:

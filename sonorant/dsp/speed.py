@@ -10,12 +10,11 @@ import numpy as np
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.dsp.stages import Stage
-from sonorant.errors import RejectedExample
+from sonorant.dsp.stages import Stage, by_chance
 from sonorant.pipeline.example import Example, WordSpan
 from sonorant.recipe.signal import SpeedRecipe
 
-__all__ = ["change_speed", "speed_stage"]
+__all__ = ["change_speed", "moved", "speed_stage"]
 
 
 def change_speed(waveform: Waveform, factor: float) -> Waveform:
@@ -29,18 +28,16 @@ def change_speed(waveform: Waveform, factor: float) -> Waveform:
 def speed_stage(recipe: SpeedRecipe) -> Stage:
     """Return the stage; it draws whether to act, then the factor."""
 
-    def stage(example: Example, rng: np.random.Generator) -> Example:
-        acts, factor = rng.random() < recipe.probability, rng.uniform(recipe.factor.low, recipe.factor.high)
-        if example.waveform is None:
-            raise RejectedExample("speed needs a waveform; found features")
-        if not acts:
-            return example
-        waveform = change_speed(example.waveform, factor)
-        ratio = waveform.shape[-1] / example.waveform.shape[-1]
-        words = tuple(WordSpan(word, start_s * ratio, end_s * ratio) for word, start_s, end_s in example.words)
-        return replace(example, waveform=waveform, words=words)
+    def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
+        played = change_speed(waveform, rng.uniform(recipe.factor.low, recipe.factor.high))
+        return replace(example, waveform=played, words=moved(example.words, played.shape[-1] / waveform.shape[-1]))
 
-    return stage
+    return by_chance(recipe.probability, change)
+
+
+def moved(words: tuple[WordSpan, ...], ratio: float) -> tuple[WordSpan, ...]:
+    """Return the words of a recording that lasts `ratio` times as long."""
+    return tuple(WordSpan(word, start_s * ratio, end_s * ratio) for word, start_s, end_s in words)
 
 
 def _with_length(waveform: Waveform, samples: int) -> Waveform:

@@ -2,7 +2,7 @@
 
 A stage is a function `(example, rng) -> example` that raises RejectedExample when it cannot do its work. It draws
 from nothing but `rng`, always in the same order, so its result depends on the example alone. A new augmentation is
-one file in this folder, one section of the recipe and one line in `_AUGMENTATIONS`.
+one file in this folder, one section of the recipe and one case in `_augmentation`.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sonorant.arrays import Waveform
 from sonorant.dsp.resources import StageResources
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
@@ -17,9 +18,19 @@ from sonorant.randomness import generator
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, VtlpRecipe
 
-__all__ = ["FEATURIZER", "Stage", "StageResources", "apply_stage", "build_chain", "build_stage", "stage_names"]
+__all__ = [
+    "FEATURIZER",
+    "Stage",
+    "StageResources",
+    "apply_stage",
+    "build_chain",
+    "build_stage",
+    "by_chance",
+    "stage_names",
+]
 
 Stage: TypeAlias = Callable[[Example, np.random.Generator], Example]
+Change: TypeAlias = Callable[[Example, Waveform, np.random.Generator], Example]
 
 FEATURIZER = "featurizer"  # ends every chain
 
@@ -42,7 +53,7 @@ def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
         return featurizer_stage(recipe.features, recipe.corpus.sample_rate_hz)
     for section in recipe.stages:
         if section.stage == name:
-            return _AUGMENTATIONS[type(section)](section, recipe, resources)
+            return _augmentation(section, recipe, resources)
     raise BadRecipe(f"stage {name!r}: recipe {recipe.name!r} has {list(stage_names(recipe))}; add it below 'stages:'")
 
 
@@ -64,30 +75,33 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
     return result
 
 
-def _speed(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
-    from sonorant.dsp.speed import speed_stage
+def by_chance(probability: float, change: Change) -> Stage:
+    """Return the stage that draws whether to act, and then lets `change` make another example of this one.
 
-    assert isinstance(section, SpeedRecipe)
-    return speed_stage(section)
+    change: gets the example, its waveform and the rest of the random numbers. RejectedExample if there is no waveform.
+    """
 
+    def stage(example: Example, rng: np.random.Generator) -> Example:
+        acts = rng.random() < probability
+        if example.waveform is None:
+            raise RejectedExample("no waveform to augment; the featurizer comes last")
+        return change(example, example.waveform, rng) if acts else example
 
-def _vtlp(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
-    from sonorant.dsp.vtlp import vtlp_stage
-
-    assert isinstance(section, VtlpRecipe)
-    return vtlp_stage(section)
-
-
-def _room(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
-    from sonorant.dsp.scene import room_stage
-
-    assert isinstance(section, RoomRecipe)
-    return room_stage(section, resources, recipe.corpus.sample_rate_hz)
+    return stage
 
 
-# Each imports its module when used: a service loads the one stage that it runs.
-_AUGMENTATIONS: dict[type, Callable[[StageRecipe, Recipe, StageResources], Stage]] = {
-    SpeedRecipe: _speed,
-    VtlpRecipe: _vtlp,
-    RoomRecipe: _room,
-}
+def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:
+    """Build the stage of a section; each imports its module when used: a service loads the one stage that it runs."""
+    match section:
+        case SpeedRecipe():
+            from sonorant.dsp.speed import speed_stage
+
+            return speed_stage(section)
+        case VtlpRecipe():
+            from sonorant.dsp.vtlp import vtlp_stage
+
+            return vtlp_stage(section)
+        case RoomRecipe():
+            from sonorant.dsp.scene import room_stage
+
+            return room_stage(section, resources, recipe.corpus.sample_rate_hz)

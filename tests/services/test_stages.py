@@ -13,6 +13,7 @@ from small_corpus import digits_recipe, record
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
+from services.runtime.wiring import program
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.pipeline.example import Lineage
 from sonorant.recipe.loading import dump_recipe
@@ -24,12 +25,11 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 RECORDS = (24, 16)
 TOTAL = sum(RECORDS)
 PATIENCE_S = 120.0
-MODULES = {"vtlp": "vtlp_augmenter", "room": "room_simulator"}
 
 
 def tiny_recipe(layout):
     values = digits_recipe().model_dump(mode="json") | {
-        "stages": [{"stage": "vtlp"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
+        "stages": [{"stage": "vtlp"}, {"stage": "speed"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
         "pipeline": {"layout": layout, "credits": 4, "lease_examples": 8, "dead_after_s": 3.0},
     }
     return Recipe.model_validate(values)
@@ -54,21 +54,21 @@ class Run:
 
     def start(self, module, *arguments):
         log = self._stack.enter_context((self.folder.path / f"{module}.log").open("ab"))
-        command = [sys.executable, "-m", f"services.{module}", "--run", str(self.folder.path), *arguments]
+        command = [sys.executable, "-m", module, *arguments, "--run", str(self.folder.path)]
         process = subprocess.Popen(command, stderr=log, stdout=log)
         self._stack.callback(self._end, process)
         return process
 
     def start_coordinator(self):
         port_file = self.folder.path / "coordinator.port"
-        self.start("coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
+        self.start("services.coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
         wait_for(port_file.exists)
         self.coordinator = port_file.read_text().strip()
         with grpc.insecure_channel(self.coordinator) as channel:
             CoordinatorStub(channel).StartGeneration(pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=0))
 
     def start_stage(self, stage):
-        return self.start(MODULES.get(stage, stage), "--coordinator", self.coordinator)
+        return self.start(*program(stage), "--coordinator", self.coordinator)
 
     def source(self):
         return self._stack.enter_context(LinkedExampleSource(self.recipe, self.coordinator, "rank-0", 1))
@@ -111,7 +111,7 @@ def make_run(tmp_path, redis_url):
 
 
 EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) for index in range(size)}
-SPLIT = ("shard_reader", "vtlp", "room", "featurizer")
+SPLIT = ("shard_reader", "vtlp", "speed", "room", "featurizer")
 
 
 def test_split_and_fused_give_the_same_bits_and_every_example_once(make_run):

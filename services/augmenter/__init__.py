@@ -1,0 +1,1 @@
+"""Runs one stage of the recipe, whichever it is told."""

@@ -1,0 +1,5 @@
+"""Start one replica: `python -m services.augmenter STAGE --run RUN --coordinator HOST:PORT`."""
+
+from services.augmenter.main import main
+
+main()

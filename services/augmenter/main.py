@@ -1,0 +1,15 @@
+"""Augmenter: the service of every stage that has none of its own."""
+
+import click
+
+from services.runtime.process import run_replica
+
+__all__ = ["main"]
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("stage")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def main(stage: str, arguments: tuple[str, ...]) -> None:
+    """Run STAGE of the recipe, by its name there, until told to leave; `STAGE --help` shows the other ARGUMENTS."""
+    run_replica(stage, arguments)

@@ -1,1 +1,0 @@
-"""Plays each utterance at another speed."""
