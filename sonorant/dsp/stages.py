@@ -15,6 +15,7 @@ from sonorant.dsp.resources import StageResources
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.randomness import generator
+from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, VtlpRecipe
 
@@ -105,3 +106,15 @@ def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResource
             from sonorant.dsp.scene import room_stage
 
             return room_stage(section, resources, recipe.corpus.sample_rate_hz)
+        case GainRecipe():
+            from sonorant.dsp.gain import gain_stage
+
+            return gain_stage(section)
+        case EqualiserRecipe():
+            from sonorant.dsp.equaliser import equaliser_stage
+
+            return equaliser_stage(section)
+        case TelephoneRecipe():
+            from sonorant.dsp.telephone import telephone_stage
+
+            return telephone_stage(section)

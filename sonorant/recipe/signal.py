@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.section import Fraction, Interval, Section
 
 __all__ = ["FeaturesRecipe", "NoiseRecipe", "RoomRecipe", "SpeedRecipe", "StageRecipe", "VtlpRecipe"]
@@ -92,7 +93,10 @@ class RoomRecipe(Section):
         return self
 
 
-StageRecipe = Annotated[SpeedRecipe | VtlpRecipe | RoomRecipe, Field(discriminator="stage")]
+StageRecipe = Annotated[
+    SpeedRecipe | VtlpRecipe | RoomRecipe | GainRecipe | EqualiserRecipe | TelephoneRecipe,
+    Field(discriminator="stage"),
+]
 
 
 class FeaturesRecipe(Section):
