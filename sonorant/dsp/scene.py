@@ -4,30 +4,25 @@ A scene is what a recipe's distributions gave: one shoebox with a speaker, noise
 stage draws one, computes its responses and plays the utterance in it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.arrays import Waveform
 from sonorant.dsp.mixing import mix
-from sonorant.dsp.noise import babble, pink_noise, unit_power, white_noise
-from sonorant.dsp.noise_folder import NoiseFolder
+from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, image_responses
 from sonorant.dsp.stages import Stage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.section import Interval
-from sonorant.recipe.signal import NoiseRecipe, RoomRecipe
+from sonorant.recipe.signal import RoomRecipe
 
 __all__ = ["Scene", "draw_scene", "room_stage"]
 
 _MOST_REDRAWS = 1000
 _NEAREST_M = 0.05  # from any source to any microphone: nobody speaks inside the device
-
-_NoiseMaker = Callable[[Example, int, np.random.Generator], Waveform]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: in
     channels. Raises BadRecipe if no room of the recipe can have any of its T60, or babble has too few utterances.
     """
     _check(recipe)
-    makers = {kind: _noise_maker(kind, recipe.noise, resources, sample_rate_hz) for kind in recipe.noise.kinds}
+    source = NoiseSource(recipe.noise, resources, sample_rate_hz)
 
     def play(example: Example, rng: np.random.Generator) -> Example:
         speech = example.waveform
@@ -95,8 +90,7 @@ def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: in
         scene = draw_scene(recipe, rng)
         noises = np.empty((len(scene.sources_m) - 1, speech.size), dtype=np.float32)
         for noise in noises:
-            kind = recipe.noise.kinds[int(rng.integers(len(recipe.noise.kinds)))]
-            noise[:] = unit_power(makers[kind](example, speech.size, rng))
+            noise[:] = source.draw(example, speech.size, rng)
         responses = image_responses(
             scene.room_m, scene.absorption, scene.sources_m, scene.microphones_m, sample_rate_hz, scene.t60_s
         )
@@ -120,25 +114,6 @@ def _draw_microphones(recipe: RoomRecipe, room_m: NDArray[np.float64], rng: np.r
     centre = rng.uniform(margin, room_m - margin)
     places: NDArray[np.float64] = np.stack([centre - arm, centre + arm])[: recipe.microphones]
     return places
-
-
-def _noise_maker(kind: str, recipe: NoiseRecipe, resources: StageResources, sample_rate_hz: int) -> _NoiseMaker:
-    if kind == "white":
-        return lambda _, samples, rng: white_noise(samples, rng)
-    if kind == "pink":
-        return lambda _, samples, rng: pink_noise(samples, rng)
-    if kind == "folder":
-        folder = NoiseFolder(resources.data_folder / recipe.folder, sample_rate_hz)
-        return lambda _, samples, rng: folder.excerpt(samples, rng)
-    utterances = resources.utterances
-    if utterances is None or utterances.total < 2:
-        found = "none" if utterances is None else utterances.total
-        raise BadRecipe(
-            f"noise kind babble needs at least 2 training utterances, found {found}; take it out of noise.kinds"
-        )
-    return lambda example, samples, rng: babble(
-        utterances, recipe.babble_voices, samples, sample_rate_hz, example.utterance, rng
-    )
 
 
 def _check(recipe: RoomRecipe) -> None:

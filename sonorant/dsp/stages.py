@@ -17,7 +17,7 @@ from sonorant.pipeline.example import Example
 from sonorant.randomness import generator
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.schema import Recipe
-from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, VtlpRecipe
+from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, SuperpositionRecipe, VtlpRecipe
 
 __all__ = [
     "FEATURIZER",
@@ -106,6 +106,10 @@ def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResource
             from sonorant.dsp.scene import room_stage
 
             return room_stage(section, resources, recipe.corpus.sample_rate_hz)
+        case SuperpositionRecipe():
+            from sonorant.dsp.superposition import superposition_stage
+
+            return superposition_stage(section, resources, recipe.corpus.sample_rate_hz)
         case GainRecipe():
             from sonorant.dsp.gain import gain_stage
 

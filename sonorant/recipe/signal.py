@@ -7,7 +7,15 @@ from pydantic import Field, model_validator
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.section import Fraction, Interval, Section
 
-__all__ = ["FeaturesRecipe", "NoiseRecipe", "RoomRecipe", "SpeedRecipe", "StageRecipe", "VtlpRecipe"]
+__all__ = [
+    "FeaturesRecipe",
+    "NoiseRecipe",
+    "RoomRecipe",
+    "SpeedRecipe",
+    "StageRecipe",
+    "SuperpositionRecipe",
+    "VtlpRecipe",
+]
 
 
 class VtlpRecipe(Section):
@@ -59,6 +67,32 @@ class NoiseRecipe(Section):
         return self
 
 
+class SuperpositionRecipe(Section):
+    """Noises laid over the speech, if they are like real ones (Deep Speech, 4.1)."""
+
+    stage: Literal["superposition"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that get noise.")
+    noises: tuple[int, int] = Field((1, 3), description="Fewest and most noises at once, 1 to 16.")
+    snr_db: Interval = Field(Interval(low=5, high=25), description="Speech to all noise, in decibels.")
+    noise: NoiseRecipe = Field(NoiseRecipe(), description="Where candidates come from.")
+    reference: str = Field(
+        "",
+        description="Folder of real noisy recordings, below the data folder; absent: equal power in all octaves.",
+    )
+    tolerance_db: float = Field(
+        20.0,
+        gt=0,
+        description="A candidate whose share of the power in an octave is off the reference's by more is redrawn.",
+    )
+
+    @model_validator(mode="after")
+    def _countable(self) -> Self:
+        fewest, most = self.noises
+        if not 1 <= fewest <= most <= 16:
+            raise ValueError(f"noises={fewest}..{most}: need 1 <= fewest <= most <= 16")
+        return self
+
+
 class RoomRecipe(Section):
     """Acoustic simulator: a random shoebox with one speaker, noise sources and microphones (Samsung, 2.3)."""
 
@@ -94,7 +128,7 @@ class RoomRecipe(Section):
 
 
 StageRecipe = Annotated[
-    SpeedRecipe | VtlpRecipe | RoomRecipe | GainRecipe | EqualiserRecipe | TelephoneRecipe,
+    SpeedRecipe | VtlpRecipe | RoomRecipe | SuperpositionRecipe | GainRecipe | EqualiserRecipe | TelephoneRecipe,
     Field(discriminator="stage"),
 ]
 
