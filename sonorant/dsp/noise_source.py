@@ -22,7 +22,7 @@ class NoiseSource:
     """Noise as a recipe wants it. Noises have mean square 1, or are silent where a recording is."""
 
     def __init__(self, recipe: NoiseRecipe, resources: StageResources, sample_rate_hz: int) -> None:
-        """Look for what is played; BadRecipe if babble has too few utterances, BadCorpus if the folder has no recordings."""
+        """Look for what is played; BadRecipe if babble has too few utterances, BadCorpus if a folder is empty."""
         self._kinds = recipe.kinds
         self._makers: dict[str, _NoiseMaker] = {
             kind: _noise_maker(kind, recipe, resources, sample_rate_hz) for kind in recipe.kinds

@@ -4,22 +4,25 @@ A scene is what a recipe's distributions gave: one shoebox with a speaker, noise
 stage draws one, computes its responses and plays the utterance in it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.arrays import Responses, Waveform
 from sonorant.dsp.mixing import mix
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, image_responses
 from sonorant.dsp.stages import Stage
-from sonorant.errors import BadRecipe, RejectedExample
+from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.section import Interval
-from sonorant.recipe.signal import RoomRecipe
+from sonorant.recipe.signal import RoomRecipe, SceneRecipe
 
-__all__ = ["Scene", "draw_scene", "room_stage"]
+__all__ = ["Scene", "Setting", "draw_scene", "room_stage", "scene_responses", "scene_stage"]
 
 _MOST_REDRAWS = 1000
 _NEAREST_M = 0.05  # from any source to any microphone: nobody speaks inside the device
@@ -47,7 +50,15 @@ class Scene:
         return LEAD + round(distance_m / SPEED_OF_SOUND * sample_rate_hz)
 
 
-def draw_scene(recipe: RoomRecipe, rng: np.random.Generator) -> Scene:
+class Setting(NamedTuple):
+    """Where an utterance is played: a scene, its responses, and a noise of mean square 1 for each noise source."""
+
+    scene: Scene
+    responses: Responses
+    noises: Sequence[Waveform]
+
+
+def draw_scene(recipe: SceneRecipe, rng: np.random.Generator) -> Scene:
     """Draw a scene.
 
     Room and T60 are drawn again, together, when no absorption of the walls gives that T60 in that room, so they
@@ -72,39 +83,58 @@ def draw_scene(recipe: RoomRecipe, rng: np.random.Generator) -> Scene:
 
 
 def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
-    """Return the stage that plays each utterance in a room of its own.
+    """Return the stage that plays each utterance in a room of its own, as `scene_stage` says.
+
+    Raises BadRecipe and BadCorpus as NoiseSource does.
+    """
+    source = NoiseSource(recipe.noise, resources, sample_rate_hz)
+
+    def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
+        scene = draw_scene(recipe, rng)
+        noises = [source.draw(example, samples, rng) for _ in scene.sources_m[1:]]
+        return Setting(scene, scene_responses(scene, sample_rate_hz), noises)
+
+    return scene_stage(recipe, sample_rate_hz, set_up)
+
+
+def scene_stage(
+    recipe: SceneRecipe, sample_rate_hz: int, set_up: Callable[[Example, int, np.random.Generator], Setting]
+) -> Stage:
+    """Return the stage that plays a share of the utterances in what `set_up` makes for that many samples.
 
     With two microphones every waveform leaves as Float32[2, samples], those outside the probability as two equal
-    channels. Raises BadRecipe if no room of the recipe can have any of its T60, or babble has too few utterances.
+    channels.
     """
-    _check(recipe)
-    source = NoiseSource(recipe.noise, resources, sample_rate_hz)
 
     def play(example: Example, rng: np.random.Generator) -> Example:
         speech = example.waveform
         if speech is None or speech.ndim != 1 or speech.size == 0 or example.sample_rate_hz != sample_rate_hz:
             found = "no waveform" if speech is None else f"shape {speech.shape} at {example.sample_rate_hz} Hz"
-            raise RejectedExample(f"room got {found}; it needs one channel at {sample_rate_hz} Hz, not empty")
+            raise RejectedExample(f"{recipe.stage} got {found}; it needs one channel at {sample_rate_hz} Hz, not empty")
         if rng.random() >= recipe.probability:
             return example if recipe.microphones == 1 else replace(example, waveform=np.stack([speech, speech]))
-        scene = draw_scene(recipe, rng)
-        noises = np.empty((len(scene.sources_m) - 1, speech.size), dtype=np.float32)
-        for noise in noises:
-            noise[:] = source.draw(example, speech.size, rng)
-        responses = image_responses(
-            scene.room_m, scene.absorption, scene.sources_m, scene.microphones_m, sample_rate_hz, scene.t60_s
-        )
+        scene, responses, played = set_up(example, speech.size, rng)
+        noises = np.array(played, dtype=np.float32).reshape(len(played), speech.size)
         mixture = mix(speech, noises, responses, scene.snr_db, scene.onset(sample_rate_hz))
         return replace(example, waveform=mixture.waveform if recipe.microphones == 2 else mixture.waveform[0])
 
     return play
 
 
+def scene_responses(scene: Scene, sample_rate_hz: int) -> Responses:
+    """Return the responses of a scene, up to its T60: Float32[1 + noises, microphones, taps]."""
+    return image_responses(
+        scene.room_m, scene.absorption, scene.sources_m, scene.microphones_m, sample_rate_hz, scene.t60_s
+    )
+
+
 def _uniform(interval: Interval, rng: np.random.Generator) -> float:
     return float(rng.uniform(interval.low, interval.high))
 
 
-def _draw_microphones(recipe: RoomRecipe, room_m: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _draw_microphones(
+    recipe: SceneRecipe, room_m: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Return Float64[microphones, 3]: on a level line through a random place, in a random direction."""
     angle = rng.uniform(0, 2 * np.pi)
     arm = np.array([np.cos(angle), np.sin(angle), 0.0]) * recipe.microphone_spacing_m / 2
@@ -114,11 +144,3 @@ def _draw_microphones(recipe: RoomRecipe, room_m: NDArray[np.float64], rng: np.r
     centre = rng.uniform(margin, room_m - margin)
     places: NDArray[np.float64] = np.stack([centre - arm, centre + arm])[: recipe.microphones]
     return places
-
-
-def _check(recipe: RoomRecipe) -> None:
-    """Refuse a recipe whose smallest room cannot have its longest T60: then none can have any."""
-    try:
-        absorption_of(recipe.t60_s.high, (recipe.length_m.low, recipe.width_m.low, recipe.height_m.low))
-    except ImpossibleRoom as error:
-        raise BadRecipe(f"stage room: {error}") from error

@@ -17,7 +17,14 @@ from sonorant.pipeline.example import Example
 from sonorant.randomness import generator
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.schema import Recipe
-from sonorant.recipe.signal import RoomRecipe, SpeedRecipe, StageRecipe, SuperpositionRecipe, VtlpRecipe
+from sonorant.recipe.signal import (
+    NoiseStylesRecipe,
+    RoomRecipe,
+    SpeedRecipe,
+    StageRecipe,
+    SuperpositionRecipe,
+    VtlpRecipe,
+)
 
 __all__ = [
     "FEATURIZER",
@@ -106,6 +113,10 @@ def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResource
             from sonorant.dsp.scene import room_stage
 
             return room_stage(section, resources, recipe.corpus.sample_rate_hz)
+        case NoiseStylesRecipe():
+            from sonorant.dsp.noise_styles import noise_styles_stage
+
+            return noise_styles_stage(section, resources, recipe.corpus.sample_rate_hz)
         case SuperpositionRecipe():
             from sonorant.dsp.superposition import superposition_stage
 

@@ -1,5 +1,6 @@
 """The recipe: everything that one run is made of, in one tree."""
 
+from itertools import pairwise
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -8,7 +9,7 @@ from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.section import Section
 from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
-from sonorant.recipe.signal import FeaturesRecipe, StageRecipe
+from sonorant.recipe.signal import FeaturesRecipe, SceneRecipe, StageRecipe
 from sonorant.recipe.training import EvaluationRecipe, ModelRecipe, TrainingRecipe
 
 __all__ = ["VERSION", "Recipe"]
@@ -52,6 +53,13 @@ class Recipe(Section):
         names = [stage.stage for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages {names}: each stage may stand once")
+        scenes = [stage for stage in self.stages if isinstance(stage, SceneRecipe)]
+        for scene, later in pairwise(scenes):
+            if scene.microphones > 1:
+                raise ValueError(
+                    f"stages {names}: {later.stage} plays one channel and {scene.stage} before it gives "
+                    f"{scene.microphones}; set the microphones of {scene.stage} to 1"
+                )
         chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *names, "featurizer"}
         if unknown := set(self.pipeline.replicas) - chain:
             raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")

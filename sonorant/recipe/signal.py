@@ -10,7 +10,9 @@ from sonorant.recipe.section import Fraction, Interval, Section
 __all__ = [
     "FeaturesRecipe",
     "NoiseRecipe",
+    "NoiseStylesRecipe",
     "RoomRecipe",
+    "SceneRecipe",
     "SpeedRecipe",
     "StageRecipe",
     "SuperpositionRecipe",
@@ -93,10 +95,10 @@ class SuperpositionRecipe(Section):
         return self
 
 
-class RoomRecipe(Section):
-    """Acoustic simulator: a random shoebox with one speaker, noise sources and microphones (Samsung, 2.3)."""
+class SceneRecipe(Section):
+    """Distributions of a random shoebox with one speaker, noise sources and microphones (Samsung, 2.3)."""
 
-    stage: Literal["room"] = Field(description="Name of the stage.")
+    stage: str = Field(description="Name of the stage.")
     probability: Fraction = Field(1.0, description="Share of the utterances that are played in a room.")
     length_m: Interval = Field(Interval(low=3, high=10), description="Length of the room, in metres.")
     width_m: Interval = Field(Interval(low=3, high=8), description="Width of the room, in metres.")
@@ -118,17 +120,51 @@ class RoomRecipe(Section):
             raise ValueError(f"noise_sources={fewest}..{most}: need 0 <= fewest <= most <= 3")
         if self.t60_s.low <= 0:
             raise ValueError(f"t60_s={self.t60_s.low}..{self.t60_s.high}: must be above 0; 0.1..0.6 is usual")
-        smallest = min(self.length_m.low, self.width_m.low, self.height_m.low)
-        if smallest <= 2 * self.wall_distance_m + self.microphone_spacing_m:
+        smallest_m = (self.length_m.low, self.width_m.low, self.height_m.low)
+        if min(smallest_m) <= 2 * self.wall_distance_m + self.microphone_spacing_m:
             raise ValueError(
-                f"the smallest room side, {smallest} m, leaves no place between walls {self.wall_distance_m} m away "
-                f"for microphones {self.microphone_spacing_m} m apart"
+                f"the smallest room side, {min(smallest_m)} m, leaves no place between walls {self.wall_distance_m} m "
+                f"away for microphones {self.microphone_spacing_m} m apart"
             )
+        _check_longest_t60(self.t60_s.high, smallest_m)
         return self
 
 
+class RoomRecipe(SceneRecipe):
+    """Acoustic simulator: another room for each utterance (Samsung, 2.3)."""
+
+    stage: Literal["room"] = Field(description="Name of the stage.")
+
+
+class NoiseStylesRecipe(SceneRecipe):
+    """A fixed catalogue of rooms with noise, of which each utterance draws one (Google, 4)."""
+
+    stage: Literal["noise_styles"] = Field(description="Name of the stage.")
+    styles: int = Field(100, ge=1, le=1000, description="Styles in the catalogue; their responses stay in memory.")
+    catalogue_seed: int = Field(
+        0, ge=0, description="The catalogue follows from this and the distributions, whatever the recipe's seed."
+    )
+
+
+def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None:
+    """Refuse distributions of which not even the smallest room can have the longest T60: then none can have any."""
+    from sonorant.dsp.room import ImpossibleRoom, absorption_of  # only recipes with rooms pay for this import
+
+    try:
+        absorption_of(t60_s, room_m)
+    except ImpossibleRoom as error:
+        raise ValueError(str(error)) from error
+
+
 StageRecipe = Annotated[
-    SpeedRecipe | VtlpRecipe | RoomRecipe | SuperpositionRecipe | GainRecipe | EqualiserRecipe | TelephoneRecipe,
+    SpeedRecipe
+    | VtlpRecipe
+    | RoomRecipe
+    | NoiseStylesRecipe
+    | SuperpositionRecipe
+    | GainRecipe
+    | EqualiserRecipe
+    | TelephoneRecipe,
     Field(discriminator="stage"),
 ]
 

@@ -10,7 +10,7 @@ from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-STAGES = "'speed', 'vtlp', 'room', 'superposition', 'gain', 'equaliser', 'telephone'"
+STAGES = "'speed', 'vtlp', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone'"
 HEAD = "version: 1\nname: tiny\ncorpus:\n  reader: fsdd\n  path: x\n"
 
 
@@ -76,6 +76,21 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (
             HEAD + "stages:\n- stage: vtlp\n  alpha:\n    low: 0.8\n    hgh: 1\n",
             "r.yaml:10: stages[0].alpha.hgh: unknown key; did you mean high?",
+        ),
+        (
+            HEAD + "stages:\n- stage: room\n  t60_s: {low: 0.01, high: 0.02}\n",
+            "r.yaml:7: stages[0].room: t60_s=0.02 in a room of 3 x 3 x 2.4 m: even walls that swallow everything give "
+            "0.0744 s; take a longer time or a smaller room",
+        ),
+        (
+            HEAD + "stages:\n- stage: noise_styles\n  height_m: {low: 0.9, high: 3}\n  microphone_spacing_m: 0.4\n",
+            "r.yaml:7: stages[0].noise_styles: the smallest room side, 0.9 m, leaves no place between walls 0.3 m away "
+            "for microphones 0.4 m apart",
+        ),
+        (
+            HEAD + "stages:\n- stage: room\n  microphones: 2\n- stage: gain\n- stage: noise_styles\n",
+            "r.yaml:1: stages ['room', 'gain', 'noise_styles']: noise_styles plays one channel and room before it "
+            "gives 2; set the microphones of room to 1",
         ),
         (HEAD + "stages:\n- stage: rom\n", f"r.yaml:7: stages[0]: found 'rom', expected one of {STAGES}"),
         (HEAD + "stages:\n- probability: 1\n", "r.yaml:7: stages[0]: names no stage; start it with `stage: …`"),
