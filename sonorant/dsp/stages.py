@@ -18,6 +18,7 @@ from sonorant.randomness import generator
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import (
+    LombardRecipe,
     NoiseStylesRecipe,
     RoomRecipe,
     SpeedRecipe,
@@ -109,6 +110,10 @@ def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResource
             from sonorant.dsp.vtlp import vtlp_stage
 
             return vtlp_stage(section)
+        case LombardRecipe():
+            from sonorant.dsp.lombard import lombard_stage
+
+            return lombard_stage(section)
         case RoomRecipe():
             from sonorant.dsp.scene import room_stage
 

@@ -9,6 +9,7 @@ from sonorant.recipe.section import Fraction, Interval, Section
 
 __all__ = [
     "FeaturesRecipe",
+    "LombardRecipe",
     "NoiseRecipe",
     "NoiseStylesRecipe",
     "RoomRecipe",
@@ -48,6 +49,25 @@ class SpeedRecipe(Section):
     def _audible(self) -> Self:
         if not 0.5 <= self.factor.low <= self.factor.high <= 2:
             raise ValueError(f"factor={self.factor.low}..{self.factor.high}: must lie in 0.5..2; 0.9..1.1 is usual")
+        return self
+
+
+class LombardRecipe(Section):
+    """A voice raised against noise (Deep Speech, 4.2): louder, brighter, slower; each grows with the effort."""
+
+    stage: Literal["lombard"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances whose speaker makes an effort.")
+    effort: Interval = Field(Interval(low=0, high=1), description="Effort, 0 (none) to 1.")
+    level_db: float = Field(10.0, ge=0, le=30, description="Gain at full effort, in decibels.")
+    tilt_db_per_octave: float = Field(
+        3.0, ge=0, le=6, description="Rise of the spectrum from 500 Hz to 4 kHz at full effort, in decibels an octave."
+    )
+    stretch: float = Field(1.1, ge=1, le=1.5, description="New duration over old one at full effort.")
+
+    @model_validator(mode="after")
+    def _human(self) -> Self:
+        if not 0 <= self.effort.low <= self.effort.high <= 1:
+            raise ValueError(f"effort={self.effort.low}..{self.effort.high}: must lie in 0..1")
         return self
 
 
@@ -159,6 +179,7 @@ def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None
 StageRecipe = Annotated[
     SpeedRecipe
     | VtlpRecipe
+    | LombardRecipe
     | RoomRecipe
     | NoiseStylesRecipe
     | SuperpositionRecipe

@@ -10,7 +10,7 @@ from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-STAGES = "'speed', 'vtlp', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone'"
+STAGES = "'speed', 'vtlp', 'lombard', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone'"
 HEAD = "version: 1\nname: tiny\ncorpus:\n  reader: fsdd\n  path: x\n"
 
 
