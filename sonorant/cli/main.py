@@ -11,6 +11,7 @@ from sonorant.errors import SonorantError
 __all__ = ["main"]
 
 _COMMANDS = {
+    "augment": "Write what training would hear of a recording, after each stage.",
     "bench": "Measure speed beside the peers'.",
     "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",
     "evaluate": "Serve an exported model and measure it by streaming test sets to it.",

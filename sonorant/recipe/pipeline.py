@@ -15,7 +15,8 @@ class PipelineRecipe(Section):
     layout: Literal["split", "fused"] = Field("split", description="A process per stage, or one for the whole chain.")
     replicas: dict[str, int] = Field(
         default_factory=dict,
-        description="Replicas per stage (shard_reader, vtlp, room, featurizer; or example_server if fused); absent: 1.",
+        description="Replicas per stage (shard_reader, those of the recipe's stages, featurizer; or example_server if "
+        "fused); absent: 1.",
     )
     credits: int = Field(
         16, ge=1, le=4096, description="Examples that one replica may hold: being computed, or waiting."

@@ -22,7 +22,6 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
     recipe = load_recipe(run.recipe)
     journal = read_journal(run.metrics)
     outcomes = json.loads(run.evaluation.read_text())["sets"]
-    views, words = view_stages(recipe, run, data_folder)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sonorant.report", "."), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -35,7 +34,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         learning=learning_plot(journal["step"], journal["dev"]),
         rates=rates_plot(journal["step"], journal["stages"]),
         durations=durations_plot(_histograms(figures)),
-        stages=stages_plot(views, words),
+        stages=stages_plot(view_stages(recipe, run, data_folder)),
         confusions={name: confusion_table(heard) for name, heard in outcomes.items()},
     )
     return page

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from scipy import signal
 
 from sonorant.arrays import Waveform
-from sonorant.pipeline.example import WordSpan
 from sonorant.report.journal import Line
+from sonorant.report.stage_view import StageView
 
 __all__ = ["durations_plot", "learning_plot", "rates_plot", "stages_plot"]
 
@@ -71,20 +71,35 @@ def durations_plot(histograms: Mapping[str, Mapping[str, Sequence[float]]]) -> s
     return _svg(figure)
 
 
-def stages_plot(views: Sequence[tuple[str, Waveform, int]], words: Sequence[WordSpan]) -> str:
-    """One example after each stage: `views` are (stage, waveform [samples], rate_hz); words are marked on each."""
-    figure, rows = plt.subplots(len(views), 1, figsize=(8, 1.9 * len(views)), sharex=True, squeeze=False)
-    for axes, (name, waveform, rate_hz) in zip(rows[:, 0], views, strict=True):
-        _spectrogram(axes, waveform, rate_hz)
-        axes.set_ylabel(f"{name}\nkHz")
-        for word in words:
-            axes.axvline(word.start_s, color="white", linewidth=0.7)
-            axes.axvline(word.end_s, color="white", linewidth=0.7, linestyle=":")
-    for word in words:
-        middle = (word.start_s + word.end_s) / 2
-        rows[0, 0].annotate(word.word, (middle, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
-    rows[-1, 0].set_xlabel("time (s)")
+def stages_plot(views: Sequence[StageView]) -> str:
+    """Waveform and spectrogram of one example after each stage; words are marked on each."""
+    heights = [1, 3] * len(views)
+    figure, axes = plt.subplots(
+        len(heights), 1, figsize=(8, 2.5 * len(views)), sharex=True, squeeze=False, height_ratios=heights
+    )
+    rows: list[Axes] = list(axes[:, 0])
+    for trace, spectrogram, view in zip(rows[::2], rows[1::2], views, strict=True):
+        _trace(trace, view.waveform, view.rate_hz)
+        _spectrogram(spectrogram, view.waveform, view.rate_hz)
+        spectrogram.set_ylabel(f"{view.stage}\nkHz")
+        for word in view.words:
+            spectrogram.axvline(word.start_s, color="white", linewidth=0.7)
+            spectrogram.axvline(word.end_s, color="white", linewidth=0.7, linestyle=":")
+            middle_s = (word.start_s + word.end_s) / 2
+            trace.annotate(word.word, (middle_s, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
+    rows[-1].set_xlabel("time (s)")
     return _svg(figure)
+
+
+def _trace(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
+    """Draw the range of the samples in each hundredth of a second, on a scale up to the peak."""
+    width = max(1, rate_hz // 100)
+    blocks = np.pad(waveform, (0, -len(waveform) % width), mode="edge").reshape(-1, width)
+    seconds = (np.arange(len(blocks)) + 0.5) * width / rate_hz
+    axes.fill_between(seconds, blocks.min(axis=1), blocks.max(axis=1), color=_BLUE, linewidth=0)
+    peak = max(float(np.abs(waveform).max()), 1e-3)
+    axes.set_ylim(-peak, peak)
+    axes.set_yticks([0, peak], labels=["0", f"{peak:.2g}"])
 
 
 def _spectrogram(axes: Axes, waveform: Waveform, rate_hz: int) -> None:

@@ -1,48 +1,77 @@
 """What one utterance of the train split sounds like after each stage: what training hears."""
 
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from sonorant.arrays import Waveform
 from sonorant.corpus.shards import ShardSet
-from sonorant.dsp.stages import FEATURIZER, StageResources, apply_stage, build_chain
+from sonorant.dsp.stages import FEATURIZER, Stage, StageResources, apply_stage, build_chain
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
-__all__ = ["StageView", "view_stages"]
+__all__ = ["RECORDING", "StageView", "changed_views", "pass_through", "view_stages"]
 
-StageView = tuple[str, Waveform, int]
+RECORDING = "recording"  # the name of what has passed no stage yet
 
 _UTTERANCES, _EPOCHS = 20, 20
 
 
-def view_stages(recipe: Recipe, run: RunFolder, data_folder: Path) -> tuple[list[StageView], tuple[WordSpan, ...]]:
-    """Return (stage, waveform [samples], rate in hertz) before and after each stage, and the words' spans.
+class StageView(NamedTuple):
+    """What a stage made: Float32[samples] of the first microphone, and where the words are in it."""
+
+    stage: str
+    waveform: Waveform
+    rate_hz: int
+    words: tuple[WordSpan, ...]
+
+
+def pass_through(chain: Mapping[str, Stage], example: Example, seed: int) -> Iterator[tuple[str, Example]]:
+    """Yield the example as a recording, then as each stage of the chain leaves it, by the name of the stage.
+
+    Raises RejectedExample, naming the stage that rejects it.
+    """
+    yield RECORDING, example
+    for name, stage in chain.items():
+        try:
+            example = apply_stage(name, stage, example, seed)
+        except RejectedExample as error:
+            raise RejectedExample(f"{name} rejects utterance {example.utterance}: {error}") from error
+        yield name, example
+
+
+def changed_views(passed: Mapping[str, Example]) -> list[StageView]:
+    """Return views of the recording and of every waveform that is another one than the one before."""
+    views: list[StageView] = []
+    before: Waveform | None = None
+    for name, example in passed.items():
+        if example.waveform is not None and example.waveform is not before:
+            first = example.waveform if example.waveform.ndim == 1 else example.waveform[0]
+            views.append(StageView(name, first, example.sample_rate_hz, example.words))
+        before = example.waveform
+    return views
+
+
+def view_stages(recipe: Recipe, run: RunFolder, data_folder: Path) -> list[StageView]:
+    """Return views of an utterance before and after each stage.
 
     The utterance and epoch are the first in which every stage changes something, since stages act by chance.
     """
     shards = ShardSet.open(run.shards, "train")
     chain = build_chain(recipe, StageResources(shards, data_folder))
     del chain[FEATURIZER]
-    best: list[tuple[str, Example]] = []
+    best: list[StageView] = []
     for ordinal, epoch in product(range(min(_UTTERANCES, shards.total)), range(_EPOCHS)):
         shard, index = shards.locate(ordinal)
-        views = [("recording", shards.read(shard, index).example(Lineage(epoch, shard, index)))]
-        for name, stage in chain.items():
-            try:
-                changed = apply_stage(name, stage, views[-1][1], recipe.seed)
-            except RejectedExample:
-                break
-            if changed.waveform is not views[-1][1].waveform:
-                views.append((name, changed))
+        recording = shards.read(shard, index).example(Lineage(epoch, shard, index))
+        try:
+            views = changed_views(dict(pass_through(chain, recording, recipe.seed)))
+        except RejectedExample:
+            continue
         best = max(best, views, key=len)
         if len(best) == 1 + len(chain):
             break
-    return [(name, _first_microphone(example), example.sample_rate_hz) for name, example in best], best[-1][1].words
-
-
-def _first_microphone(example: Example) -> Waveform:
-    assert example.waveform is not None
-    return example.waveform if example.waveform.ndim == 1 else example.waveform[0]
+    return best

@@ -8,12 +8,15 @@ import time
 from itertools import count
 
 import grpc
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from small_corpus import digits_recipe, record
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
 from services.runtime.wiring import program
+from sonorant.cli.augment import command as augment
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.pipeline.example import Lineage
 from sonorant.recipe.loading import dump_recipe
@@ -114,7 +117,7 @@ EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) 
 SPLIT = ("shard_reader", "vtlp", "speed", "room", "featurizer")
 
 
-def test_split_and_fused_give_the_same_bits_and_every_example_once(make_run):
+def test_split_fused_and_augment_give_the_same_bits_and_every_example_once(make_run, tmp_path):
     results = {}
     for layout, stages in (("split", SPLIT), ("fused", ("example_server",))):
         run = make_run(layout)
@@ -128,6 +131,11 @@ def test_split_and_fused_give_the_same_bits_and_every_example_once(make_run):
         assert [process.wait(PATIENCE_S) for process in processes] == [0] * len(stages)
     assert results["split"].keys() == EVERY_LINEAGE
     assert results["split"] == results["fused"]
+    for lineage in (Lineage(0, 0, 3), Lineage(0, 1, 7)):
+        utterance, _, features = results["split"][lineage]
+        arguments = ["--run", str(run.folder.path), "--utterance", utterance, "-o", str(tmp_path / utterance)]
+        assert CliRunner().invoke(augment, arguments, catch_exceptions=False).exit_code == 0
+        assert np.load(tmp_path / utterance / "features.npy").tobytes() == features, "what one listens to is another"
 
 
 def test_draining_a_replica_of_every_stage_leaves_nothing_to_be_read_again(make_run):

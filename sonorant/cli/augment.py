@@ -1,0 +1,86 @@
+"""`sonorant augment`: listen to what training hears."""
+
+from pathlib import Path
+
+import click
+
+from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.corpus.shards import ShardSet
+from sonorant.errors import BadCorpus, BadShard
+from sonorant.run_folder import RunFolder
+
+__all__ = ["command"]
+
+
+@click.command("augment")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--recipe", "recipe_path", type=click.Path(path_type=Path), help="Recipe; default: that of the run.")
+@click.option(
+    "--run",
+    "run_path",
+    type=click.Path(path_type=Path),
+    help="Prepared run: where utterances and babble are; default: runs/<name of the recipe>, if it is there.",
+)
+@click.option("--utterance", help="Name of the utterance; of a FILE, default: its name without suffix.")
+@click.option("--epoch", type=click.IntRange(min=0), default=0, show_default=True, help="Pass over the corpus.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers; default: the recipe's.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
+@data_option
+@set_option
+def command(
+    file: Path | None,
+    recipe_path: Path | None,
+    run_path: Path | None,
+    utterance: str | None,
+    epoch: int,
+    seed: int | None,
+    output: Path,
+    data: Path | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Write what training would hear of FILE, or of an utterance of a prepared run: after each stage, with a plot.
+
+    The bits are those that the services make in that epoch. Exit codes: 65 a stage rejects the utterance, or the
+    recording cannot be used; 69 the folder for the results cannot be written; 78 the recipe is wrong.
+    """
+    if recipe_path is None and run_path is None:
+        raise click.UsageError("give --recipe, or --run with a prepared run")
+    if file is None and utterance is None:
+        raise click.UsageError("give a FILE, or --utterance with the name of one in the run")
+    from sonorant.dsp.stages import StageResources
+    from sonorant.report.augmented import recorded_example, stored_example, write_augmented
+
+    recipe = resolve_recipe(recipe_path or RunFolder(run_path or Path()).recipe, assignments)
+    run = RunFolder(run_path or Path("runs") / recipe.name)
+    shards = _train_split(run, needed=run_path is not None or file is None)
+    if file is not None:
+        example = recorded_example(file, utterance or file.stem, epoch, recipe)
+    else:
+        assert shards is not None
+        assert utterance is not None
+        example = stored_example(shards, utterance, epoch)
+    seed = recipe.seed if seed is None else seed
+    resources = StageResources(shards, _data_folder(data))
+    for heard in write_augmented(recipe, resources, example, seed, output):
+        figures = f"{heard.duration_s:7.3f} s   peak {heard.peak:5.3f}   {heard.rms_db:6.1f} dB"
+        click.echo(f"{heard.stage:14s} {figures if heard.changed else 'as before'}")
+    click.echo(str(output))
+
+
+def _train_split(run: RunFolder, needed: bool) -> ShardSet | None:
+    try:
+        return ShardSet.open(run.shards, "train")
+    except BadShard:
+        if needed:
+            raise
+        return None
+
+
+def _data_folder(data: Path | None) -> Path:
+    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it."""
+    try:
+        return find_data_folder(data)
+    except BadCorpus:
+        if data is not None:
+            raise
+        return Path()

@@ -1,0 +1,111 @@
+"""One utterance as training would hear it: a recording after each stage, the features, and a plot."""
+
+import difflib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from sonorant.atomic import atomic_folder
+from sonorant.corpus.audio import read_segment
+from sonorant.corpus.record import Record, encode_audio
+from sonorant.corpus.shards import ShardSet
+from sonorant.corpus.utterance import Segment
+from sonorant.dsp.stages import StageResources, build_chain
+from sonorant.errors import BadCorpus, Unavailable
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.recipe.schema import Recipe
+from sonorant.report.plots import stages_plot
+from sonorant.report.stage_view import changed_views, pass_through
+
+__all__ = ["Heard", "recorded_example", "stored_example", "write_augmented"]
+
+_ACCOUNT = "augmented.json"
+_FEATURES = "features.npy"
+_PLOT = "stages.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a stage left: the file's name, its duration and level, and whether the stage changed anything."""
+
+    stage: str
+    file: str
+    duration_s: float
+    peak: float
+    rms_db: float
+    changed: bool
+
+
+def recorded_example(path: Path, utterance: str, epoch: int, recipe: Recipe) -> Example:
+    """Return a recording as `sonorant prepare` would have stored it; BadAudio if it cannot be used."""
+    rate_hz = recipe.corpus.sample_rate_hz
+    waveform = read_segment(Segment(path), recipe.corpus)
+    audio = encode_audio(waveform, rate_hz, recipe.corpus.payload)
+    record = Record(utterance, "", "", rate_hz, len(waveform) / rate_hz, recipe.corpus.payload, audio)
+    return record.example(Lineage(epoch, 0, 0))
+
+
+def stored_example(shards: ShardSet, utterance: str, epoch: int) -> Example:
+    """Return an utterance of a prepared run; BadCorpus, naming the nearest ones, if there is none of that name."""
+    known = []
+    for ordinal, record in enumerate(shards):
+        if record.utterance == utterance:
+            return record.example(Lineage(epoch, *shards.locate(ordinal)))
+        known.append(record.utterance)
+    near = difflib.get_close_matches(utterance, known, n=3, cutoff=0) or known[:3]
+    raise BadCorpus(f"no utterance {utterance!r} among {len(known)} in {shards.paths[0].parent}; there are {near}")
+
+
+def write_augmented(
+    recipe: Recipe, resources: StageResources, example: Example, seed: int, folder: Path
+) -> list[Heard]:
+    """Pass an example through the recipe's stages and write what each leaves; the bits are those that a service makes.
+
+    `folder` gets a float WAV file after each stage with all microphones, features.npy (Float32[frames, bins]),
+    stages.svg, and augmented.json, which says what the files are made of. It is written whole or not at all; one that
+    holds anything but earlier results is left alone. Raises RejectedExample, BadRecipe, BadCorpus, Unavailable.
+    """
+    folder = folder.resolve()
+    if folder.exists() and not (folder / _ACCOUNT).exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise Unavailable(f"{folder}: is there and holds no results of this command; give a new or an empty folder")
+    passed = dict(pass_through(build_chain(recipe, resources), example, seed))
+    with atomic_folder(folder) as building:
+        heard = _write_waveforms(passed, building)
+        features = list(passed.values())[-1].features
+        assert features is not None
+        np.save(building / _FEATURES, features)
+        (building / _PLOT).write_text(stages_plot(changed_views(passed)))
+        (building / _ACCOUNT).write_text(json.dumps(_account(recipe, example, seed, heard), indent=1) + "\n")
+    return heard
+
+
+def _write_waveforms(passed: dict[str, Example], folder: Path) -> list[Heard]:
+    heard: list[Heard] = []
+    before = None
+    for number, (name, example) in enumerate(passed.items()):
+        if (waveform := example.waveform) is None:
+            continue
+        file = f"{number}-{name}.wav"
+        soundfile.write(folder / file, waveform.T, example.sample_rate_hz, subtype="FLOAT")
+        rms_db = 10 * np.log10(max(float(np.mean(np.square(waveform, dtype=np.float64))), 1e-20))
+        seconds = waveform.shape[-1] / example.sample_rate_hz
+        heard.append(Heard(name, file, seconds, float(np.abs(waveform).max()), rms_db, waveform is not before))
+        before = waveform
+    return heard
+
+
+def _account(recipe: Recipe, example: Example, seed: int, heard: list[Heard]) -> dict[str, Any]:
+    return {
+        "recipe": recipe.name,
+        "seed": seed,
+        "epoch": example.lineage.epoch,
+        "utterance": example.utterance,
+        "text": example.text,
+        "stages": [{"stage": one.stage, "file": one.file, "changed": one.changed} for one in heard],
+        "features": _FEATURES,
+        "plot": _PLOT,
+    }
