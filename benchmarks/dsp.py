@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
+from services.runtime.memory import keep_freed_memory
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.mixing import mix
 from sonorant.dsp.room import LEAD, absorption_of, image_responses
@@ -60,6 +61,7 @@ _SCENES = (_Scene(2, 1, 0.3), _Scene(2, 1, 0.6), _Scene(4, 2, 0.6))
 
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield each kernel's rate, then the chain's."""
+    keep_freed_memory()  # as services do
     sound = (0.1 * np.random.default_rng(0).standard_normal((4, _SECONDS * _RATE_HZ))).astype(np.float32)
     extractor = FeatureExtractor(FeaturesRecipe(), _RATE_HZ)
     yield from _responses(progress)

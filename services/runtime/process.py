@@ -59,8 +59,10 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
     """
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
+    from services.runtime.memory import keep_freed_memory
     from sonorant.errors import SonorantError
 
+    keep_freed_memory()
     try:
         _command.main(arguments, prog_name=f"sonorant-{stage}", obj=stage)
     except SonorantError as error:

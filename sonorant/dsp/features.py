@@ -5,19 +5,19 @@ a vector waits for no sample beyond its own, and what fills no vector at the end
 Offline is a stream that gets everything in one push.
 
 A vector has the same bits however its samples arrive, since no value depends on how many frames are computed at once:
-FFTs come in full groups of SIMD lanes, and filters are sparse products, which sum in one fixed order; BLAS would
-choose the order by shape.
+FFTs come in full groups of SIMD lanes, and filters sum in one fixed order; BLAS would choose the order by shape.
 """
 
 from dataclasses import replace
 
 import numpy as np
-import scipy.fft
 import scipy.sparse
+from ducc0 import fft
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
+from sonorant.dsp import kernels
 from sonorant.dsp.mel import dct_matrix, mel_filters, transform_size
 from sonorant.dsp.stages import Stage
 from sonorant.errors import RejectedExample
@@ -28,6 +28,7 @@ __all__ = ["FeatureExtractor", "FeatureStream", "featurizer_stage"]
 
 _BLOCK = 128  # frames computed at once; their spectra fit the L2 cache
 _LANES = 16  # float32 in the widest SIMD register: the FFT takes so many frames side by side
+_WEIGHTS = 8  # of a filter, in a group
 _LOG_FLOOR = np.float32(1e-10)  # keeps the logarithm of digital silence finite
 
 
@@ -45,7 +46,7 @@ class FeatureExtractor:
         self.sample_rate_hz = sample_rate_hz
         self._window = max(1, round(recipe.window_ms * sample_rate_hz / 1000))
         self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
-        self._hann = _hann(self._window)[:, np.newaxis]
+        self._hann = _hann(self._window)
         high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
         band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
         if recipe.kind == "spectrogram":
@@ -53,8 +54,8 @@ class FeatureExtractor:
             self.frame_bins = self._fft_size // 2 + 1
         else:
             self._fft_size = transform_size(self._window, band)
-            self._filters = _fixed_order(mel_filters(self._fft_size, *band))
-            self._dct = _fixed_order(dct_matrix(recipe.cepstra, recipe.mel_bins))
+            self._filters = _triangles(mel_filters(self._fft_size, *band))
+            self._dct = scipy.sparse.csr_array(dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32))
             self.frame_bins = recipe.cepstra if recipe.kind == "mfcc" else recipe.mel_bins
 
     @property
@@ -90,30 +91,36 @@ class FeatureExtractor:
         if samples.size < self._window:
             return np.empty((0, self.frame_bins), np.float32)
         cut = sliding_window_view(samples, self._window)[:: self.hop]
-        return np.concatenate([self._block(cut[i : i + _BLOCK]) for i in range(0, len(cut), _BLOCK)])
+        features = np.empty((len(cut), self.frame_bins), np.float32)
+        windowed = np.zeros((_lanes(min(len(cut), _BLOCK)), self._fft_size), np.float32)
+        spectra = np.empty((len(windowed), self._fft_size // 2 + 1), np.complex64)
+        for start in range(0, len(cut), _BLOCK):
+            block = cut[start : start + _BLOCK]
+            np.multiply(block, self._hann, out=windowed[: len(block), : self._window])
+            lanes = slice(0, _lanes(len(block)))
+            fft.r2c(windowed[lanes], axes=(1,), out=spectra[lanes])
+            self._fill(features[start : start + _BLOCK], spectra)
+        return features
 
     @property
     def _vector_samples(self) -> int:
         return self._window + (self.recipe.stack - 1) * self.hop
 
-    def _block(self, cut: Waveform) -> Features:
-        """Return Float32[frames, frame_bins] of Float32[frames, window]; computed with time along the last axis."""
-        lanes = -(-len(cut) // _LANES) * _LANES
-        windowed = np.zeros((self._fft_size, lanes), np.float32)
-        np.multiply(cut.T, self._hann, out=windowed[: self._window, : len(cut)])
-        spectra = scipy.fft.rfft(windowed, axis=0)
-        values = self._values(spectra.real**2 + spectra.imag**2)
-        return np.ascontiguousarray(values[:, : len(cut)].T)
-
-    def _values(self, power: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Float32[frame_bins, frames] of the power spectra Float32[fft_size / 2 + 1, frames]."""
+    def _fill(self, features: Features, spectra: NDArray[np.complex64]) -> None:
+        """Fill Float32[frames, frame_bins] from the first spectra, Complex64[at least frames, fft_size / 2 + 1]."""
         kind = self.recipe.kind
-        energies: NDArray[np.float32] = power if kind == "spectrogram" else self._filters @ power
+        if kind == "spectrogram":
+            power = spectra[: len(features)].real ** 2 + spectra[: len(features)].imag ** 2
+            np.log(np.maximum(power, _LOG_FLOOR), out=features)
+            return
+        energies = np.empty((len(features), self.recipe.mel_bins), np.float32) if kind == "mfcc" else features
+        kernels.filter_power(spectra, *self._filters, energies)
         if kind == "power_mel":
-            return np.power(energies, np.float32(self.recipe.power))
-        logarithms = np.log(np.maximum(energies, _LOG_FLOOR))
-        cepstra: NDArray[np.float32] = self._dct @ logarithms if kind == "mfcc" else logarithms
-        return cepstra
+            kernels.power_law(energies, self.recipe.power)
+            return
+        np.log(np.maximum(energies, _LOG_FLOOR, out=energies), out=energies)
+        if kind == "mfcc":
+            features[:] = (self._dct @ energies.T).T
 
 
 class FeatureStream:
@@ -178,5 +185,17 @@ def _hann(samples: int) -> NDArray[np.float32]:
     return weights.astype(np.float32)
 
 
-def _fixed_order(matrix: NDArray[np.float64]) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array(matrix.astype(np.float32))
+def _lanes(frames: int) -> int:
+    """Return the number of frames in the least full groups of lanes that hold so many."""
+    return -(-frames // _LANES) * _LANES
+
+
+def _triangles(filters: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+    """Return first bin, offset of the weights, and weights of each filter, as `kernels.filter_power` takes them."""
+    held = [np.flatnonzero(row) for row in filters]
+    groups = [-(-(bins[-1] + 1 - bins[0]) // _WEIGHTS) for bins in held]
+    weights = np.zeros((sum(groups), _WEIGHTS), np.float32)
+    offsets = np.cumsum([0, *groups]).astype(np.int32)
+    for row, bins, offset in zip(filters, held, offsets, strict=False):
+        weights[offset:].reshape(-1)[: bins[-1] + 1 - bins[0]] = row[bins[0] : bins[-1] + 1]
+    return np.array([bins[0] for bins in held], np.int32), offsets, weights

@@ -248,42 +248,46 @@ void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
 
 // -------------------------------------------------------------------------------------------------------- features
 
-constexpr size_t LANES = 8;  // frames side by side
+constexpr size_t GROUP = 8;  // weights side by side
 
 struct Filters {
-    const int32_t *first, *offset;  // filter m weighs bins from first[m] on by weight[offset[m]..offset[m + 1])
+    const int32_t *first, *offset;  // filter m weighs bins from first[m] on by groups offset[m]..offset[m + 1]
     const float* weight;
     size_t count;
 };
 
-FAST void filter_lanes(const float* spectra, size_t frames, size_t bins, Filters filters, float* power, float* energy) {
-    for (size_t lane = 0; lane < frames; ++lane) {
-        const float* in = spectra + 2 * lane * bins;
-        for (size_t i = 0; i < bins; ++i) power[i * LANES + lane] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
-    }
+// `power` has room for a group beyond the bins.
+FAST void filter_frame(const float* __restrict in, size_t bins, Filters filters, float* __restrict power,
+                       float* __restrict energy) {
+    for (size_t i = 0; i < bins; ++i) power[i] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
     for (size_t m = 0; m < filters.count; ++m) {
-        float sum[LANES] = {};
-        const float* at = power + filters.first[m] * LANES;
-        for (int32_t w = filters.offset[m]; w < filters.offset[m + 1]; ++w, at += LANES)
-            for (size_t lane = 0; lane < LANES; ++lane) sum[lane] += filters.weight[w] * at[lane];
-        for (size_t lane = 0; lane < frames; ++lane) energy[lane * filters.count + m] = sum[lane];
+        Eight sum = {};
+        const float* at = power + filters.first[m];
+        for (int32_t group = filters.offset[m]; group < filters.offset[m + 1]; ++group, at += GROUP) {
+            Eight weight, values;
+            std::memcpy(&weight, filters.weight + group * GROUP, sizeof weight);
+            std::memcpy(&values, at, sizeof values);
+            sum += weight * values;
+        }
+        energy[m] = ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
     }
 }
 
-void filter_power(ConstSpectra spectra, Integers first, Integers offset, Floats weight, Rows energies) {
+void filter_power(ConstSpectra spectra, Integers first, Integers offset, ConstRows weight, Rows energies) {
     const size_t frames = energies.shape(0), filters = energies.shape(1), bins = spectra.shape(1);
     expect(spectra.shape(0) >= frames, "filter_power: there must be a spectrum for each row of energies");
-    expect(first.size() == filters && offset.size() == filters + 1 && offset.data()[filters] <= (int32_t)weight.size(),
-           "filter_power: there must be a first bin and weights for each filter");
-    for (size_t m = 0; m < filters; ++m)
-        expect(first.data()[m] >= 0 && offset.data()[m] >= 0 && offset.data()[m] <= offset.data()[m + 1] &&
-                   first.data()[m] + offset.data()[m + 1] - offset.data()[m] <= (int32_t)bins,
-               "filter_power: a filter reaches beyond the spectrum");
-    std::vector<float> power(bins * LANES);
+    expect(first.size() == filters && offset.size() == filters + 1 && weight.shape(1) == GROUP,
+           "filter_power: there must be a first bin and groups of 8 weights for each filter");
+    for (size_t m = 0; m < filters; ++m) {
+        const int32_t start = offset.data()[m], end = offset.data()[m + 1];
+        expect(first.data()[m] >= 0 && 0 <= start && start <= end && end <= (int32_t)weight.shape(0) &&
+                   first.data()[m] + (end - start) * GROUP < bins + GROUP,
+               "filter_power: a filter reaches beyond the spectrum or the weights");
+    }
+    std::vector<float> power(bins + GROUP);
     const float* in = reinterpret_cast<const float*>(spectra.data());
-    for (size_t frame = 0; frame < frames; frame += LANES)
-        filter_lanes(in + 2 * frame * bins, std::min(LANES, frames - frame), bins,
-                     {first.data(), offset.data(), weight.data(), filters}, power.data(),
+    for (size_t frame = 0; frame < frames; ++frame)
+        filter_frame(in + 2 * frame * bins, bins, {first.data(), offset.data(), weight.data(), filters}, power.data(),
                      energies.data() + frame * filters);
 }
 

@@ -58,7 +58,8 @@ def filter_power(
 ) -> None:
     """Fill Float32[frames, filters] with the power of the first spectra, Complex64[at least frames, bins], filtered.
 
-    Filter m weighs bins first[m], first[m] + 1, ... by weight[offset[m]:offset[m + 1]].
+    Filter m weighs bins first[m], first[m] + 1, ... by weight[offset[m]:offset[m + 1]], Float32[groups, 8]; what fills
+    a group beyond the last bin must be 0.
     """
 
 def power_law(values: NDArray[np.float32], exponent: float) -> None:

@@ -114,10 +114,11 @@ def test_frames_are_added_where_they_began():
 def test_filters_are_dot_products_with_the_power(frames):
     spectra = complex_noise(24, 33, frames)
     filters = np.zeros((4, 33), np.float32)
-    first, offset = np.array([0, 5, 9, 30], np.int32), np.array([0, 6, 6, 20, 23], np.int32)
-    weight = RNG(1).uniform(0, 1, 23).astype(np.float32)
+    first, offset = np.array([0, 5, 9, 30], np.int32), np.array([0, 1, 1, 4, 5], np.int32)
+    weight = RNG(1).uniform(0, 1, (5, 8)).astype(np.float32)
+    weight[4, 3:] = 0
     for row, start, low, high in zip(filters, first, offset[:-1], offset[1:], strict=True):
-        row[start : start + high - low] = weight[low:high]
+        row[start : start + 8 * (high - low)] = weight[low:high].ravel()[: 33 - start]
     energies = np.full((frames, 4), np.nan, np.float32)
     kernels.filter_power(spectra, first, offset, weight, energies)
     expected = (np.abs(spectra[:frames].astype(complex)) ** 2) @ filters.T
@@ -130,6 +131,14 @@ def test_powers_keep_six_digits(exponent):
     raised = values.reshape(1, -1).copy()
     kernels.power_law(raised, exponent)
     np.testing.assert_allclose(raised[0], values.astype(float) ** exponent, rtol=3e-7 + 1e-5 * exponent)
+
+
+def test_a_power_does_not_depend_on_how_many_there_are():
+    values = RNG(0).uniform(0, 10, (1, 67)).astype(np.float32)
+    parts = [values[:, i : i + size].copy() for i, size in ((0, 1), (1, 2), (3, 5), (8, 9), (17, 50))]
+    for array in (values, *parts):
+        kernels.power_law(array, 1 / 15)
+    assert np.hstack(parts).tobytes() == values.tobytes()
 
 
 def test_powers_of_nothing_are_nothing():
@@ -146,9 +155,9 @@ def test_sizes_that_do_not_fit_are_refused():
         kernels.move_peaks(spectra, floats, floats[:2], 0.25, floats, spectra.copy())
     with pytest.raises(ValueError, match="too short for all frames"):
         kernels.overlap_add(np.zeros((2, 3), np.float32), floats, 1, floats)
-    starts, offsets = np.array([1], np.int32), np.array([0, 3], np.int32)
+    starts, offsets = np.array([3], np.int32), np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="beyond the spectrum"):
-        kernels.filter_power(spectra, starts, offsets, floats, np.zeros((2, 1), np.float32))
+        kernels.filter_power(spectra, starts, offsets, np.zeros((1, 8), np.float32), np.zeros((2, 1), np.float32))
 
 
 def test_arrays_of_another_type_are_refused_not_copied():
