@@ -185,16 +185,18 @@ FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __
     float *before = peaks.column(0), *top = peaks.column(1), *after = peaks.column(2), *slope = peaks.column(3);
     float *rise = peaks.column(4), *turn = peaks.column(5), *real = peaks.column(6), *imag = peaks.column(7);
     const int32_t size = static_cast<int32_t>(bins);
+    power[-1] = power[std::min(size - 1, 1)];  // the spectrum is mirrored: a peak at an edge has no offset
+    power[size] = power[std::max(size - 2, 0)];
     for (size_t j = 0; j < count; ++j) {
         const int32_t i = bin[j];
-        const bool edge = i == 0 || i == size - 1;  // the spectrum is mirrored there
-        before[j] = edge ? 0 : power[i - 1];
+        before[j] = power[i - 1];
         top[j] = power[i];
-        after[j] = edge ? 0 : power[i + 1];
+        after[j] = power[i + 1];
         rise[j] = map.rise[i];
         slope[j] = map.slope[i];
         turn[j] = turns[i];
     }
+    power[-1] = power[size] = -1;
     plan_moves(count, map.turns_per_bin, before, top, after, slope, rise, turn, steps, real, imag);
     int32_t start = 0, to_start = 0, written = 0;
     for (size_t j = 0; j < count; ++j) {
@@ -222,14 +224,19 @@ void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float turns_per
            "move_peaks: rise, slope and turns must have a value for each bin");
     expect(moved.shape(0) == frames && moved.shape(1) == bins, "move_peaks: moved must have the shape of spectra");
     std::vector<float> power(bins + 2 * REACH, -1.f), last(turns.data(), turns.data() + bins);
-    std::vector<float> in(2 * bins + SLACK), out(2 * bins + SLACK);
+    std::vector<float> spare_in(2 * bins + SLACK), spare_out(2 * bins + SLACK);
     last.resize(bins + SLACK);
     Peaks peaks(bins);
-    for (size_t frame = 0; frame < frames; ++frame) {
-        std::memcpy(in.data(), spectra.data() + frame * bins, bins * sizeof *spectra.data());
-        move_frame(in.data(), bins, {rise.data(), slope.data(), turns_per_bin}, last.data(), power.data() + REACH,
-                   peaks, out.data());
-        std::memcpy(static_cast<void*>(moved.data() + frame * bins), out.data(), bins * sizeof *moved.data());
+    const float* in = reinterpret_cast<const float*>(spectra.data());
+    float* out = reinterpret_cast<float*>(moved.data());
+    const size_t row = 2 * bins;
+    for (size_t frame = 0; frame < frames; ++frame, in += row, out += row) {
+        // Whole vectors may run into the next row, which is written later; the last rows have none to run into.
+        const bool runs_over = (frames - frame - 1) * row < SLACK;
+        if (runs_over) std::copy(in, in + row, spare_in.data());
+        move_frame(runs_over ? spare_in.data() : in, bins, {rise.data(), slope.data(), turns_per_bin}, last.data(),
+                   power.data() + REACH, peaks, runs_over ? spare_out.data() : out);
+        if (runs_over) std::copy(spare_out.data(), spare_out.data() + row, out);
     }
     std::memcpy(turns.data(), last.data(), bins * sizeof *turns.data());
 }
