@@ -79,7 +79,7 @@ class Consumer:
         self.loop.post(lambda: self.links.list_endpoints(endpoints, time.monotonic()))
 
     def release(self, count):
-        self.loop.post(lambda: self.links.release(count, time.monotonic()))
+        self.loop.post(lambda: self.links.release(count))
 
     @property
     def linked(self):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 import zmq
 
+from services.runtime.addresses import local_address
 from services.runtime.liveness import Liveness
 from sonorant.errors import Unavailable
 from sonorant.pipeline.credit import Outbox
@@ -33,10 +34,11 @@ class Parcel:
 
 
 class DownstreamLinks:
-    """Binds a port of `host`, sends parcels to consumers with credit, and calls `on_handed` after each.
+    """Sends parcels to consumers with credit, and calls `on_handed` after each; binds a port of `host`.
 
-    Silent consumers are forgotten. A parcel whose consumer is gone goes to another. Messages that make no sense are
-    dropped, and counted in `dropped`. Only one thread may use it.
+    Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
+    parcel whose consumer is gone goes to another. Messages that make no sense are dropped, and counted in `dropped`.
+    Only one thread may use it.
     Raises Unavailable if `host` cannot be bound.
     """
 
@@ -73,6 +75,10 @@ class DownstreamLinks:
                 f"host {host}: cannot bind a port there ({error}); give an address of this machine"
             ) from error
         self.endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
+        try:
+            self._router.bind(local_address(self.endpoint))
+        except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
+            log.warning("no_local_address", endpoint=self.endpoint, error=str(error))
 
     def sockets(self) -> list[zmq.Socket[bytes]]:
         """Return the socket to listen to."""

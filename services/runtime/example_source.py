@@ -74,7 +74,7 @@ class LinkedExampleSource:
     def grant(self, count: int) -> None:
         """Let `count` more examples come."""
         if count > 0:
-            self._loop.post(lambda: self._upstream.release(count, time.monotonic()))
+            self._loop.post(lambda: self._upstream.release(count))
 
     def drained(self, epoch: int) -> bool:
         """Whether all examples of the epoch were taken, by some rank, or are settled: `take` will bring none."""
@@ -115,7 +115,7 @@ class LinkedExampleSource:
         # reported too: the coordinator leased it again because it had not heard of the first.
         self._meter.arrived(lineage)
         if known:
-            self._upstream.release(1, time.monotonic())
+            self._upstream.release(1)
 
     def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
         done = {progress.epoch for progress in response.epochs if progress.outstanding == 0}

@@ -24,7 +24,7 @@ class Links(Protocol):
         ...
 
     def on_time(self, now_s: float) -> float:
-        """Do what is due; return when the next thing will be (infinity: nothing)."""
+        """Do what is due, at every turn of the loop; return when the next thing will be (infinity: nothing)."""
         ...
 
     def close(self) -> None:
@@ -45,6 +45,7 @@ class LinkLoop:
         self._bell, self._ringer = socket.socketpair()
         self._bell.setblocking(False)
         self._ringer.setblocking(False)
+        self._rung = False
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="links", daemon=True)
 
@@ -58,6 +59,9 @@ class LinkLoop:
             task()
             return
         self._tasks.put(task)
+        if self._rung:  # and the tasks are not looked at before it is taken back
+            return
+        self._rung = True
         try:
             self._ringer.send(b"!")
         except (BlockingIOError, OSError):  # full: it rings already; closed: nobody is left to do the task
@@ -106,6 +110,7 @@ class LinkLoop:
 
     def _run_tasks(self) -> None:
         self._bell.recv(4096)
+        self._rung = False
         while True:
             try:
                 task = self._tasks.get_nowait()

@@ -37,7 +37,7 @@ class LinkSource:
     def start(self, replica: StageReplica) -> None:
         """Connect to whoever there is, and grant credit."""
         self._loop = replica.loop
-        self._loop.post(lambda: self._upstream.release(self._pipeline.credits, time.monotonic()))
+        self._loop.post(lambda: self._upstream.release(self._pipeline.credits))
         replica.client.watch(self._stage, self._on_endpoints)
 
     def take(self) -> Example | None:
@@ -53,7 +53,7 @@ class LinkSource:
 
     def release(self) -> None:
         """Note that an example has left the replica: there is room for another."""
-        self._loop.post(lambda: self._upstream.release(1, time.monotonic()))
+        self._loop.post(lambda: self._upstream.release(1))
 
     def stop(self) -> None:
         """Take back all credit; what is under way still comes, and then `take` returns None."""

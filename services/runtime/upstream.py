@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 import zmq
 
+from services.runtime.addresses import nearest_address
 from services.runtime.liveness import Liveness
 from sonorant.pipeline.credit import Grant, Grants
 from sonorant.pipeline.example import Example
@@ -67,6 +68,7 @@ class UpstreamLinks:
         self._liveness: Liveness[str] = Liveness(dead_after_s)
         self._connecting: Liveness[str] = Liveness(CONNECT_TIMEOUT_S)
         self._pausing: Liveness[str] = Liveness(_PAUSE_S)
+        self._look_s = 0.0  # before it nothing is due: messages only put deadlines off
         self._withdrawn = False
         self._on_withdrawn: Callable[[], None] | None = None
         self.dropped = 0
@@ -86,10 +88,9 @@ class UpstreamLinks:
         for endpoint in [e for e, link in self._links.items() if not link.welcomed and e not in self._listed]:
             self._close(endpoint, "unlisted", now_s)
 
-    def release(self, count: int, now_s: float) -> None:
-        """Note that there is room for `count` examples more."""
+    def release(self, count: int) -> None:
+        """Note that there is room for `count` examples more; `on_time` says so to the producers, once a turn."""
         self._grants.release(count)
-        self._act(now_s)
 
     def withdraw(self, on_withdrawn: Callable[[], None], now_s: float) -> None:
         """Take back all credit; call `on_withdrawn` when no example can come any more, and then say goodbye."""
@@ -113,10 +114,12 @@ class UpstreamLinks:
                 self._on_message(link, frames, now_s)
             except BadMessage as error:
                 self._drop(link.endpoint, error)
-        self._act(now_s)
 
     def on_time(self, now_s: float) -> float:
-        """Ping, give up the silent, try anew; return when the next such thing is due."""
+        """Grant what there is room for, ping, give up the silent, try anew; return when the next is due."""
+        self._act(now_s)
+        if now_s < self._look_s:
+            return self._look_s
         for endpoint in (*self._liveness.dead(now_s), *self._connecting.dead(now_s)):
             self._close(endpoint, "silent", now_s)
         for endpoint in self._pausing.dead(now_s):
@@ -127,12 +130,13 @@ class UpstreamLinks:
             if link.ping_due_s <= now_s:
                 self._send(link, Kind.PING, 0, now_s)
         pings_s = min((link.ping_due_s for link in self._links.values()), default=float("inf"))
-        return min(
+        self._look_s = min(
             pings_s,
             self._liveness.next_look_s(now_s),
             self._connecting.next_look_s(now_s),
             self._pausing.next_look_s(now_s),
         )
+        return self._look_s
 
     def close(self) -> None:
         """Say goodbye and close all links."""
@@ -151,12 +155,13 @@ class UpstreamLinks:
         # A link that broke has lost its credit at the other end; only a new HELLO can set that right.
         dealer.setsockopt(zmq.RECONNECT_IVL, -1)
         try:
-            dealer.connect(endpoint)
+            dealer.connect(nearest_address(endpoint))
         except zmq.ZMQError as error:
             dealer.close(linger=0)
             log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
             return
         link = _Link(endpoint, dealer, ping_due_s=now_s)
+        self._look_s = now_s
         self._links[endpoint] = link
         self._connecting.heard(endpoint, now_s)
         self._send(link, Kind.HELLO, PROTOCOL_VERSION, now_s)
@@ -170,6 +175,7 @@ class UpstreamLinks:
         self._grants.leave(endpoint)
         link.socket.close(linger=_LINGER_MS)
         self._pausing.heard(endpoint, now_s)
+        self._look_s = now_s
         log.info("link_closed", endpoint=endpoint, reason=reason)
         self._act(now_s)
 
@@ -209,6 +215,7 @@ class UpstreamLinks:
         if link.welcomed:
             raise BadMessage("second WELCOME")
         link.welcomed = True
+        self._look_s = now_s
         self._connecting.forget(link.endpoint)
         self._liveness.heard(link.endpoint, now_s)
         self._grants.join(link.endpoint)

@@ -15,6 +15,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 __all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
 
+_WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
+
 Peer = TypeVar("Peer", bound=Hashable)
 Item = TypeVar("Item")
 
@@ -105,10 +107,18 @@ class Grants(Generic[Peer]):
             return [self._recall(peer) for peer, p in self._producers.items() if p.granted and not p.recalling]
         return [*self._spread(), *self._rebalance()]
 
+    @property
+    def _starving(self) -> bool:
+        """Whether examples wait at a producer without credit."""
+        return any(p.backlogged and not p.granted for p in self._producers.values())
+
     def _spread(self) -> list[Grant[Peer]]:
-        """Deal free slots one by one: to producers with a backlog first, then to those with the fewest."""
+        """Deal free slots one by one: to producers with a backlog first, then to those with the fewest.
+
+        While producers have plenty of credit and none waits for one, slots gather until a message is worth its while.
+        """
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
-        if not open_to:
+        if not open_to or not (self._starving or self._free * _WORTH_A_MESSAGE >= self.granted):
             return []
         counts: dict[Peer, int] = {}
         while self._free:
@@ -122,13 +132,12 @@ class Grants(Generic[Peer]):
 
     def _rebalance(self) -> list[Recall[Peer]]:
         """Recall the most that lies idle, if a producer has a backlog and no credit at all."""
-        starving = any(p.backlogged and not p.granted for p in self._producers.values())
         idle = [
             (p.granted, peer)
             for peer, p in self._producers.items()
             if p.granted and not p.backlogged and not p.recalling
         ]
-        if not starving or not idle or any(p.recalling for p in self._producers.values()):
+        if not self._starving or not idle or any(p.recalling for p in self._producers.values()):
             return []
         return [self._recall(max(idle, key=lambda entry: entry[0])[1])]
 

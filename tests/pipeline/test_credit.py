@@ -224,3 +224,22 @@ def test_an_unsent_example_is_the_next_to_go():
     outbox.join("here")
     outbox.on_grant("here", 2)
     assert [outbox.next_send().item for _ in range(2)] == [1, 2]
+
+
+def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starves():
+    grants = Grants()
+    for producer in "ab":
+        grants.join(producer)
+    grants.release(16)
+    assert {tuple(grant) for grant in grants.actions()} == {("a", 8), ("b", 8)}
+    for _ in range(3):
+        assert grants.on_example("a", backlogged=False)
+    grants.release(3)
+    assert grants.actions() == []
+    assert grants.on_example("a", backlogged=False)
+    grants.release(1)
+    assert [tuple(grant) for grant in grants.actions()] == [("a", 4)]
+    for _ in range(8):
+        assert grants.on_example("a", backlogged=True)
+    grants.release(1)
+    assert [tuple(grant) for grant in grants.actions()] == [("a", 1)]

@@ -15,6 +15,7 @@ import pytest
 import zmq
 from links_rig import Consumer, Producer, eventually, parcel
 
+from services.runtime.addresses import local_address, nearest_address
 from sonorant.pipeline.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header
 
 
@@ -254,3 +255,27 @@ def test_an_oversized_message_ends_its_own_link_and_no_other(rig, bare):
     while (message := rogue.recv_multipart())[0] == peer:  # until it is hung up on, and may begin anew
         assert decode_header(message[1]).kind in (Kind.PING, Kind.GRANT, Kind.RECALL)
     assert decode_header(message[1]) == (Kind.HELLO, PROTOCOL_VERSION)
+
+
+def test_a_consumer_on_the_same_machine_comes_by_the_local_address(rig):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=2))
+    eventually(lambda: consumer.linked == 1)
+    (dealer,) = consumer.links.sockets()
+    assert dealer.getsockopt_string(zmq.LAST_ENDPOINT) == local_address(producer.endpoint)
+
+
+def test_a_local_address_that_another_user_holds_is_left_alone(rig, monkeypatch):
+    producer = rig(Producer())
+    assert nearest_address(producer.endpoint) == local_address(producer.endpoint)
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
+    assert nearest_address(producer.endpoint) == producer.endpoint
+
+
+def test_a_producer_without_a_local_address_is_reached_by_tcp(rig):
+    with socket.socket(socket.AF_UNIX) as squatter, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        squatter.bind("\0" + local_address(endpoint).removeprefix("ipc://@"))  # and does not listen
+        assert nearest_address(endpoint) == endpoint
