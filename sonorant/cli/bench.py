@@ -13,7 +13,7 @@ from benchmarks.row import Row
 __all__ = ["command"]
 
 _SHARED = {"row", "timing"}  # modules that benchmarks use
-_NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - _SHARED)
+_NAMES = sorted({m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.ispkg} - _SHARED)
 
 
 @click.command("bench")

@@ -1,0 +1,93 @@
+"""Links between processes on loopback, beside gRPC streaming: speed, cost, fairness, memory.
+
+Each producer is a process that sends the same array over and over, as fast as the consumer lets it; the consumer looks
+at one sample of each. Links encode and decode every envelope; gRPC carries the bare bytes without any protobuf around
+them, which is the least that it can do.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.rigs.process import Child
+from benchmarks.rigs.transport import CREDITS, GrpcWay, LinksWay, Way, resident_mb, take_slowly
+from benchmarks.row import Progress, Row
+
+__all__ = ["rows"]
+
+_LARGE, _SMALL = 50_000, 500  # samples of an example: 200 KB, 2 KB
+_CASES = ((_LARGE, 1), (_LARGE, 8), (_LARGE, 64), (_SMALL, 1), (_SMALL, 8))
+_WARM_S, _TURN_S, _TURNS = 0.2, 0.8, 5
+_REST_S = 0.02  # of the slow consumer, after each look
+
+
+def rows(progress: Progress) -> Iterator[Row]:
+    """Yield speed and cost by size and number of producers, then what slow consumers do to others and to memory."""
+    for samples, producers in _CASES:
+        case = f"{samples * 4 // 1000} KB, {producers} producer{'s' * (producers > 1)}"
+        progress(case)
+        yield from _beside_grpc(case, samples, producers)
+    progress("a slow consumer")
+    yield from _slow_consumer()
+    progress("a consumer that stands still")
+    yield _memory()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    gb_per_s: float
+    cpu_s_per_gb: float
+
+
+def _beside_grpc(case: str, samples: int, producers: int) -> Iterator[Row]:
+    """Let both ways take turns; each one's best turn counts."""
+    with LinksWay(samples, producers) as links, GrpcWay(samples, producers) as peer:
+        pairs = [(_turn(links, samples), _turn(peer, samples)) for _ in range(_TURNS)]
+    ours, theirs = zip(*pairs, strict=True)
+    yield Row("throughput", case, _fastest(ours), "GB/s", "gRPC", _fastest(theirs))
+    yield Row("cost", case, _cheapest(ours), "CPU-s/GB", "gRPC", _cheapest(theirs))
+
+
+def _slow_consumer() -> Iterator[Row]:
+    """One producer and a fast consumer, without and with a slow one beside it, in turns."""
+    alone, beside, slow_ones = [], [], 0
+    with LinksWay(_LARGE, 1) as fast:
+        for _ in range(_TURNS):
+            alone.append(_turn(fast, _LARGE))
+            with Child(take_slowly, fast.endpoints, _REST_S) as slow:
+                beside.append(_turn(fast, _LARGE))
+                slow_ones += slow.ask()
+    yield Row("slow consumer", "the fast one beside it", _fastest(beside), "GB/s", "alone", _fastest(alone))
+    share = slow_ones / (_TURNS * (_WARM_S + _TURN_S))
+    yield Row("slow consumer", f"its own, {_REST_S} s of rest", share, "examples/s", "asks for", 1 / _REST_S)
+
+
+def _memory() -> Row:
+    """Say how much a consumer that stands still holds, beside what it granted credit for."""
+    before_mb = resident_mb()
+    with LinksWay(_LARGE, 8) as links:
+        deadline_s = time.monotonic() + 10
+        while links.held < CREDITS and time.monotonic() < deadline_s:
+            time.sleep(_WARM_S)
+        time.sleep(_TURN_S)  # for what should not come
+        grown_mb = resident_mb() - before_mb
+    return Row("memory", f"8 producers, {CREDITS} credits", grown_mb, "MB", "credits", CREDITS * _LARGE * 4 / 1e6)
+
+
+def _turn(way: Way, samples: int) -> _Turn:
+    way.go()
+    time.sleep(_WARM_S)
+    cpu_s, started_s, taken = way.cpu_s(), time.monotonic(), way.taken
+    time.sleep(_TURN_S)
+    took_s, gigabytes = time.monotonic() - started_s, (way.taken - taken) * samples * 4 / 1e9
+    turn = _Turn(gigabytes / took_s, (way.cpu_s() - cpu_s) / gigabytes if gigabytes else float("inf"))
+    way.pause()
+    return turn
+
+
+def _fastest(turns: Sequence[_Turn]) -> float:
+    return max(turn.gb_per_s for turn in turns)
+
+
+def _cheapest(turns: Sequence[_Turn]) -> float:
+    return min(turn.cpu_s_per_gb for turn in turns)

@@ -1,0 +1,45 @@
+"""A child process that answers questions, so that its CPU time can be read while it works."""
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
+
+__all__ = ["Child", "Main"]
+
+# A fork server has imported everything but holds no thread, lock or socket: 64 children start in a second.
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["benchmarks.rigs.transport"])
+_PATIENCE_S = 60.0
+
+Main = Callable[..., None]
+
+
+class Child:
+    """Runs `main(connection, *arguments)`; `main` must answer every message that comes, and return when None comes."""
+
+    def __init__(self, main: Main, *arguments: object) -> None:
+        self._connection, other = _PROCESSES.Pipe()
+        self._process = _PROCESSES.Process(target=_run, args=(main, other, arguments), daemon=True)
+        self._process.start()
+        other.close()
+
+    def ask(self, question: str = "") -> Any:
+        """Return the child's answer."""
+        self._connection.send(question)
+        if not self._connection.poll(_PATIENCE_S):
+            raise TimeoutError(f"{self._process.name} did not answer within {_PATIENCE_S} s")
+        return self._connection.recv()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: TracebackType | type | BaseException | None) -> None:
+        self._connection.send(None)
+        self._process.join(_PATIENCE_S)
+        self._connection.close()
+
+
+def _run(main: Main, connection: Connection, arguments: Sequence[object]) -> None:
+    main(connection, *arguments)

@@ -1,0 +1,27 @@
+import time
+
+import pytest
+
+from benchmarks.rigs.transport import CREDITS, GrpcWay, LinksWay
+
+
+def eventually(condition):
+    deadline_s = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", [LinksWay, GrpcWay])
+def test_producers_in_other_processes_feed_the_consumer(way):
+    with way(500, 2) as fed:
+        fed.go()
+        eventually(lambda: fed.taken > 10 * CREDITS)
+        assert fed.cpu_s() > 0
+
+
+def test_a_paused_consumer_holds_what_it_granted_and_no_more():
+    with LinksWay(500, 2) as fed:
+        eventually(lambda: fed.held >= CREDITS)
+        time.sleep(0.1)
+        assert fed.held == CREDITS
