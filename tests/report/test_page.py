@@ -11,7 +11,7 @@ from sonorant.corpus.preparing import prepare
 from sonorant.errors import SonorantError
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
-from sonorant.report.page import write_report
+from sonorant.report.writing import write_report
 from sonorant.run_folder import RunFolder
 from sonorant.training.metrics import MetricsLog
 
