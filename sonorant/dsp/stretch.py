@@ -7,7 +7,6 @@ most like what followed the piece before.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from sonorant.arrays import Waveform
 
@@ -47,4 +46,4 @@ def _best_fit(wanted: Waveform, near: NDArray[np.float32], reach: int) -> int:
     near = near[: len(wanted) + 2 * reach].astype(np.float64)
     energy = np.cumsum(np.concatenate([[0.0], np.square(near)]))
     norm = np.sqrt(np.maximum(energy[len(wanted) :] - energy[: -len(wanted)], 1e-12))
-    return int(np.argmax(signal.correlate(near, wanted.astype(np.float64), "valid") / norm))
+    return int(np.argmax(np.correlate(near, wanted.astype(np.float64), "valid") / norm))
