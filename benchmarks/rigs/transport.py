@@ -213,7 +213,7 @@ def produce_links(connection: Connection, samples: int) -> None:
             loop.post(partial(offer, Parcel(*encode_example(example), audio_s=example.duration_s)))
 
     def offer(parcel: Parcel) -> None:
-        links.offer(parcel, time.monotonic())
+        links.offer(parcel)
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     links = DownstreamLinks(context, "127.0.0.1", lambda _: room.release(), dead_after_s=_DEAD_AFTER_S)
