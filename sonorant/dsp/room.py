@@ -15,18 +15,20 @@ from functools import lru_cache
 import numpy as np
 from ducc0 import fft
 from numpy.typing import ArrayLike, NDArray
+from scipy import signal
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.dsp import kernels
 from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import SonorantError
 
-__all__ = ["LEAD", "SPEED_OF_SOUND", "ImpossibleRoom", "absorption_of", "image_responses"]
+__all__ = ["LEAD", "SPEED_OF_SOUND", "ImpossibleRoom", "absorption_of", "high_passed", "image_responses"]
 
 SPEED_OF_SOUND = 343.0  # m/s
 SINC_TAPS = 81  # length of the Hann-windowed sinc that each image becomes
 LEAD = SINC_TAPS // 2  # samples before the time of emission: what the sinc of an image needs
 OVERSAMPLING = 3  # points of the time grid per sample
+_CUTOFF_HZ = 100.0
 _NEAREST_M = 0.01  # at distance 0 the response is infinite
 
 _Floats = NDArray[np.float64]
@@ -86,6 +88,19 @@ def image_responses(
         for m, microphone in enumerate(microphones):
             _spread(room, np.sqrt(1 - absorption), source, microphone, sample_rate_hz, duration_s, grid[s, m])
     return _decimate(grid, padded)[..., :taps]
+
+
+def high_passed(responses: Responses, sample_rate_hz: int) -> Responses:
+    """Return responses [..., taps] without what the image method makes up below some 100 Hz.
+
+    All images are positive, so they add up to a gain at 0 Hz that no room has, up to 37 dB above the band of speech;
+    an SNR would then be mostly about rumble. The filter is the one of Allen and Berkley's program (1979, appendix).
+    """
+    angle = 2 * np.pi * _CUTOFF_HZ / sample_rate_hz
+    radius = np.exp(-angle)
+    zeros, poles = (1.0, -(1 + radius), radius), (1.0, -2 * radius * np.cos(angle), radius**2)
+    passed: Responses = signal.lfilter(zeros, poles, responses, axis=-1).astype(np.float32)
+    return passed
 
 
 def _check(room: _Floats, absorption: float, sources: _Floats, microphones: _Floats) -> None:

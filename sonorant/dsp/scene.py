@@ -15,7 +15,7 @@ from sonorant.arrays import Responses, Waveform
 from sonorant.dsp.mixing import mix
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
-from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, image_responses
+from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, high_passed, image_responses
 from sonorant.dsp.stages import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
@@ -122,10 +122,11 @@ def scene_stage(
 
 
 def scene_responses(scene: Scene, sample_rate_hz: int) -> Responses:
-    """Return the responses of a scene, up to its T60: Float32[1 + noises, microphones, taps]."""
-    return image_responses(
+    """Return the responses of a scene, up to its T60, high-passed: Float32[1 + noises, microphones, taps]."""
+    responses = image_responses(
         scene.room_m, scene.absorption, scene.sources_m, scene.microphones_m, sample_rate_hz, scene.t60_s
     )
+    return high_passed(responses, sample_rate_hz)
 
 
 def _uniform(interval: Interval, rng: np.random.Generator) -> float:

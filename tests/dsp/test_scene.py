@@ -8,7 +8,7 @@ from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.dsp import scene as scene_module
 from sonorant.dsp.resources import StageResources
-from sonorant.dsp.scene import draw_scene, room_stage
+from sonorant.dsp.scene import draw_scene, room_stage, scene_responses
 from sonorant.errors import BadCorpus, BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.randomness import generator
@@ -50,6 +50,15 @@ def test_scenes_stay_within_the_recipe():
 def test_t60_that_no_wall_gives_is_drawn_again_and_counted():
     redraws = [draw_scene(_recipe(), np.random.default_rng(seed)).redraws for seed in range(100)]
     assert 0 < np.mean(redraws) < 5
+
+
+def test_a_room_leaves_pink_noise_in_the_band_of_speech():
+    pink = np.fft.rfftfreq(8000, 1 / 8000)[1:]  # Hz; power is 1 / frequency
+    for seed in range(10):
+        scene = draw_scene(_recipe(t60_s={"low": 0.3, "high": 0.5}), np.random.default_rng(seed))
+        gain = np.abs(np.fft.rfft(scene_responses(scene, 8000)[1, 0], 8000)[1:]) ** 2
+        power = gain / pink
+        assert power[pink < 50].sum() < 0.2 * power.sum()  # without the high-pass: 0.99
 
 
 def test_recipe_with_hardly_a_possible_room_rejects_examples():
