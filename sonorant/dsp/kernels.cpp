@@ -253,6 +253,41 @@ void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
     add_frames(frames.data(), count, window.data(), size, hop, sum.data());
 }
 
+// ---------------------------------------------------------------------------------------------------------- mixing
+
+FAST double sum_squares(const float* values, size_t count) {
+    constexpr size_t LANES = 8;
+    double sum[LANES] = {};
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (size_t lane = 0; lane < LANES; ++lane) {
+            const double value = values[i + lane];
+            sum[lane] += value * value;
+        }
+    for (; i < count; ++i) sum[0] += static_cast<double>(values[i]) * values[i];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
+double energy(Floats values) { return sum_squares(values.data(), values.size()); }
+
+FAST float scale_and_add(float* __restrict speech, float* __restrict noise, float* __restrict total, size_t count,
+                         float speech_gain, float noise_gain) {
+    float peak = 0;
+    for (size_t i = 0; i < count; ++i) {
+        speech[i] *= speech_gain;
+        noise[i] *= noise_gain;
+        total[i] = speech[i] + noise[i];
+        const float size = std::fabs(total[i]);
+        peak = size > peak ? size : peak;
+    }
+    return peak;
+}
+
+float add_scaled(Rows speech, Rows noise, float speech_gain, float noise_gain, Rows total) {
+    expect(speech.size() == noise.size() && speech.size() == total.size(), "add_scaled: all arrays have one size");
+    return scale_and_add(speech.data(), noise.data(), total.data(), total.size(), speech_gain, noise_gain);
+}
+
 // -------------------------------------------------------------------------------------------------------- features
 
 constexpr size_t GROUP = 8;  // weights side by side
@@ -334,6 +369,9 @@ NB_MODULE(kernels, module) {
     module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "turns_per_bin"_a,
                exact("turns"), exact("moved"), free);
     module.def("overlap_add", &overlap_add, exact("frames"), exact("window"), "hop"_a, exact("sum"), free);
+    module.def("energy", &energy, exact("values"), free);
+    module.def("add_scaled", &add_scaled, exact("speech"), exact("noise"), "speech_gain"_a, "noise_gain"_a,
+               exact("total"), free);
     module.def("filter_power", &filter_power, exact("spectra"), exact("first"), exact("offset"), exact("weight"),
                exact("energies"), free);
     module.def("power_law", &power_law, exact("values"), "exponent"_a, free);

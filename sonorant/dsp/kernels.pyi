@@ -49,6 +49,18 @@ def move_peaks(
 def overlap_add(frames: NDArray[np.float32], window: NDArray[np.float32], hop: int, sum: NDArray[np.float32]) -> None:
     """Add Float32[frames, size], each under the window Float32[size] and `hop` later than the last, to Float32[sum]."""
 
+def energy(values: NDArray[np.float32]) -> float:
+    """Return the sum of the squares of Float32[samples], in double precision."""
+
+def add_scaled(
+    speech: NDArray[np.float32],
+    noise: NDArray[np.float32],
+    speech_gain: float,
+    noise_gain: float,
+    total: NDArray[np.float32],
+) -> float:
+    """Scale speech and noise in place, fill total with their sum, and return its peak; all Float32[rows, samples]."""
+
 def filter_power(
     spectra: NDArray[np.complex64],
     first: NDArray[np.int32],

@@ -84,9 +84,15 @@ def image_responses(
     taps = int(duration_s * sample_rate_hz) + SINC_TAPS
     padded = 2 * coarse_length((taps + 1) // 2)
     grid = np.zeros((len(sources), len(microphones), OVERSAMPLING * padded), np.float32)
-    for s, source in enumerate(sources):
-        for m, microphone in enumerate(microphones):
-            _spread(room, np.sqrt(1 - absorption), source, microphone, sample_rate_hz, duration_s, grid[s, m])
+    points_per_m = OVERSAMPLING * sample_rate_hz / SPEED_OF_SOUND
+    reach = duration_s * sample_rate_hz * OVERSAMPLING
+    reflection = np.sqrt(1 - absorption)
+    # The shortest side has the most images; the kernel wants it last.
+    axes = [_axis(i, room, reflection, sources, microphones, points_per_m, reach) for i in np.argsort(-room)]
+    axes[0][1][:] *= np.float32(points_per_m / (4 * np.pi))  # the height of a direct path one point long
+    for place in np.ndindex(grid.shape[:2]):
+        (x, xg), (y, yg), (z, zg) = ((squares[place], gains[place]) for squares, gains in axes)
+        kernels.spread(x, xg, y, yg, z, zg, reach, grid[place][LEAD * OVERSAMPLING - 1 :])
     return _decimate(grid, padded)[..., :taps]
 
 
@@ -117,38 +123,28 @@ def _check(room: _Floats, absorption: float, sources: _Floats, microphones: _Flo
         raise ImpossibleRoom(f"a source is {nearest:.3g} m from a microphone: must be at least {_NEAREST_M} m")
 
 
-def _spread(
+def _axis(
+    axis: int,
     room: _Floats,
     reflection: float,
-    source: _Floats,
-    microphone: _Floats,
-    sample_rate_hz: int,
-    duration_s: float,
-    grid: Waveform,
-) -> None:
-    """Add all images of one source to the time grid of one microphone (its first point is LEAD samples early)."""
-    points_per_m = OVERSAMPLING * sample_rate_hz / SPEED_OF_SOUND
-    reach = duration_s * sample_rate_hz * OVERSAMPLING
-    axes = [_axis(*place, reflection, points_per_m, reach) for place in zip(room, source, microphone, strict=True)]
-    x, y, z = sorted(axes, key=lambda axis: len(axis[0]))
-    height = np.float32(points_per_m / (4 * np.pi))
-    kernels.spread(x[0], x[1] * height, *y, *z, reach, grid[LEAD * OVERSAMPLING - 1 :])
+    sources: _Floats,
+    microphones: _Floats,
+    points_per_m: float,
+    reach: float,
+) -> tuple[Responses, Responses]:
+    """Return squared offsets, in grid points, and gains of the images along one axis, nearest first.
 
-
-def _axis(
-    side: float, source: float, microphone: float, reflection: float, points_per_m: float, reach: float
-) -> tuple[Waveform, Waveform]:
-    """Return squared offsets (in grid points, nearest first) and gains of the images along one axis.
-
-    Images stand at 2 n side + source after |2 n| reflections, and at 2 n side - source after |2 n - 1|.
+    Both are Float32[sources, microphones, images]. Images stand at 2 n side + source after |2 n| reflections, and at
+    2 n side - source after |2 n - 1|.
     """
-    most = int(reach / points_per_m / (2 * side)) + 1
+    side, most = room[axis], int(reach / points_per_m / (2 * room[axis])) + 1
     n = np.arange(-most, most + 1)
-    offset = np.concatenate([2 * n * side + source - microphone, 2 * n * side - source - microphone]) * points_per_m
-    hits = np.concatenate([np.abs(2 * n), np.abs(2 * n - 1)])
-    order = np.argsort(np.abs(offset))
-    order = order[: np.count_nonzero(np.abs(offset) <= reach)]
-    return (offset[order] ** 2).astype(np.float32), (reflection ** hits[order]).astype(np.float32)
+    gains = reflection ** np.concatenate([np.abs(2 * n), np.abs(2 * n - 1)])
+    there, mirrored = 2 * n * side + sources[:, axis, None], 2 * n * side - sources[:, axis, None]
+    offsets = np.concatenate([there, mirrored], axis=1)[:, None] - microphones[:, axis, None]
+    squares = (offsets * points_per_m) ** 2
+    order = np.argsort(squares, axis=-1)
+    return np.take_along_axis(squares, order, axis=-1).astype(np.float32), gains[order].astype(np.float32)
 
 
 def _decimate(grid: Waveform, samples: int) -> Responses:

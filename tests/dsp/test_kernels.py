@@ -110,6 +110,21 @@ def test_frames_are_added_where_they_began():
     np.testing.assert_allclose(total, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("samples", [0, 1, 7, 8, 1001])
+def test_energy_is_the_sum_of_squares(samples):
+    values = RNG(samples).standard_normal(samples, dtype=np.float32)
+    assert kernels.energy(values) == pytest.approx((values.astype(float) ** 2).sum(), rel=1e-12)
+
+
+def test_scaled_sums_and_their_peak():
+    speech, noise = RNG(0).standard_normal((2, 2, 31), dtype=np.float32)
+    scaled, total = (speech * np.float32(0.3), noise * np.float32(2)), np.empty_like(speech)
+    peak = kernels.add_scaled(speech, noise, 0.3, 2.0, total)
+    np.testing.assert_array_equal((speech, noise), scaled)
+    np.testing.assert_array_equal(total, scaled[0] + scaled[1])
+    assert peak == np.abs(total).max()
+
+
 @pytest.mark.parametrize("frames", [0, 1, 7, 8, 21])
 def test_filters_are_dot_products_with_the_power(frames):
     spectra = complex_noise(24, 33, frames)
