@@ -90,14 +90,15 @@ class FeatureExtractor:
         """Return Float32[frames, frame_bins], before stacking, of all frames that lie wholly in the samples."""
         if samples.size < self._window:
             return np.empty((0, self.frame_bins), np.float32)
-        cut = sliding_window_view(samples, self._window)[:: self.hop]
-        features = np.empty((len(cut), self.frame_bins), np.float32)
-        windowed = np.zeros((_lanes(min(len(cut), _BLOCK)), self._fft_size), np.float32)
+        frames = 1 + (samples.size - self._window) // self.hop
+        samples = np.ascontiguousarray(samples, np.float32)
+        features = np.empty((frames, self.frame_bins), np.float32)
+        windowed = np.zeros((_lanes(min(frames, _BLOCK)), self._fft_size), np.float32)
         spectra = np.empty((len(windowed), self._fft_size // 2 + 1), np.complex64)
-        for start in range(0, len(cut), _BLOCK):
-            block = cut[start : start + _BLOCK]
-            np.multiply(block, self._hann, out=windowed[: len(block), : self._window])
-            lanes = slice(0, _lanes(len(block)))
+        for start in range(0, frames, _BLOCK):
+            count = min(_BLOCK, frames - start)
+            kernels.cut_frames(samples[start * self.hop :], self.hop, self._hann, windowed[:count])
+            lanes = slice(0, _lanes(count))
             fft.r2c(windowed[lanes], axes=(1,), out=spectra[lanes])
             self._fill(features[start : start + _BLOCK], spectra)
         return features

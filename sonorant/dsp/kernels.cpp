@@ -241,6 +241,19 @@ void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float turns_per
     std::memcpy(turns.data(), last.data(), bins * sizeof *turns.data());
 }
 
+FAST void cut(const float* __restrict samples, size_t hop, const float* __restrict window, size_t size, size_t count,
+              float* __restrict frames, size_t stride) {
+    for (size_t frame = 0; frame < count; ++frame)
+        for (size_t i = 0; i < size; ++i) frames[frame * stride + i] = samples[frame * hop + i] * window[i];
+}
+
+void cut_frames(Floats samples, size_t hop, Floats window, Rows frames) {
+    const size_t count = frames.shape(0), size = window.size();
+    expect(size <= frames.shape(1), "cut_frames: a frame must hold the window");
+    expect(count == 0 || samples.size() >= (count - 1) * hop + size, "cut_frames: too few samples for all frames");
+    cut(samples.data(), hop, window.data(), size, count, frames.data(), frames.shape(1));
+}
+
 FAST void add_frames(const float* frames, size_t count, const float* window, size_t size, size_t hop, float* sum) {
     for (size_t frame = 0; frame < count; ++frame)
         for (size_t i = 0; i < size; ++i) sum[frame * hop + i] += frames[frame * size + i] * window[i];
@@ -368,6 +381,7 @@ NB_MODULE(kernels, module) {
                exact("z_gain"), "reach"_a, exact("grid"), free);
     module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "turns_per_bin"_a,
                exact("turns"), exact("moved"), free);
+    module.def("cut_frames", &cut_frames, exact("samples"), "hop"_a, exact("window"), exact("frames"), free);
     module.def("overlap_add", &overlap_add, exact("frames"), exact("window"), "hop"_a, exact("sum"), free);
     module.def("energy", &energy, exact("values"), free);
     module.def("add_scaled", &add_scaled, exact("speech"), exact("noise"), "speech_gain"_a, "noise_gain"_a,

@@ -46,6 +46,11 @@ def move_peaks(
     last frame's bins; it is updated.
     """
 
+def cut_frames(
+    samples: NDArray[np.float32], hop: int, window: NDArray[np.float32], frames: NDArray[np.float32]
+) -> None:
+    """Fill the start of each frame, Float32[frames, at least size], each `hop` samples later, under Float32[size]."""
+
 def overlap_add(frames: NDArray[np.float32], window: NDArray[np.float32], hop: int, sum: NDArray[np.float32]) -> None:
     """Add Float32[frames, size], each under the window Float32[size] and `hop` later than the last, to Float32[sum]."""
 

@@ -12,11 +12,11 @@ one tone that drift apart towards their edges, is a known loss of level (0.9 dB 
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from ducc0 import fft
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len
 
@@ -51,7 +51,7 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     """
     hop = next_fast_len(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), real=True)
     window = _OVERLAP * hop
-    hann = (0.5 - 0.5 * np.cos(2 * np.pi / window * np.arange(window))).astype(np.float32)
+    hann = _hann(window)
     synthesis = hann / np.float32(_WINDOW_SUM)
     mover = PeakMover(alpha, hop, window)
 
@@ -59,18 +59,23 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     frames = -(-(margin + waveform.size) // hop)
     padded = np.zeros(frames * hop + margin, np.float32)
     padded[margin : margin + waveform.size] = waveform
-    cut = sliding_window_view(padded, window)[::hop]
     total = np.zeros_like(padded)
     buffers = _buffers(min(frames, _BLOCK), window)
     for start in range(0, frames, _BLOCK):
         now = slice(0, frames - start)
         block, spectra, moved = buffers.frames[now], buffers.spectra[now], buffers.moved[now]
-        np.multiply(cut[start : start + _BLOCK], hann, out=block)
+        kernels.cut_frames(padded[start * hop :], hop, hann, block)
         fft.r2c(block, axes=(1,), out=spectra)
         mover.move(spectra, moved)
         fft.c2r(moved, axes=(1,), lastsize=window, forward=False, inorm=2, out=block)
         kernels.overlap_add(block, synthesis, hop, total[start * hop :])
     return total[margin : margin + waveform.size]
+
+
+@lru_cache(maxsize=8)
+def _hann(samples: int) -> NDArray[np.float32]:
+    weights: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi / samples * np.arange(samples))
+    return weights.astype(np.float32)
 
 
 def _buffers(frames: int, window: int) -> _Buffers:

@@ -100,6 +100,14 @@ def test_peaks_move_as_one_by_one(bins, most, seed):
     np.testing.assert_allclose(np.exp(2j * np.pi * turns), np.exp(2j * np.pi * last), atol=1e-4)
 
 
+def test_frames_are_cut_under_the_window():
+    samples, window = RNG(0).standard_normal(40, dtype=np.float32), np.hanning(13).astype(np.float32)
+    frames = np.full((5, 16), 7, np.float32)
+    kernels.cut_frames(samples, 6, window, frames)
+    np.testing.assert_array_equal(frames[:, :13], [samples[i : i + 13] * window for i in range(0, 30, 6)])
+    assert (frames[:, 13:] == 7).all()
+
+
 def test_frames_are_added_where_they_began():
     frames, window = RNG(0).standard_normal((5, 12), dtype=np.float32), np.hanning(12).astype(np.float32)
     total = np.zeros(4 * 3 + 12, np.float32)
@@ -168,6 +176,8 @@ def test_sizes_that_do_not_fit_are_refused():
         kernels.spread(floats, floats, floats, floats, floats, floats, 10.0, np.zeros(14, np.float32))
     with pytest.raises(ValueError, match="a value for each bin"):
         kernels.move_peaks(spectra, floats, floats[:2], 0.25, floats, spectra.copy())
+    with pytest.raises(ValueError, match="too few samples"):
+        kernels.cut_frames(floats, 1, floats[:2], np.zeros((3, 2), np.float32))
     with pytest.raises(ValueError, match="too short for all frames"):
         kernels.overlap_add(np.zeros((2, 3), np.float32), floats, 1, floats)
     starts, offsets = np.array([3], np.int32), np.array([0, 1], np.int32)
