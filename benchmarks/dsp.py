@@ -2,7 +2,8 @@
 
 Peers do the same work as they are commonly used: pyroomacoustics for responses (its image method up to the order that
 T60 asks for), scipy's overlap-add for mixing, librosa for the STFT below VTLP (complex bins copied along the map,
-which breaks phases but costs the same) and for mel spectra.
+which breaks phases but costs the same) and for mel spectra. The limit is what the chain's own FFTs would take at the
+machine's best rate, and its sounds at memory's; `chain / limit` is the part of it that is reached.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.limit import fft_flops, fft_flops_per_s, memory_bytes_per_s
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
 from services.runtime.memory import keep_freed_memory
@@ -64,6 +66,10 @@ def rows(progress: Progress) -> Iterator[Row]:
     keep_freed_memory()  # as services do
     sound = (0.1 * np.random.default_rng(0).standard_normal((4, _SECONDS * _RATE_HZ))).astype(np.float32)
     extractor = FeatureExtractor(FeaturesRecipe(), _RATE_HZ)
+    progress("the machine's limits")
+    flops_per_s, bytes_per_s = fft_flops_per_s(), memory_bytes_per_s()
+    yield Row("fft", "float32, in cache", flops_per_s / 1e9, "Gflop/s")
+    yield Row("memory", "copy", bytes_per_s / 1e9, "GB/s")
     yield from _responses(progress)
     for scene in _SCENES:
         progress(f"mixing, {scene.case}")
@@ -74,7 +80,12 @@ def rows(progress: Progress) -> Iterator[Row]:
     yield _speed("power-mel", _CASE, lambda: extractor(sound[0]), "librosa", lambda: _Peers.power_mel(sound[0]))
     for scene in _SCENES:
         progress(f"chain, {scene.case}")
-        yield _speed("chain", scene.case, *_chain(scene, sound, extractor))
+        ours, peer, theirs = _chain(scene, sound, extractor)
+        chain = _speed("chain", scene.case, ours, peer, theirs)
+        yield chain
+        limit_s = fft_flops(ours) / flops_per_s + _traffic_bytes(scene) / bytes_per_s
+        yield Row("limit", scene.case, _SECONDS / limit_s, _SPEED)
+        yield Row("chain / limit", scene.case, chain.value * limit_s / _SECONDS, "1")
 
 
 def _responses(progress: Progress) -> Iterator[Row]:
@@ -104,6 +115,12 @@ def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_
         return _Peers.power_mel(_Peers.mix(np.vstack([_Peers.warp(dry[0]), dry[1:]]), _Peers.responses(scene))[0])
 
     return ours, "toolkits", theirs
+
+
+def _traffic_bytes(scene: _Scene) -> float:
+    """Return what the chain must read and write if each stage touches its sounds once: vtlp, mixing, features."""
+    sounds = 2 + (scene.sources + scene.microphones) + 1
+    return 4.0 * sounds * _SECONDS * _RATE_HZ
 
 
 def _speed(name: str, case: str, ours: _Way, peer: str, theirs: _Way) -> Row:

@@ -12,7 +12,7 @@ from benchmarks.row import Row
 
 __all__ = ["command"]
 
-_SHARED = {"row", "timing"}  # modules that benchmarks use
+_SHARED = {"limit", "row", "timing"}  # modules that benchmarks use
 _NAMES = sorted({m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.ispkg} - _SHARED)
 
 
