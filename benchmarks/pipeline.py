@@ -1,0 +1,97 @@
+"""Shards to features through real services, without training: what the fleet costs beside its kernels alone.
+
+Everything is CPU time per example, so a busy machine changes little and no row depends on who waits for whom. "alone"
+is the same work in one loop of this process, on the same shards: reading and FLAC decoding are in it, and shown apart.
+"""
+
+import time
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.rigs.pipeline import CORPUS_EXAMPLES, PipelineRun
+from benchmarks.row import Progress, Row
+from sonorant.corpus.shards import ShardSet
+from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.pipeline.example import Lineage
+from sonorant.recipe.schema import Recipe
+
+__all__ = ["rows"]
+
+_CORPORA = ((12.0, 16000), (2.0, 8000))  # seconds of an utterance, rate
+_TURNS = 3
+_TURN_S = 1.0  # of computing in one loop, which says how many examples a turn has
+_Layout = Literal["fused", "split"]
+
+
+def rows(progress: Progress) -> Iterator[Row]:
+    """Yield, for long and short utterances, the cost alone and in both layouts."""
+    for seconds, rate_hz in _CORPORA:
+        for layout in ("fused", "split"):
+            progress(f"{layout}, {seconds:g} s at {rate_hz} Hz")
+            yield from _layout(layout, seconds, rate_hz)
+
+
+def _recipe(layout: str, rate_hz: int) -> Recipe:
+    return Recipe.model_validate(
+        {
+            "version": 1,
+            "name": "bench",
+            "corpus": {"reader": "fsdd", "path": "none", "sample_rate_hz": rate_hz},
+            "text": {"units": "words"},
+            "stages": [
+                {"stage": "vtlp", "alpha": {"low": 0.85, "high": 1.15}},
+                {"stage": "room", "t60_s": {"low": 0.2, "high": 0.4}, "noise_sources": [1, 1]},
+            ],
+            "features": {"kind": "power_mel", "stack": 4, "stride": 4, "high_hz": rate_hz / 2},
+            "pipeline": {"layout": layout},
+        }
+    )
+
+
+def _layout(layout: str, seconds: float, rate_hz: int) -> Iterator[Row]:
+    recipe, case = _recipe(layout, rate_hz), f"{layout}, {seconds:g} s at {rate_hz // 1000} kHz"
+    with PipelineRun(recipe, seconds) as run:
+        alone = _Alone(recipe, run.folder.shards)
+        alone.turn(2)
+        run.take(8)
+        count = max(8, int(_TURN_S / sum(alone.turn(8).values())))
+        pairs = [(alone.turn(count), _turn(run, count)) for _ in range(_TURNS)]
+    ours = {stage: min(fleet[stage] for _, fleet in pairs) for stage in pairs[0][1]}
+    kernels = {stage: min(loop[stage] for loop, _ in pairs) for stage in pairs[0][0]}
+    total, least = sum(ours.values()), sum(kernels.values())
+    efficiency = max(sum(loop.values()) / sum(fleet.values()) for loop, fleet in pairs)
+    yield Row("pipeline", case, seconds / total, "audio-h/core-h", "alone", seconds / least, efficiency)
+    for stage, cost_s in ours.items():
+        yield Row(stage, case, cost_s * 1e3, "CPU-ms/example", "alone", 1e3 * kernels.get(stage, least))
+
+
+def _turn(run: PipelineRun, count: int) -> dict[str, float]:
+    """Return each stage's CPU seconds per example."""
+    before = run.cpu_s()
+    run.take(count)
+    return {stage: (cpu_s - before[stage]) / count for stage, cpu_s in run.cpu_s().items()}
+
+
+class _Alone:
+    """Reads and runs the chain in one loop."""
+
+    def __init__(self, recipe: Recipe, shards: Path) -> None:
+        self._set = ShardSet.open(shards, "train")
+        self._chain = build_chain(recipe, StageResources(self._set, shards))
+        self._seed = recipe.seed
+        self._records = cycle(range(CORPUS_EXAMPLES))
+
+    def turn(self, count: int) -> dict[str, float]:
+        """Return the CPU seconds per example of reading, and of each stage, over `count` examples."""
+        spent = dict.fromkeys(("shard_reader", *self._chain), 0.0)
+        for index in islice(self._records, count):
+            started_s = time.thread_time()
+            example = self._set.read(0, index).example(Lineage(0, 0, index))
+            spent["shard_reader"] += time.thread_time() - started_s
+            for name, stage in self._chain.items():
+                started_s = time.thread_time()
+                example = apply_stage(name, stage, example, self._seed)
+                spent[name] += time.thread_time() - started_s
+        return {name: cpu_s / count for name, cpu_s in spent.items()}

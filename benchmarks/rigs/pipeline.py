@@ -1,0 +1,132 @@
+"""A training run without its trainer: real Redis, coordinator and stages, and whoever takes from the last of them."""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import grpc
+import numpy as np
+
+from services.local.redis_server import LocalRedis
+from services.runtime.example_source import LinkedExampleSource
+from services.runtime.redis_ledger import RedisLedger
+from sonorant.corpus.record import Record, encode_audio
+from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.dsp.stages import stage_names
+from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.schema import Recipe
+from sonorant.run_folder import RunFolder
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+__all__ = ["CORPUS_EXAMPLES", "PipelineRun", "write_corpus"]
+
+CORPUS_EXAMPLES = 96
+_VOICES = 8  # different waveforms; encoding more of them would take longer than the measurement
+_EPOCHS = 10_000
+_PATIENCE_S = 60.0
+_QUIET_S, _QUIET_CPU_S = 0.3, 0.05  # less than that in that time: only signs of life
+_SERVICES = {"speed": "speed_perturber", "vtlp": "vtlp_augmenter", "room": "room_simulator"}
+
+
+def write_corpus(folder: Path, seconds: float, rate_hz: int) -> None:
+    """Write FLAC shards of low-passed noise, which compresses about as speech does."""
+    rng, records = np.random.default_rng(1), []
+    folder.mkdir(parents=True, exist_ok=True)
+    voices = []
+    for _ in range(_VOICES):
+        noise = np.convolve(rng.standard_normal(round(seconds * rate_hz)), np.hanning(9), "same")
+        syllables = np.abs(np.sin(2 * np.pi * 2 * np.arange(noise.size) / rate_hz))
+        voices.append(encode_audio((0.03 * noise * syllables).astype(np.float32), rate_hz, "flac"))
+    for number in range(CORPUS_EXAMPLES):
+        audio = voices[number % _VOICES]
+        records.append(Record(f"u{number}", "someone", "one two", rate_hz, seconds, "flac", audio))
+    write_shard(folder / shard_name("train", 0, 1), records)
+
+
+class PipelineRun:
+    """Starts what `recipe` asks for, and takes examples as a trainer would."""
+
+    def __init__(self, recipe: Recipe, seconds: float) -> None:
+        self._recipe, self._exit = recipe, ExitStack()
+        folder = RunFolder(Path(self._exit.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-"))))
+        self.folder = folder
+        write_corpus(folder.shards, seconds, recipe.corpus.sample_rate_hz)
+        folder.recipe.write_text(dump_recipe(recipe), encoding="utf-8")
+        self._log = self._exit.enter_context((folder.path / "log").open("wb"))
+        redis = LocalRedis(folder.redis)
+        self._exit.callback(redis.remove_socket)
+        self._start(redis.command)
+        asyncio.run(redis.wait_ready(_PATIENCE_S, folder.path / "log"))
+        ledger = RedisLedger(redis.url, CORPUS_EXAMPLES)
+        ledger.restore(1, None)
+        ledger.close()
+        coordinator = self._start_coordinator(redis.url)
+        stages = ("shard_reader", *stage_names(recipe)) if recipe.pipeline.layout == "split" else ("example_server",)
+        self._stages = {
+            stage: self._start_service(_SERVICES.get(stage, stage), "--coordinator", coordinator) for stage in stages
+        }
+        self._source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
+
+    def take(self, count: int) -> None:
+        """Let `count` examples come, and wait until the stages' queues are full again, as they were before."""
+        taken, deadline_s = 0, time.monotonic() + _PATIENCE_S
+        self._source.grant(count)
+        while taken < count:
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"{taken} of {count} examples came; log:\n{(self.folder.path / 'log').read_text()}")
+            taken += len(self._source.take(0.5))
+        before = now = 0.0
+        while now - before > _QUIET_CPU_S or not now:
+            time.sleep(_QUIET_S)
+            before, now = now, sum(self.cpu_s().values())
+
+    def cpu_s(self) -> dict[str, float]:
+        """Return the CPU seconds of each stage's process so far."""
+        return {stage: _cpu_s(process.pid) for stage, process in self._stages.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: TracebackType | type | BaseException | None) -> None:
+        self._exit.close()
+
+    def _start_coordinator(self, redis_url: str) -> str:
+        port_file = self.folder.path / "coordinator"
+        self._start_service("coordinator", "--redis", redis_url, "--port-file", str(port_file))
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while not port_file.exists():
+            if time.monotonic() > deadline_s:
+                raise TimeoutError((self.folder.path / "log").read_text())
+            time.sleep(0.05)
+        address = port_file.read_text(encoding="utf-8").strip()
+        request = pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=_EPOCHS)
+        with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+            CoordinatorStub(channel).StartGeneration(request, timeout=_PATIENCE_S, wait_for_ready=True)
+        return address
+
+    def _start_service(self, module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", f"services.{module}", "--run", str(self.folder.path), *arguments]
+        return self._start(command)
+
+    def _start(self, command: list[str]) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
+        self._exit.callback(_end, process)
+        return process
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+
+
+def _cpu_s(pid: int) -> float:
+    # In nanoseconds; what /proc/PID/stat has is in hundredths of a second.
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
