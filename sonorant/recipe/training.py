@@ -34,6 +34,9 @@ class TrainingRecipe(Section):
 
     ranks: int = Field(1, ge=1, le=4096, description="Horovod ranks; each has a process.")
     batch_examples: int = Field(32, ge=1, description="Most examples in one rank's batch.")
+    batch_vectors: int = Field(
+        0, ge=0, description="Most feature vectors in one rank's batch, padding counted; 0: only examples count."
+    )
     pool_examples: int = Field(
         256, ge=1, description="Examples a rank holds to sort by length before it forms batches."
     )

@@ -89,7 +89,7 @@ class Intake:
         self.batches = batches
         self._capacity = max(recipe.pool_examples, recipe.batch_examples)
         self._enough = max(self._capacity // 2, recipe.batch_examples)
-        self._pool = Pool(recipe.batch_examples, seed, rank)
+        self._pool = Pool(recipe.batch_examples, recipe.batch_vectors, seed, rank)
         self._waiting: dict[int, list[Labelled]] = defaultdict(list)
         self._granted = 0  # credits that no arrival has used yet
 
