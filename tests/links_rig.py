@@ -37,7 +37,14 @@ class Producer:
     def __init__(self, dead_after_s=DEAD_AFTER_S):
         self.context = zmq.Context()
         self.handed = []
-        self.links = DownstreamLinks(self.context, "127.0.0.1", self.handed.append, dead_after_s=dead_after_s)
+        self.broken = []
+        self.links = DownstreamLinks(
+            self.context,
+            "127.0.0.1",
+            self.handed.append,
+            dead_after_s=dead_after_s,
+            on_broken=lambda: self.broken.append(True),
+        )
         self.endpoint = self.links.endpoint
         self.crashes = []
         self.loop = LinkLoop([self.links], self.crashes.append)
@@ -62,8 +69,13 @@ class Consumer:
         self.inbox = SimpleQueue()
         self.eaten = []
         deliver = self._eat if hungry else self.inbox.put
+        self.broken = []
         self.links = UpstreamLinks(
-            self.context, deliver, dead_after_s=dead_after_s, max_example_bytes=max_example_bytes
+            self.context,
+            deliver,
+            dead_after_s=dead_after_s,
+            max_example_bytes=max_example_bytes,
+            on_broken=lambda: self.broken.append(True),
         )
         self.crashes = []
         self.loop = LinkLoop([self.links], self.crashes.append)

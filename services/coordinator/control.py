@@ -19,6 +19,7 @@ __all__ = ["ControlPlane"]
 log = structlog.get_logger()
 
 _SHOWN_REJECTIONS = 100
+_AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one loss is noticed at several places
 
 
 class ControlPlane:
@@ -40,6 +41,9 @@ class ControlPlane:
             lookahead_examples=pipeline.lookahead_examples,
         )
         self._stages = stage_order(recipe)
+        self._lost_by = ""  # why examples that are leased may be lost; empty: they are not
+        self._again_pause_s = _AGAIN_BEATS * pipeline.heartbeat_s
+        self._again_due_s = float("-inf")
         self._start: Start | None = None
         self._ledger_progress: dict[int, LedgerProgress] = {}
         self._rejections: list[Rejection] = []
@@ -76,6 +80,8 @@ class ControlPlane:
                     ordinals = [self._leases.ordinal(records.shard, index) for index in records.indexes]
                     self._leases.settle(records.epoch, ordinals)
             self._figures.update(request.figures)
+            if request.broken_links:
+                self._lost_by = self._lost_by or f"a link of {request.replica} broke"
             return True
 
     def endpoints(self, stage: str) -> tuple[str, ...]:
@@ -117,7 +123,10 @@ class ControlPlane:
                 log.warning("replica_gone", stage=replica.stage, replica=replica.name, drained=replica.left_cleanly)
             # A trainer's death is its gang's: it comes back as a new generation.
             if any(replica.stage != TRAINER and not replica.left_cleanly for replica in dead):
-                log.warning("leased_again", examples=self._leases.replica_died(), because="a replica died")
+                self._lost_by = "a replica died"
+            if self._lost_by and now >= self._again_due_s:
+                log.warning("leased_again", examples=self._leases.lease_again(), because=self._lost_by)
+                self._lost_by, self._again_due_s = "", now + self._again_pause_s
             for lease in self._leases.expire(now):
                 log.warning("lease_expired", lease=lease.number, epoch=lease.epoch, replica=lease.replica)
 

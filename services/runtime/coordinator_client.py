@@ -73,6 +73,11 @@ class CoordinatorClient:
         """Send the next heartbeat at once: there is news."""
         self._wake.set()
 
+    def link_broke(self) -> None:
+        """Report a link that ended without a goodbye, so that what was lost on it is read again."""
+        self._meter.link_broke()
+        self.beat_now()
+
     def watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
         """Call `on_endpoints` with the stage's endpoints, now and at every change, in a thread of its own."""
         thread = threading.Thread(target=self._watch, args=(stage, on_endpoints), name=f"watch-{stage}", daemon=True)

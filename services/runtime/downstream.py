@@ -37,8 +37,8 @@ class DownstreamLinks:
     """Sends parcels to consumers with credit, and calls `on_handed` after each; binds a port of `host`.
 
     Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
-    parcel whose consumer is gone goes to another. Messages that make no sense are dropped, and counted in `dropped`.
-    Only one thread may use it.
+    parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
+    arrived. Messages that make no sense are dropped, and counted in `dropped`. Only one thread may use it.
     Raises Unavailable if `host` cannot be bound.
     """
 
@@ -49,8 +49,10 @@ class DownstreamLinks:
         on_handed: Callable[[Parcel], None],
         *,
         dead_after_s: float,
+        on_broken: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_handed = on_handed
+        self._on_broken = on_broken
         self._dead_after_s = dead_after_s
         self._outbox: Outbox[bytes, Parcel] = Outbox()
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
@@ -186,6 +188,7 @@ class DownstreamLinks:
                 self._outbox.unsent(send.consumer, parcel)
                 self._liveness.forget(send.consumer)
                 log.info("consumer_unreachable", error=str(error))
+                self._on_broken()
                 continue
             self._on_handed(parcel)
         for notice in self._outbox.backlogs():
@@ -212,6 +215,8 @@ class DownstreamLinks:
     def _forget(self, consumer: bytes, reason: str) -> None:
         if consumer in self._outbox.consumers:
             log.info("consumer_gone", reason=reason)
+            if reason != "bye":
+                self._on_broken()
         self._outbox.leave(consumer)
         self._liveness.forget(consumer)
 

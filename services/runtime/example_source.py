@@ -53,6 +53,7 @@ class LinkedExampleSource:
             self._on_example,
             dead_after_s=recipe.pipeline.dead_after_s,
             max_example_bytes=int(recipe.pipeline.max_example_mb * 1e6),
+            on_broken=lambda: self._client.link_broke(),
         )
         self._loop = LinkLoop([self._upstream], self._on_crash)
         self._client = CoordinatorClient(

@@ -31,12 +31,13 @@ class LinkSource:
             self._inbox.put,
             dead_after_s=self._pipeline.dead_after_s,
             max_example_bytes=int(self._pipeline.max_example_mb * 1e6),
+            on_broken=lambda: self._client.link_broke(),
         )
         return [self._upstream]
 
     def start(self, replica: StageReplica) -> None:
         """Connect to whoever there is, and grant credit."""
-        self._loop = replica.loop
+        self._loop, self._client = replica.loop, replica.client
         self._loop.post(lambda: self._upstream.release(self._pipeline.credits))
         replica.client.watch(self._stage, self._on_endpoints)
 

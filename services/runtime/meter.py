@@ -22,6 +22,7 @@ class Meter:
         self._busy_s = 0.0
         self._audio_s = 0.0
         self._examples = 0
+        self._broken_links = 0
         self._arrived: list[Lineage] = []
         self._figures: dict[str, float] = {}
         self.queued = queued
@@ -44,6 +45,11 @@ class Meter:
         with self._lock:
             self._arrived.append(lineage)
 
+    def link_broke(self) -> None:
+        """Count a link that ended without a goodbye: examples may have been lost on it."""
+        with self._lock:
+            self._broken_links += 1
+
     def show(self, figures: dict[str, float]) -> None:
         """Set figures that `sonorant status` shows."""
         with self._lock:
@@ -63,9 +69,10 @@ class Meter:
                 arrived=record_sets(self._arrived),
                 figures=self._figures,
                 draining=self.draining,
+                broken_links=self._broken_links,
             )
             self._busy_s = self._audio_s = 0.0
-            self._examples = 0
+            self._examples = self._broken_links = 0
             self._arrived = []
         return request
 
@@ -75,6 +82,7 @@ class Meter:
             self._busy_s += request.busy.ToNanoseconds() / 1e9
             self._audio_s += request.audio.ToNanoseconds() / 1e9
             self._examples += request.examples
+            self._broken_links += request.broken_links
             self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
 
 

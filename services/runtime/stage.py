@@ -102,7 +102,13 @@ class StageReplica:
         self._crash: Exception | None = None
         self._parted = threading.Event()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._outlet = DownstreamLinks(self._context, replica.host, self._on_handed, dead_after_s=pipeline.dead_after_s)
+        self._outlet = DownstreamLinks(
+            self._context,
+            replica.host,
+            self._on_handed,
+            dead_after_s=pipeline.dead_after_s,
+            on_broken=lambda: self.client.link_broke(),
+        )
         self.loop = LinkLoop([self._outlet, *source.links(self._context)], self._on_crash)
         self.meter = Meter(queued=lambda: source.waiting() + self._outlet.waiting)
         self.client = CoordinatorClient(

@@ -30,6 +30,7 @@ _MIN_FRAME_BYTES = 1 << 20  # envelopes fit, however small the largest example i
 _HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
 _READS = 64  # messages taken from one socket before the others have their turn
 _PAUSE_S = 0.25  # between the end of a link and the next attempt
+_NEVER_MS = 1 << 30
 _PINGS = 4  # signs of life that fit in the time after which silence means death
 
 
@@ -37,6 +38,7 @@ _PINGS = 4  # signs of life that fit in the time after which silence means death
 class _Link:
     endpoint: str
     socket: zmq.Socket[bytes]
+    monitor: zmq.Socket[bytes]  # readable once the connection has ended
     ping_due_s: float
     welcomed: bool = False
 
@@ -44,8 +46,9 @@ class _Link:
 class UpstreamLinks:
     """Connects to every endpoint it is given, and calls `deliver` with each example that comes.
 
-    A link that stays silent is closed and opened afresh, its credits go to the others. An endpoint that is no longer
-    listed keeps its link while it lives: a draining replica leaves the list before its last example is out.
+    A link that breaks or stays silent is closed and opened afresh, its credits go to the others; `on_broken` is called,
+    because examples may have been lost on it. An endpoint that is no longer listed keeps its link while it lives: a
+    draining replica leaves the list before its last example is out.
     Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped,
     and counted in `dropped`. Only one thread may use it.
     """
@@ -57,9 +60,11 @@ class UpstreamLinks:
         *,
         dead_after_s: float,
         max_example_bytes: int,
+        on_broken: Callable[[], None] = lambda: None,
     ) -> None:
         self._context = context
         self._deliver = deliver
+        self._on_broken = on_broken
         self._dead_after_s = dead_after_s
         self._max_frame_bytes = max(max_example_bytes, _MIN_FRAME_BYTES)
         self._links: dict[str, _Link] = {}
@@ -75,7 +80,7 @@ class UpstreamLinks:
 
     def sockets(self) -> list[zmq.Socket[bytes]]:
         """Return the sockets to listen to now."""
-        return [link.socket for link in self._links.values()]
+        return [socket for link in self._links.values() for socket in (link.socket, link.monitor)]
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
         """Connect to the endpoints that are new."""
@@ -100,20 +105,17 @@ class UpstreamLinks:
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
         """Receive what there is, without blocking."""
-        link = next((link for link in self._links.values() if link.socket is readable), None)
+        link = next((link for link in self._links.values() if readable in (link.socket, link.monitor)), None)
         if link is None:
             return
+        ended = readable is link.monitor  # what came before that lies here to be read
+        more = True
         for _ in range(_READS):
-            if readable.closed:
-                return
-            try:
-                frames = _receive(readable)
-            except zmq.Again:
+            more = self._read(link, now_s)
+            if not more:
                 break
-            try:
-                self._on_message(link, frames, now_s)
-            except BadMessage as error:
-                self._drop(link.endpoint, error)
+        if ended and not more and not link.socket.closed:
+            self._close(link.endpoint, "disconnected", now_s)
 
     def on_time(self, now_s: float) -> float:
         """Grant what there is room for, ping, give up the silent, try anew; return when the next is due."""
@@ -143,7 +145,7 @@ class UpstreamLinks:
         for link in self._links.values():
             if link.welcomed:
                 self._send(link, Kind.BYE, 0, 0.0)
-            link.socket.close(linger=_LINGER_MS)
+            _hang_up(link)
         self._links.clear()
 
     def _open(self, endpoint: str, now_s: float) -> None:
@@ -152,15 +154,17 @@ class UpstreamLinks:
         dealer.setsockopt(zmq.MAXMSGSIZE, self._max_frame_bytes)
         dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
         dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
-        # A link that broke has lost its credit at the other end; only a new HELLO can set that right.
-        dealer.setsockopt(zmq.RECONNECT_IVL, -1)
+        # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
+        # would do the same, but throw away what has come and is not read yet.
+        dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
+        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
         try:
             dealer.connect(nearest_address(endpoint))
         except zmq.ZMQError as error:
-            dealer.close(linger=0)
+            _hang_up(_Link(endpoint, dealer, monitor, now_s))
             log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
             return
-        link = _Link(endpoint, dealer, ping_due_s=now_s)
+        link = _Link(endpoint, dealer, monitor, ping_due_s=now_s)
         self._look_s = now_s
         self._links[endpoint] = link
         self._connecting.heard(endpoint, now_s)
@@ -173,11 +177,28 @@ class UpstreamLinks:
         if link is None:
             return
         self._grants.leave(endpoint)
-        link.socket.close(linger=_LINGER_MS)
+        _hang_up(link)
         self._pausing.heard(endpoint, now_s)
         self._look_s = now_s
-        log.info("link_closed", endpoint=endpoint, reason=reason)
+        if link.welcomed:
+            log.info("link_closed", endpoint=endpoint, reason=reason)
+            if reason != "bye":
+                self._on_broken()
         self._act(now_s)
+
+    def _read(self, link: _Link, now_s: float) -> bool:
+        """Receive one message; False if there is none, or the link is closed."""
+        if link.socket.closed:
+            return False
+        try:
+            frames = _receive(link.socket)
+        except zmq.Again:
+            return False
+        try:
+            self._on_message(link, frames, now_s)
+        except BadMessage as error:
+            self._drop(link.endpoint, error)
+        return True
 
     def _on_message(self, link: _Link, frames: list[bytes | zmq.Frame], now_s: float) -> None:
         assert isinstance(frames[0], bytes)
@@ -261,6 +282,12 @@ class UpstreamLinks:
         self.dropped += 1
         if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8 …: a babbling peer must not fill the log
             log.warning("message_dropped", endpoint=endpoint, error=str(error), dropped=self.dropped)
+
+
+def _hang_up(link: _Link) -> None:
+    link.socket.disable_monitor()
+    link.monitor.close(linger=0)
+    link.socket.close(linger=_LINGER_MS)
 
 
 def _receive(dealer: zmq.Socket[bytes]) -> list[bytes | zmq.Frame]:

@@ -2,9 +2,10 @@
 
 An example is *pending* until it is leased to a shard reader, *leased* until it is settled, and *settled* once it has
 arrived at a trainer, was rejected, or stands in the ledger. Nobody can tell where in the pipeline a leased example is,
-so when any replica dies, all leased examples become pending again; when a lease is too old, those of it do. The copies
-that come of it are refused where they are claimed. An epoch is through when nothing of it is outstanding, that is, not
-settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds) where it matters.
+so when any replica dies, or a link breaks, all leased examples become pending again; when a lease is too old, those of
+it do. The copies that come of it are refused where they are claimed. An epoch is through when nothing of it is
+outstanding, that is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds)
+where it matters.
 """
 
 from collections import deque
@@ -126,8 +127,8 @@ class LeaseBook:
         book.state[fresh] = _SETTLED
         book.outstanding -= len(fresh)
 
-    def replica_died(self) -> int:
-        """Make every leased example pending again, as any of them may have died with it; return their number."""
+    def lease_again(self) -> int:
+        """Make every leased example pending again, because any of them may be lost; return their number."""
         self._leases.clear()
         return sum(self._again(book, np.flatnonzero(book.state == _LEASED)) for book in self._epochs.values())
 

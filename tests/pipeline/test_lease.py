@@ -72,7 +72,7 @@ def test_a_death_leases_again_what_is_under_way_and_no_more():
     leases.start_generation(0, 5, {})
     taken = ordinals(lease_all(leases), 0)
     leases.settle(0, taken[:8])
-    assert leases.replica_died() == TOTAL - 8
+    assert leases.lease_again() == TOTAL - 8
     assert sorted(ordinals(lease_all(leases), 0)) == sorted(taken[8:])
     assert leases.progress()[0].reissued == TOTAL - 8
 
@@ -164,7 +164,7 @@ class LeaseMachine(RuleBasedStateMachine):
         lost = data.draw(st.integers(0, len(self.under_way)))
         self.excused.update({name for name, _ in self.under_way})
         del self.under_way[:lost]
-        self.leases.replica_died()
+        self.leases.lease_again()
 
     @rule(passed=st.floats(0, 8))
     def time_passes(self, passed):

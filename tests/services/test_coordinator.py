@@ -154,6 +154,23 @@ def test_a_death_leases_again_what_has_not_arrived(redis_url):
     play(redis_url, scene, dead_after_s=3.0)
 
 
+def test_a_broken_link_between_living_replicas_leases_again_what_was_on_it(redis_url):
+    async def scene(world):
+        for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):
+            await world.register(stage, replica)
+        await world.begin()
+        first, *others = await world.lease_all()
+        await world.beat("t", generation=1, arrived=[first])
+        await world.beat("v", broken_links=1)
+        again = []
+        while not again:
+            again = await world.lease_all()
+        assert names(again) == names(others)
+        assert len(replicas(world)) == 3
+
+    play(redis_url, scene)
+
+
 def test_an_empty_replica_that_drained_and_a_trainer_leave_without_a_second_reading(redis_url):
     async def scene(world):
         for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):

@@ -91,6 +91,84 @@ def test_a_single_credit_serves_whichever_producer_has_something(rig):
         assert consumer.take(1) == [turn]
 
 
+class Wire:
+    """A TCP connection through this process, which can be cut."""
+
+    def __init__(self, endpoint):
+        self.target = ("127.0.0.1", int(endpoint.rpartition(":")[2]))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.ends = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                far = socket.create_connection(self.target)
+                self.ends += [near, far]
+                for a, b in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=(a, b), daemon=True).start()
+
+    def _copy(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+
+    def cut(self):
+        while self.ends:
+            end = self.ends.pop()
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self):
+        self.listener.close()
+        self.cut()
+
+
+def test_a_cut_link_is_noticed_at_once_on_both_sides_reported_and_opened_afresh(rig):
+    producer = rig(Producer(dead_after_s=60.0))
+    wire = rig(Wire(producer.endpoint))
+    consumer = rig(Consumer([wire.endpoint], credits=4, dead_after_s=60.0, hungry=True))
+    producer.offer(range(10))
+    eventually(lambda: len(consumer.eaten) == 10)
+    wire.cut()
+    eventually(lambda: consumer.broken)
+    producer.offer(range(10, 20))
+    eventually(lambda: consumer.eaten == list(range(20)))
+    assert len(consumer.broken) == len(producer.broken) == 1
+
+
+def test_what_came_before_the_cut_is_not_thrown_away(bare, rig):
+    router, endpoint = bare_producer(bare)
+    wire = rig(Wire(endpoint))
+    consumer = rig(Consumer([wire.endpoint], credits=3))
+    peer, credit = welcome(router)
+    assert credit == 3
+    consumer.loop.post(lambda: threading.Event().wait(0.5))  # it does not read while all that happens
+    for number in range(3):
+        made = parcel(number)
+        router.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
+    threading.Event().wait(0.2)
+    wire.cut()
+    assert consumer.take(3) == [0, 1, 2]
+
+
+def test_a_goodbye_is_no_broken_link(rig):
+    producer = Producer()
+    consumer = rig(Consumer([producer.endpoint], credits=2))
+    producer.offer([0])
+    assert consumer.take(1) == [0]
+    parted = threading.Event()
+    producer.loop.post(lambda: producer.links.part(parted.set))
+    assert parted.wait(links_rig.PATIENCE_S)
+    producer.close()
+    eventually(lambda: not consumer.linked)
+    assert not consumer.broken
+    assert not producer.broken
+
+
 def test_what_a_killed_consumer_had_no_time_to_ask_for_goes_to_another(rig):
     producer = rig(Producer())
     program = (
