@@ -1,6 +1,7 @@
 """The coordinator without its transport: it puts registry, leases and ledger together."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
@@ -48,6 +49,7 @@ class ControlPlane:
         self._ledger_progress: dict[int, LedgerProgress] = {}
         self._rejections: list[Rejection] = []
         self._figures: dict[str, float] = {}
+        self._dropped: Counter[int] = Counter()  # second copies by epoch that the ledger has not been told of yet
 
     @property
     def total(self) -> int:
@@ -80,6 +82,7 @@ class ControlPlane:
                     ordinals = [self._leases.ordinal(records.shard, index) for index in records.indexes]
                     self._leases.settle(records.epoch, ordinals)
             self._figures.update(request.figures)
+            self._dropped.update(request.dropped)
             if request.broken_links:
                 self._lost_by = self._lost_by or f"a link of {request.replica} broke"
             return True
@@ -134,6 +137,7 @@ class ControlPlane:
         """Look up in the ledger what status shows. Asks Redis."""
         with self._lock:
             epochs = [progress.epoch for progress in self._leases.progress()]
+        self._count_events()
         progress = {epoch: self._ledger.progress(epoch) for epoch in epochs}
         rejections = self._ledger.rejections()[-_SHOWN_REJECTIONS:]
         with self._lock:
@@ -177,6 +181,14 @@ class ControlPlane:
             figures=figures,
             bottleneck=find_bottleneck(loads, figures.get("recent_t_session", figures.get("t_session"))),
         )
+
+    def _count_events(self) -> None:
+        """Tell the ledger what happened since the last time, for the audit. Asks Redis."""
+        with self._lock:
+            dropped, self._dropped = self._dropped, Counter()
+            reissued = self._leases.take_reissued()
+        self._ledger.count_events("dropped", dropped)
+        self._ledger.count_events("reissued", reissued)
 
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}

@@ -116,6 +116,7 @@ class LinkedExampleSource:
         # reported too: the coordinator leased it again because it had not heard of the first.
         self._meter.arrived(lineage)
         if known:
+            self._meter.dropped(lineage.epoch)
             self._upstream.release(1)
 
     def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:

@@ -1,6 +1,7 @@
 """What a replica did since its last heartbeat."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from google.protobuf.duration_pb2 import Duration
@@ -24,6 +25,7 @@ class Meter:
         self._examples = 0
         self._broken_links = 0
         self._arrived: list[Lineage] = []
+        self._dropped: Counter[int] = Counter()
         self._figures: dict[str, float] = {}
         self.queued = queued
         self.generation = 0
@@ -44,6 +46,11 @@ class Meter:
         """Count an example that reached the trainer."""
         with self._lock:
             self._arrived.append(lineage)
+
+    def dropped(self, epoch: int) -> None:
+        """Count a second copy that the trainer dropped."""
+        with self._lock:
+            self._dropped[epoch] += 1
 
     def link_broke(self) -> None:
         """Count a link that ended without a goodbye: examples may have been lost on it."""
@@ -70,10 +77,12 @@ class Meter:
                 figures=self._figures,
                 draining=self.draining,
                 broken_links=self._broken_links,
+                dropped=self._dropped,
             )
             self._busy_s = self._audio_s = 0.0
             self._examples = self._broken_links = 0
             self._arrived = []
+            self._dropped.clear()
         return request
 
     def restore(self, request: pb.HeartbeatRequest) -> None:
@@ -83,6 +92,7 @@ class Meter:
             self._audio_s += request.audio.ToNanoseconds() / 1e9
             self._examples += request.examples
             self._broken_links += request.broken_links
+            self._dropped.update(request.dropped)
             self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
 
 

@@ -1,14 +1,15 @@
 """The ledger in Redis: what survives the death of everything else.
 
-Keys, below a prefix: `meta` (hash: generation, and where it started), `epochs` (set), `reasons` (hash epoch:ordinal →
-JSON), and for each epoch `committed:E` and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). Every call is
-one Lua script, so it is atomic and costs one round trip. Scripts find the keys of an epoch by their prefix, so the
-ledger wants a single Redis, not a Redis cluster.
+Keys, below a prefix: `meta` (hash: generation, and where it started), `events` (hash event:epoch → how often, in all
+generations), `epochs` (set), `reasons` (hash epoch:ordinal → JSON), and for each epoch `committed:E` and `rejected:E`
+(bitmaps) and `claims:E` (hash ordinal → token). Every call is one Lua script, so it is atomic and costs one round trip.
+Scripts find the keys of an epoch by their prefix, so the ledger wants a single Redis, not a Redis cluster.
 """
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import redis
@@ -165,6 +166,20 @@ class RedisLedger:
             return None
         found = Start(*(int(number) for number in start.split(b":")))
         return found if found.generation == int(generation) else None
+
+    def count_events(self, event: str, counts: Mapping[int, int]) -> None:
+        """Add to how often an event happened in each epoch; no restart forgets it.
+
+        A call that is tried again may count twice: events tell how a run went, and prove nothing.
+        """
+        for epoch, count in counts.items():
+            self._retrying(partial(self._redis.hincrby, f"{self._prefix}:events", f"{event}:{epoch}", count))
+
+    def events(self, event: str) -> dict[int, int]:
+        """Return how often an event happened in each epoch: "refused" claims, and what the coordinator counts."""
+        counts = self._retrying(lambda: self._redis.hgetall(f"{self._prefix}:events"))
+        named = [(*name.decode().split(":"), int(count)) for name, count in counts.items()]
+        return {int(epoch): count for name, epoch, count in named if name == event}
 
     def _call(self, name: str, *arguments: Any) -> Any:
         return self._retrying(lambda: self._scripts[name](keys=[self._prefix], args=list(arguments)))

@@ -26,7 +26,7 @@ if commits > 0 then redis.call('SADD', prefix .. ':epochs', commit_epoch) end
 local epoch = ARGV[5 + commits]
 local rejected = prefix .. ':rejected:' .. epoch
 committed, claims = prefix .. ':committed:' .. epoch, prefix .. ':claims:' .. epoch
-local answers, seen = {'ok'}, {}
+local answers, seen, refused = {'ok'}, {}, 0
 for i = 6 + commits, #ARGV do
   local ordinal, granted = ARGV[i], 0
   if not seen[ordinal] then
@@ -39,8 +39,10 @@ for i = 6 + commits, #ARGV do
     end
   end
   seen[ordinal] = true
+  refused = refused + 1 - granted
   table.insert(answers, granted)
 end
+if refused > 0 then redis.call('HINCRBY', prefix .. ':events', 'refused:' .. epoch, refused) end
 return answers
 """
 
@@ -91,7 +93,9 @@ local again = generation == current and redis.call('HGET', prefix .. ':meta', 'r
 if again then return {1, current} end
 if generation <= current then return {0, current} end
 
-for _, key in ipairs(redis.call('KEYS', prefix .. ':*')) do redis.call('DEL', key) end
+for _, key in ipairs(redis.call('KEYS', prefix .. ':*')) do
+  if key ~= prefix .. ':events' then redis.call('DEL', key) end
+end
 redis.call('HSET', prefix .. ':meta', 'generation', generation, 'restored_by', token)
 local bitmaps = tonumber(ARGV[3])
 for i = 4, 3 + bitmaps, 3 do

@@ -11,6 +11,7 @@ from sonorant.errors import SonorantError
 __all__ = ["main"]
 
 _COMMANDS = {
+    "audit": "Prove of a run, finished or not, that each example was used exactly once an epoch.",
     "augment": "Write what training would hear of a recording, after each stage.",
     "bench": "Measure speed beside the peers'.",
     "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",

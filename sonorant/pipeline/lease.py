@@ -8,7 +8,7 @@ outstanding, that is, not settled. It is a plain machine: events come in as call
 where it matters.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,6 +81,7 @@ class LeaseBook:
         self._leases: deque[Lease] = deque()  # by deadline, as all have the same time
         self._epochs: dict[int, _Epoch] = {}
         self._through: deque[EpochLeases] = deque(maxlen=_THROUGH_SHOWN)  # and forgotten but for this
+        self._reissued: Counter[int] = Counter()  # by epoch, since `take_reissued`
         self._settled_before: Mapping[int, Bitmap] = {}
         self._last_epoch = -1
 
@@ -141,6 +142,11 @@ class LeaseBook:
             if self._again(book, lease.ordinals[book.state[lease.ordinals] == _LEASED]):
                 expired.append(lease)
         return expired
+
+    def take_reissued(self) -> dict[int, int]:
+        """Return how many examples of each epoch were leased again since the last call, over all generations."""
+        taken, self._reissued = dict(self._reissued), Counter()
+        return taken
 
     def progress(self) -> list[EpochLeases]:
         """Return the epochs opened in this generation, oldest first; of those that are through, the latest few."""
@@ -205,6 +211,8 @@ class LeaseBook:
         book.state[ordinals] = _LEASED
         again = int(book.ever_leased[ordinals].sum())
         book.reissued += again
+        if again:
+            self._reissued[book.number] += again
         book.begun += len(ordinals) - again
         book.ever_leased[ordinals] = True
         indexes = tuple((ordinals - self._starts[shard]).tolist())

@@ -1,0 +1,75 @@
+"""`sonorant audit`: whether each example of a run was used exactly once an epoch."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from sonorant.pipeline.audit import Audit
+
+__all__ = ["command"]
+
+_NOT_EXACT = 1
+_SHOWN = 20
+
+
+@click.command("audit")
+@click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--redis", "redis_url", default="", metavar="URL", help="The ledger's Redis; default: what RUN has.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(run_path: Path, redis_url: str, as_json: bool) -> None:
+    """Print, epoch by epoch, what was committed, rejected, leased again and refused as a second copy.
+
+    RUN is a run folder; the training may be over, interrupted, or under way. Judged is the history that the latest
+    checkpoint stands for: what was committed after it is forgotten when training goes on.
+
+    Exit codes: 0 exactly once; 1 an example was lost or used twice; 65 there is no checkpoint, or it is damaged.
+    """
+    from services.local.past_run import audit_run
+
+    found = audit_run(RunFolder(run_path), redis_url)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(found) | {"exact": found.exact}))
+    else:
+        _print(found)
+    if not found.exact:
+        sys.exit(_NOT_EXACT)
+
+
+def _print(found: "Audit") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = (
+        "epoch",
+        "total",
+        "committed",
+        "trained on",
+        "rejected",
+        "left",
+        "lost",
+        "twice",
+        "leased again",
+        "refused",
+    )
+    table = Table(*columns)
+    for e in found.epochs:
+        unknown = "?"
+        figures = (e.epoch, e.total, e.committed, e.trained, e.rejected, e.left, e.lost + e.unused, e.twice)
+        events = (e.reissued, e.duplicates_refused)
+        table.add_row(*(unknown if figure is None else str(figure) for figure in (*figures, *events)))
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table)
+    for r in found.rejections[:_SHOWN]:
+        name = f"epoch {r.lineage.epoch}, shard {r.lineage.shard}, record {r.lineage.index}"
+        console.print(f"rejected: {name} ({r.utterance}) at {r.stage}: {r.reason}")
+    if len(found.rejections) > _SHOWN:
+        console.print(f"… and {len(found.rejections) - _SHOWN} more rejections; --json lists them")
+    verdict = "each example exactly once an epoch" if found.exact else "NOT exactly once"
+    console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}")

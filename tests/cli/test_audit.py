@@ -1,0 +1,86 @@
+"""`sonorant audit` on what a run leaves: checkpoint, metrics and the append-only file of a Redis that is gone."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from redis_rig import RedisServer
+from small_corpus import record
+
+from services.runtime.redis_ledger import RedisLedger
+from sonorant.cli.audit import command
+from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.errors import SonorantError
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.ledger import Rejection
+from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
+
+TOTAL = 6
+
+
+@pytest.fixture
+def run(tmp_path):
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    run = RunFolder(tmp_path)
+    run.shards.mkdir()
+    write_shard(run.shards / shard_name("train", 0, 1), [record(i) for i in range(TOTAL)])
+    return run
+
+
+def leave(run, trained):
+    """Play one epoch of which a copy was refused and an example rejected; leave its files, and no process."""
+    run.redis.mkdir()
+    server = RedisServer(run.redis)
+    server.start()
+    ledger = RedisLedger(server.url, TOTAL)
+    ledger.restore(1, None)
+    ledger.reject(0, 0, Rejection(Lineage(0, 0, 0), "u0", "room", "silence"))
+    ledger.claim(1, 0, [1, 2, 3, 4, 5])
+    ledger.claim(1, 0, [2, 3])
+    ledger.commit(1, 0, [1, 2, 3, 4, 5])
+    ledger.count_events("reissued", {0: 3})
+    ledger.restore(2, ledger.snapshot())  # what happened before a restart is not forgotten
+    progress = Progress(step=2, epoch=1, examples=trained, batches=[0])
+    weights = {"w": np.zeros(1, np.float32)}
+    checkpoint = Checkpoint(progress, "f", weights, weights, weights, weights, ledger.snapshot())
+    Checkpoints(run.checkpoints, 1, print).save(checkpoint, best=False)
+    lines = [{"kind": "step", "step": s, "epoch": 0, "examples": n} for s, n in ((1, 3), (2, trained - 3), (3, 9))]
+    run.metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ledger.close()
+    server.kill()
+
+
+def test_a_run_that_is_exact_is_told_from_what_it_left(run):
+    leave(run, trained=5)
+    result = CliRunner().invoke(command, [str(run.path), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0
+    (epoch,) = json.loads(result.output)["epochs"]
+    expected = {
+        "total": 6,
+        "committed": 5,
+        "rejected": 1,
+        "trained": 5,
+        "lost": 0,
+        "reissued": 3,
+        "duplicates_refused": 2,
+    }
+    assert expected.items() <= epoch.items()
+    shown = CliRunner().invoke(command, [str(run.path)])
+    assert "exactly once an epoch" in shown.output
+    assert "(u0) at room: silence" in shown.output
+
+
+def test_an_example_used_twice_ends_it_with_1(run):
+    leave(run, trained=6)
+    result = CliRunner().invoke(command, [str(run.path)])
+    assert result.exit_code == 1
+    assert "NOT exactly once" in result.output
+
+
+def test_a_run_without_a_checkpoint_is_named(run):
+    with pytest.raises(SonorantError, match="no checkpoint"):
+        CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
