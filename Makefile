@@ -5,8 +5,10 @@ CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
 BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
 RUN := runs/digits
+MINUTES := 3
+SEED :=
 
-.PHONY: help setup demo ablation test lint format verify protos lock clean distclean
+.PHONY: help setup demo ablation test chaos lint format verify protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -25,6 +27,9 @@ ablation: setup ## train once more without augmentation and show what it brings
 
 test: setup ## run the tests
 	$(BIN)/pytest -q
+
+chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
+	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,0 +1,168 @@
+"""Where a run is hit: blows by the plan, a verdict whenever an epoch is over, and the gaps that each blow made."""
+
+import asyncio
+import dataclasses
+import signal
+import struct
+import time
+from itertools import pairwise
+
+from chaos.blows import plan
+from chaos.fleet import Fleet, send
+from chaos.verdict import judge, read_history
+
+from sonorant.corpus.shards import ShardSet
+from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
+
+__all__ = ["Arena"]
+
+_STANDSTILL_S = 300.0
+_WINDOW_S = 15.0  # in which a gap in the arrivals is put down to a blow
+
+
+class Standstill(Exception):
+    """Work did not go on after a blow."""
+
+
+class Arena:
+    """One run under blows; `expected` is the future of an undisturbed run's checksums, `say` gets a line an event."""
+
+    def __init__(self, run, seed, duration_s, every_s, pace, expected, say):
+        self._run, self._seed, self._duration_s, self._every_s = run, seed, duration_s, every_s
+        self._expected, self._say = expected, say
+        self._environment = {"CHAOS_RECORDS": str(run.path / "records"), "CHAOS_PACE": str(pace)}
+        (run.path / "records").mkdir()
+        self._total = ShardSet.open(run.shards, "train").total
+        self._verdicts = []
+        self._struck = []
+
+    async def fight(self):
+        """Train to the end under blows; return what to report."""
+        self._fleet = Fleet(self._run, self._environment)
+        try:
+            await self._fleet.start()
+            training = asyncio.create_task(self._fleet.train())
+            others = [asyncio.create_task(t) for t in (self._judge_epochs(), self._watch_flow(), self._strike_all())]
+            decisive = [training, self._fleet.failed, *others[:2]]
+            await asyncio.wait(decisive, return_when=asyncio.FIRST_COMPLETED)
+            for task in others:
+                task.cancel()
+            for task in decisive:
+                if task.done() and not task.cancelled():
+                    task.result()
+            final = await self._judge()
+        finally:
+            await self._fleet.stop()
+        return {
+            "seed": self._seed,
+            "examples": self._total,
+            "gang_starts": self._fleet.gang_starts,
+            "exact": all(v.exact for v in [*final, *(v for vs in self._verdicts for v in vs)]),
+            "verdict": [dataclasses.asdict(v) | {"exact": v.exact} for v in final],
+            "blows": self._gaps(),
+            "arrivals": self._arrivals(),
+        }
+
+    async def _strike_all(self):
+        begun_s = await self._flowing()
+        for blow in plan(self._seed, self._duration_s, self._every_s):
+            await asyncio.sleep(max(0.0, begun_s + blow.at_s - time.monotonic()))
+            target = await self._strike(blow)
+            self._struck.append((time.monotonic(), blow, target))
+            self._say(f"{blow.at_s:7.1f} s  {blow.kind:18} {target}")
+            if blow.kind in ("kill rank", "resize gang"):  # seconds pass, minutes on a busy machine, until it is back
+                struck_s = time.monotonic()
+                begun_s += await self._flowing(struck_s) - struck_s
+
+    async def _flowing(self, since_s=0.0):
+        """Wait until examples arrive at a gang that was started after a time; return the time."""
+        while self._fleet.gang_start_s < since_s or not any(t > self._fleet.gang_start_s for t in self._arrivals()):
+            await asyncio.sleep(0.5)
+        return time.monotonic()
+
+    async def _watch_flow(self):
+        """Fail if nothing arrives for so long that it cannot be a restart."""
+        begun_s = time.monotonic()
+        while True:
+            await asyncio.sleep(5.0)
+            if time.monotonic() - max([begun_s, *self._arrivals()[-1:]]) > _STANDSTILL_S:
+                raise Standstill(f"no example arrived for {_STANDSTILL_S:g} s")
+
+    async def _strike(self, blow):
+        """Deal one blow; return the name of who got it."""
+        fleet = self._fleet
+        verb, noun = blow.kind.split()
+        replicas = fleet.stages[blow.stage]
+        child = {"redis": fleet.redis, "coordinator": fleet.coordinator}.get(noun, replicas[blow.pick % len(replicas)])
+        pid = fleet.rank(blow.pick) if noun == "rank" else fleet.pid(child)
+        if verb == "add":
+            await fleet.add(blow.stage)
+        elif verb == "remove":
+            fleet.later(0, lambda: asyncio.ensure_future(fleet.remove(blow.stage, blow.pick)))
+        elif verb == "resize":
+            fleet.resize_gang(blow.pick)
+            return "trainer"
+        elif noun == "links":
+            self._disturb(verb, fleet.wires(child), blow.seconds)
+        elif verb == "pause":
+            fleet.pause(pid, blow.seconds)
+        else:
+            send(pid, signal.SIGKILL if verb == "kill" else signal.SIGTERM)
+        return f"rank {pid}" if noun == "rank" else child.name
+
+    def _disturb(self, verb, wires, seconds):
+        def heal():
+            for wire in wires:
+                wire.delay_s = 0.0
+                wire.flows.set()
+
+        for wire in wires:
+            if verb == "cut":
+                wire.cut()
+            elif verb == "delay":
+                wire.delay_s = 0.3
+            else:
+                wire.flows.clear()
+        self._fleet.later(seconds, heal)
+
+    async def _judge_epochs(self):
+        """Judge each epoch as soon as a checkpoint has left it behind."""
+        judged = 0
+        while True:
+            await asyncio.sleep(1.0)
+            checkpoint = self._checkpoint()
+            if checkpoint is not None and checkpoint.progress.epoch > judged:
+                judged = checkpoint.progress.epoch
+                self._verdicts.append(await self._judge())
+                exact = all(verdict.exact for verdict in self._verdicts[-1])
+                self._say(f"           epoch {judged} is over: {'exact' if exact else 'NOT EXACT'}")
+
+    async def _judge(self):
+        checkpoint = self._checkpoint()
+        expected = await asyncio.wrap_future(self._expected)
+        history = read_history(self._run.path / "records", checkpoint.progress)
+        return judge(history, checkpoint, self._total, expected, checkpoint.progress.epoch)
+
+    def _checkpoint(self):
+        try:
+            return load_checkpoint(self._run.checkpoints, "latest")
+        except BadCheckpoint:
+            return None
+
+    def _arrivals(self):
+        """Return when examples arrived at ranks, in monotonic seconds, ascending."""
+        times = []
+        for path in (self._run.path / "records").glob("arrivals.*"):
+            data = path.read_bytes()
+            times += struct.unpack(f"<{len(data) // 8}d", data[: len(data) // 8 * 8])
+        return sorted(times)
+
+    def _gaps(self):
+        """Return each blow with the longest pause of arrivals that began in the seconds after it."""
+        pauses = list(pairwise(self._arrivals()))
+        rows = []
+        for struck_s, blow, target in self._struck:
+            near = [b - max(a, struck_s) for a, b in pauses if a <= struck_s + _WINDOW_S and b >= struck_s]
+            gap_s = max(near, default=0.0)
+            rows.append(blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": gap_s})
+        return rows
