@@ -167,6 +167,9 @@ def test_a_broken_link_between_living_replicas_leases_again_what_was_on_it(redis
             again = await world.lease_all()
         assert names(again) == names(others)
         assert len(replicas(world)) == 3
+        await world.beat("t", generation=1, dropped={0: 2})
+        await until(lambda: world.ledger.events("dropped") == {0: 2})
+        assert world.ledger.events("reissued") == {0: len(names(others))}
 
     play(redis_url, scene)
 

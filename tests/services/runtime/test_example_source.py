@@ -50,6 +50,7 @@ def test_a_second_copy_is_dropped_costs_no_credit_and_is_reported_again(setting)
     source.grant(3)
     assert _take(source, 3) == [0, 1, 2]
     eventually(lambda: sum(len(r.indexes) for b in coordinator.beats for r in b.arrived) == 5)
+    assert sum(b.dropped[0] for b in coordinator.beats) == 2
 
 
 def test_take_returns_nothing_when_nothing_comes(setting):

@@ -220,6 +220,16 @@ def test_a_start_is_remembered_for_its_generation_only(ledger):
     assert ledger.last_start() is None
 
 
+def test_events_are_counted_by_epoch_and_outlive_generations(ledger):
+    ledger.claim(1, 0, [1, 2])
+    ledger.claim(1, 0, [2, 3, 3])
+    ledger.count_events("reissued", {0: 2, 1: 4})
+    ledger.restore(2, None)
+    ledger.count_events("reissued", {1: 1})
+    assert ledger.events("refused") == {0: 2}
+    assert ledger.events("reissued") == {0: 2, 1: 5}
+
+
 def test_an_ordinal_outside_the_corpus_is_refused(ledger):
     with pytest.raises(ValueError, match=r"ordinal 11.*0\.\.10"):
         ledger.claim(1, 0, [TOTAL])

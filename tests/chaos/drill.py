@@ -1,0 +1,112 @@
+"""How soon work flows again after one thing is killed: one replica a stage, and a consumer that never has enough.
+
+`python -m chaos.drill`: each blow several times; the time is that from the blow to the first example after the longest
+pause that follows it, supervised restart included.
+"""
+
+import asyncio
+import json
+import signal
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import grpc
+from chaos.blows import STAGES
+from chaos.corpus import chaos_recipe, write_run
+from chaos.fleet import Fleet, send
+
+from services.runtime.example_source import LinkedExampleSource
+from services.runtime.redis_ledger import RedisLedger
+from sonorant.corpus.shards import ShardSet
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+_EPOCHS = 1000
+_BETWEEN_S = 8.0
+
+
+class Consumer:
+    """Claims and commits, in a thread, whatever comes, and notes when it did."""
+
+    def __init__(self, run, fleet):
+        self.times = []
+        self._ledger = RedisLedger(fleet.redis_url, ShardSet.open(run.shards, "train").total)
+        self._counts = ShardSet.open(run.shards, "train").counts
+        self._ledger.restore(1, None)
+        with grpc.insecure_channel(fleet.relay.address) as channel:
+            request = pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=_EPOCHS - 1)
+            CoordinatorStub(channel).StartGeneration(request, timeout=30)
+        self._source = LinkedExampleSource(chaos_recipe(), fleet.relay.address, "rank-0", 1)
+        self._source.grant(16)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while not self._ended.is_set():
+            examples = self._source.take(0.2)
+            now_s = time.monotonic()
+            by_epoch = {}
+            for example in examples:
+                lineage = example.lineage
+                by_epoch.setdefault(lineage.epoch, []).append(sum(self._counts[: lineage.shard]) + lineage.index)
+            for epoch, ordinals in by_epoch.items():
+                answers = self._ledger.claim(1, epoch, ordinals)
+                fresh = [ordinal for ordinal, granted in zip(ordinals, answers, strict=True) if granted]
+                self._ledger.commit(1, epoch, fresh)
+                self.times += [now_s] * len(fresh)
+            self._source.grant(len(examples))
+
+    def close(self):
+        self._ended.set()
+        self._thread.join()
+        self._source.close()
+        self._ledger.close()
+
+
+async def drill(run, rounds, say):
+    fleet = Fleet(run, {}, replicas=1)
+    consumer = None
+    figures = {}
+    try:
+        await fleet.start()
+        consumer = await asyncio.to_thread(Consumer, run, fleet)
+        while len(consumer.times) < 100:
+            await asyncio.sleep(0.2)
+        for _ in range(rounds):
+            for name in (*STAGES, "coordinator", "redis", "cut"):
+                await asyncio.sleep(_BETWEEN_S / 2)
+                struck_s = time.monotonic()
+                if name == "cut":
+                    for wire in fleet.wires(fleet.stages["room"][0]):
+                        wire.cut()
+                else:
+                    child = fleet.stages[name][0] if name in STAGES else getattr(fleet, name)
+                    send(fleet.pid(child), signal.SIGKILL)
+                await asyncio.sleep(_BETWEEN_S)
+                after = [t for t in consumer.times if t > struck_s]
+                pauses = [(b - a, b - struck_s) for a, b in pairwise([struck_s, *after])]
+                figures.setdefault(name, []).append(round(max(pauses, default=(0, float("inf")))[1], 2))
+                say(f"{name:14} work flows again after {figures[name][-1]:.2f} s")
+    finally:
+        if consumer is not None:
+            await asyncio.to_thread(consumer.close)
+        await fleet.stop()
+    return figures
+
+
+@click.command()
+@click.option("--rounds", default=3, show_default=True)
+def command(rounds):
+    """Measure recovery after a kill of each stage, of the coordinator and Redis, and after a cut link."""
+    with tempfile.TemporaryDirectory(prefix="sonorant-drill-") as folder:
+        run = write_run(Path(folder) / "run", 2000)
+        click.echo(json.dumps(asyncio.run(drill(run, rounds, click.echo))))
+
+
+if __name__ == "__main__":
+    command()
