@@ -24,13 +24,12 @@ _PACE = float(os.environ.get("CHAOS_PACE", "inf"))
 
 
 class _RecordingFeeder(Feeder):
-    def open(self, number, size, progress):
+    def open(self, number, size, start):
         (_RECORDS / f"rank-{number}.pid").write_text(str(os.getpid()))
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND
         self._size = size
         self._lines = os.open(_RECORDS / f"{self._generation:06d}.{number}.jsonl", flags)
         self._arrivals = os.open(_RECORDS / f"arrivals.{number}", flags)
-        start = {"epoch": progress.epoch, "batches": list(progress.batches), "step": progress.step}
         self._note({"start": start, "size": size})
 
     def _note(self, line):
@@ -49,9 +48,16 @@ class _RecordingFeeder(Feeder):
 
 
 class _RecordingRank(rank.Rank):
+    def _begin(self):
+        generation, checkpoint = super()._begin()
+        begun = checkpoint.progress if checkpoint else Progress()
+        # As the checkpoint has it: a gang of another size counts its batches anew.
+        self._start = {"epoch": begun.epoch, "batches": list(begun.batches), "step": begun.step}
+        return generation, checkpoint
+
     def _feeder(self, source, generation, progress: Progress):
         feeder = super()._feeder(source, generation, progress)
-        feeder.open(self._collective.rank, self._collective.size, progress)
+        feeder.open(self._collective.rank, self._collective.size, self._start)
         return feeder
 
 

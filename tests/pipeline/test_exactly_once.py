@@ -25,7 +25,7 @@ class Rank:
 
     def __init__(self):
         self.seen, self.drained = set(), set()
-        self.pool = []
+        self.pool, self.claimed = [], []
         self.unreported = []
 
     def take(self, name):
@@ -35,7 +35,7 @@ class Rank:
         self.unreported.append(name)
 
     def waits_at_end(self, epoch):
-        return epoch in self.drained and all(e != epoch for e, _ in self.pool)
+        return epoch in self.drained and all(e != epoch for e, _ in self.pool + self.claimed)
 
 
 class Training(RuleBasedStateMachine):
@@ -116,19 +116,20 @@ class Training(RuleBasedStateMachine):
         progress = self.leases.progress()
         rank.drained |= {p.epoch for p in progress if not p.outstanding} | set(range(min(p.epoch for p in progress)))
 
-    @rule(rank=st.integers(0, 1), size=st.integers(1, 4), commits=st.booleans())
-    def step(self, rank, size, commits):
-        """Claim a batch and train on what is granted; the gang dies in between unless it commits."""
-        pool = self.ranks[rank].pool
-        batch = [name for name in pool if name[0] == self.epoch][:size]
-        self.ranks[rank].pool = [name for name in pool if name not in batch]
+    @rule(rank=st.integers(0, 1), size=st.integers(1, 4))
+    def claim(self, rank, size):
+        rank = self.ranks[rank]
+        batch = [name for name in rank.pool if name[0] == self.epoch][:size]
+        rank.pool = [name for name in rank.pool if name not in batch]
         granted = self.ledger.claim(self.generation, self.epoch, [ordinal for _, ordinal in batch])
-        mine = [name for name, granted_to in zip(batch, granted, strict=True) if granted_to]
-        if commits:
-            self.ledger.commit(self.generation, self.epoch, [ordinal for _, ordinal in mine])
-            self.trained.update(mine)
-        else:
-            self.restart_gang()
+        rank.claimed += [name for name, mine in zip(batch, granted, strict=True) if mine]
+
+    @rule(rank=st.integers(0, 1))
+    def train(self, rank):
+        rank = self.ranks[rank]
+        self.ledger.commit(self.generation, self.epoch, [ordinal for _, ordinal in rank.claimed])
+        self.trained.update(rank.claimed)
+        rank.claimed = []
 
     @rule()
     def checkpoint(self):
@@ -163,7 +164,8 @@ class Training(RuleBasedStateMachine):
                 self.arrive(0, len(self.under_way) % 2)
             for rank in (0, 1, 0):
                 self.beat(rank)
-                self.step(rank, 4, True)
+                self.claim(rank, 4)
+                self.train(rank)
             self.end_epoch()
         assert self.epoch == EPOCHS
 
