@@ -27,6 +27,7 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
 _EPOCHS = 1000
 _BETWEEN_S = 8.0
+_PACE = 100.0  # examples a second: the machine shall be free to start processes
 
 
 class Consumer:
@@ -59,6 +60,7 @@ class Consumer:
                 fresh = [ordinal for ordinal, granted in zip(ordinals, answers, strict=True) if granted]
                 self._ledger.commit(1, epoch, fresh)
                 self.times += [now_s] * len(fresh)
+            time.sleep(len(examples) / _PACE)
             self._source.grant(len(examples))
 
     def close(self):
@@ -88,9 +90,11 @@ async def drill(run, rounds, say):
                     child = fleet.stages[name][0] if name in STAGES else getattr(fleet, name)
                     send(fleet.pid(child), signal.SIGKILL)
                 await asyncio.sleep(_BETWEEN_S)
+                while not consumer.times or consumer.times[-1] < struck_s + _BETWEEN_S / 2:
+                    await asyncio.sleep(0.2)
                 after = [t for t in consumer.times if t > struck_s]
-                pauses = [(b - a, b - struck_s) for a, b in pairwise([struck_s, *after])]
-                figures.setdefault(name, []).append(round(max(pauses, default=(0, float("inf")))[1], 2))
+                _, again_s = max((b - a, b) for a, b in pairwise([struck_s, *after]))
+                figures.setdefault(name, []).append(round(again_s - struck_s, 2))
                 say(f"{name:14} work flows again after {figures[name][-1]:.2f} s")
     finally:
         if consumer is not None:
