@@ -17,7 +17,7 @@ from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 __all__ = ["Arena"]
 
 _STANDSTILL_S = 300.0
-_WINDOW_S = 15.0  # in which a gap in the arrivals is put down to a blow
+_BEFORE_S = 1.0  # a pause that began earlier than that before a blow is due to something else
 
 
 class Standstill(Exception):
@@ -158,11 +158,11 @@ class Arena:
         return sorted(times)
 
     def _gaps(self):
-        """Return each blow with the longest pause of arrivals that began in the seconds after it."""
+        """Return each blow with the longest pause of arrivals, in seconds, that began between it and the next one."""
         pauses = list(pairwise(self._arrivals()))
+        until_s = [struck_s for struck_s, _, _ in self._struck[1:]] + [float("inf")]
         rows = []
-        for struck_s, blow, target in self._struck:
-            near = [b - max(a, struck_s) for a, b in pauses if a <= struck_s + _WINDOW_S and b >= struck_s]
-            gap_s = max(near, default=0.0)
-            rows.append(blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": gap_s})
+        for (struck_s, blow, target), next_s in zip(self._struck, until_s, strict=True):
+            ours = [b - max(a, struck_s) for a, b in pauses if struck_s - _BEFORE_S <= a < next_s and b > struck_s]
+            rows.append(blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": max(ours, default=0.0)})
         return rows

@@ -25,7 +25,7 @@ def write_report(folder, outcome):
     kinds = sorted(gaps)
     above.boxplot([gaps[kind] for kind in kinds], vert=False)
     above.set_yticks(range(1, len(kinds) + 1), kinds)
-    above.set_xlabel("longest pause of arrivals in the 15 s after a blow, s")
+    above.set_xlabel("longest pause of arrivals that began between a blow and the next one, s")
     if arrivals:
         begun = arrivals[0]
         below.hist([t - begun for t in arrivals], bins=max(10, int(arrivals[-1] - begun)))
