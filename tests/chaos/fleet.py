@@ -12,11 +12,11 @@ from pathlib import Path
 from chaos.blows import STAGES
 from chaos.network import Network, Relay
 
-import services.local.cluster as local
 from services.local.child import Child, Process, ProcessFailed
 from services.local.gang import mpirun
 from services.local.redis_server import LocalRedis
 from services.local.restarts import RestartPolicy
+from services.runtime.wiring import program
 
 __all__ = ["Fleet"]
 
@@ -76,8 +76,8 @@ class Fleet:
         if len(self.stages[stage]) >= _MOST_REPLICAS:
             return
         name = f"{stage}-{next(self._names)}"
-        module = f"services.{local._SERVICES.get(stage, stage)}"
-        command = [sys.executable, "-m", module, "--run", str(self.run.path), "--coordinator", self.relay.address]
+        command = [sys.executable, "-m", *program(stage), "--run", str(self.run.path)]
+        command += ["--coordinator", self.relay.address]
         self.stages[stage].append(await self._child(name, lambda starts: [*command, "--replica", f"{name}.{starts}"]))
 
     async def remove(self, stage, pick):

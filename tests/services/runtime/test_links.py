@@ -339,7 +339,7 @@ def test_a_consumer_on_the_same_machine_comes_by_the_local_address(rig):
     producer = rig(Producer())
     consumer = rig(Consumer([producer.endpoint], credits=2))
     eventually(lambda: consumer.linked == 1)
-    (dealer,) = consumer.links.sockets()
+    dealer, _monitor = consumer.links.sockets()
     assert dealer.getsockopt_string(zmq.LAST_ENDPOINT) == local_address(producer.endpoint)
 
 
