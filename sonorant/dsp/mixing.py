@@ -13,7 +13,7 @@ from sonorant.errors import RejectedExample
 
 __all__ = ["Mixture", "mix"]
 
-_BLOCK_PER_RESPONSE = 5  # samples transformed at once per tap: much less is mostly overlap, more leaves the cache
+_BLOCK_PER_RESPONSE = 3  # samples transformed at once per tap: much less is mostly overlap, more leaves the cache
 
 
 @dataclass(frozen=True, slots=True)
