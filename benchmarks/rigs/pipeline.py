@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ import numpy as np
 from services.local.redis_server import LocalRedis
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
+from services.runtime.wiring import program
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.dsp.stages import stage_names
@@ -32,7 +34,6 @@ _VOICES = 8  # different waveforms; encoding more of them would take longer than
 _EPOCHS = 10_000
 _PATIENCE_S = 60.0
 _QUIET_S, _QUIET_CPU_S = 0.3, 0.05  # less than that in that time: only signs of life
-_SERVICES = {"speed": "speed_perturber", "vtlp": "vtlp_augmenter", "room": "room_simulator"}
 
 
 def write_corpus(folder: Path, seconds: float, rate_hz: int) -> None:
@@ -69,9 +70,7 @@ class PipelineRun:
         ledger.close()
         coordinator = self._start_coordinator(redis.url)
         stages = ("shard_reader", *stage_names(recipe)) if recipe.pipeline.layout == "split" else ("example_server",)
-        self._stages = {
-            stage: self._start_service(_SERVICES.get(stage, stage), "--coordinator", coordinator) for stage in stages
-        }
+        self._stages = {stage: self._start_service(program(stage), "--coordinator", coordinator) for stage in stages}
         self._source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
 
     def take(self, count: int) -> None:
@@ -99,7 +98,7 @@ class PipelineRun:
 
     def _start_coordinator(self, redis_url: str) -> str:
         port_file = self.folder.path / "coordinator"
-        self._start_service("coordinator", "--redis", redis_url, "--port-file", str(port_file))
+        self._start_service(("services.coordinator",), "--redis", redis_url, "--port-file", str(port_file))
         deadline_s = time.monotonic() + _PATIENCE_S
         while not port_file.exists():
             if time.monotonic() > deadline_s:
@@ -111,8 +110,8 @@ class PipelineRun:
             CoordinatorStub(channel).StartGeneration(request, timeout=_PATIENCE_S, wait_for_ready=True)
         return address
 
-    def _start_service(self, module: str, *arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", f"services.{module}", "--run", str(self.folder.path), *arguments]
+    def _start_service(self, module: Sequence[str], *arguments: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", *module, "--run", str(self.folder.path), *arguments]
         return self._start(command)
 
     def _start(self, command: list[str]) -> "subprocess.Popen[bytes]":
