@@ -25,8 +25,8 @@ ablation: setup ## train once more without augmentation and show what it brings
 	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --set 'stages=[]'
 	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
 
-test: setup ## run the tests
-	$(BIN)/pytest -q
+test: setup ## run the tests, a file at a time on each of two processors
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
