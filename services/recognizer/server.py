@@ -22,6 +22,9 @@ log = structlog.get_logger()
 _SERVICE = recognizer_pb2.DESCRIPTOR.services_by_name["Recognizer"].full_name
 # Seconds between two looks for new versions.
 _REFRESH_S = 5.0
+# How long new streams are refused in words before the port closes, in seconds: gRPC would cancel, without a reason,
+# those that arrive just as it does, and a load balancer takes a moment to look elsewhere.
+_REFUSE_S = 0.5
 
 
 class RecognizerServer:
@@ -59,7 +62,10 @@ class RecognizerServer:
         if self._refreshing is not None:
             self._refreshing.cancel()
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
+        self.servicer.admission.close()
+        refuse_s = min(_REFUSE_S, grace_s)
+        await asyncio.sleep(refuse_s)
+        await self._server.stop(grace_s - refuse_s)
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     def _bind(self, address: str) -> int:

@@ -1,8 +1,9 @@
-"""Who may have a stream: at most so many at once."""
+"""Who may have a stream: at most so many at once, and nobody new once the doors are closed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sonorant.errors import Unavailable
 from sonorant.serving.errors import TooManyStreams
 
 __all__ = ["Admission"]
@@ -14,6 +15,7 @@ class Admission:
     def __init__(self, max_streams: int) -> None:
         self._max_streams = max_streams
         self._active = 0
+        self._closed = False
 
     @property
     def active(self) -> int:
@@ -22,7 +24,9 @@ class Admission:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold a place while the context lasts; raises TooManyStreams."""
+        """Hold a place while the context lasts; raises TooManyStreams, and Unavailable after `close`."""
+        if self._closed:
+            raise Unavailable("this recognizer is shutting down; open the stream again, on another")
         if self._active >= self._max_streams:
             raise TooManyStreams(f"{self._active} streams, no more than {self._max_streams} at once; try again later")
         self._active += 1
@@ -30,3 +34,7 @@ class Admission:
             yield
         finally:
             self._active -= 1
+
+    def close(self) -> None:
+        """Give no more places; those that are held stay so."""
+        self._closed = True

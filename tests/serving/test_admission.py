@@ -1,5 +1,6 @@
 import pytest
 
+from sonorant.errors import Unavailable
 from sonorant.serving.admission import Admission
 from sonorant.serving.errors import TooManyStreams
 
@@ -17,3 +18,13 @@ def test_a_stream_that_fails_gives_its_place_back():
         raise ZeroDivisionError
     with admission.place():
         assert admission.active == 1
+
+
+def test_closed_doors_keep_new_streams_out_and_let_the_old_ones_end():
+    admission = Admission(2)
+    with admission.place():
+        admission.close()
+        with pytest.raises(Unavailable, match="shutting down"), admission.place():
+            pass
+        assert admission.active == 1
+    assert admission.active == 0

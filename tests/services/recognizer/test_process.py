@@ -1,0 +1,92 @@
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import grpc
+import pytest
+from babble import RATE_HZ
+from recognizer_rig import SPEECH, audio, interim, last
+
+from services.recognizer.client import connect, stream_recording
+from services.recognizer.server import RecognizerServer
+from sonorant.errors import Unavailable
+from sonorant.recipe.serving import ServingRecipe
+
+
+def command(exports, *options):
+    return [sys.executable, "-m", "services.recognizer", "--exports", str(exports), *options]
+
+
+@contextmanager
+def process(exports, *options):
+    """A recognizer process, and a function that waits for a log event of it."""
+    running = subprocess.Popen(command(exports, *options), stderr=subprocess.PIPE, text=True)
+
+    def event(name):
+        for line in running.stderr:
+            if f'"event": "{name}"' in line:
+                return json.loads(line)
+        raise AssertionError(f"the recognizer ended without {name}")
+
+    try:
+        yield running, event
+    finally:
+        running.kill()
+        running.wait()
+        running.stderr.close()
+
+
+def test_sigterm_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_path):
+    exports = store.get().folder.parent.parent
+
+    async def run(port, terminate):
+        async with asyncio.timeout(60), grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = connect(channel).StreamingRecognize()
+            await interim(call)
+            terminate()
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as late:
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await stream_recording(connect(late), SPEECH, RATE_HZ)
+            assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+            await call.write(audio())
+            await call.done_writing()
+            return await last(call)
+
+    with process(exports, "--port", "0", "--port-file", str(tmp_path / "port")) as (running, event):
+        port = event("recognizer_ready")["port"]
+        assert (tmp_path / "port").read_text() == f"{port}\n"
+
+        def terminate():
+            os.kill(running.pid, signal.SIGTERM)
+            assert event("recognizer_draining")["streams"] == 1
+
+        final = asyncio.run(run(port, terminate))
+        assert final.results[0].is_final
+        assert final.metadata.total_billed_duration.ToMilliseconds() == 4000
+        assert running.wait(30) == 0
+
+
+def test_a_port_in_use_is_named(store):
+    async def run():
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with pytest.raises(
+                Unavailable, match=f"127.0.0.1:{port}: cannot listen there; is the port taken"
+            ) as caught:
+                await RecognizerServer(store, ServingRecipe(port=port)).start()
+            assert caught.value.exit_code == 69
+
+    asyncio.run(run())
+
+
+def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):
+    done = subprocess.run(command(tmp_path), capture_output=True, text=True, check=False)
+    assert done.returncode == 69
+    assert "no model that can be served" in done.stderr

@@ -1,0 +1,117 @@
+import asyncio
+
+import grpc
+import pytest
+from babble import RATE_HZ
+from recognizer_rig import AUDIO, SPEECH, audio, interim, last, opening, recognizer, refusal
+
+from services.recognizer.client import connect, stream_recording
+from sonorant.v1 import recognizer_pb2 as pb
+
+
+@pytest.mark.parametrize(
+    ("requests", "reason"),
+    [
+        ([audio()], "expected streaming_config"),
+        ([], "first message has nothing"),
+        ([pb.StreamingRecognizeRequest()], "an empty message"),
+        ([opening(), audio(), opening()], "second streaming_config"),
+        ([opening(), audio(b"odd")], "3 bytes of audio"),
+        ([opening(sample_rate_hertz=16000)], "sample_rate_hertz=16000: model 'babble' takes 8000"),
+        ([opening(encoding=2)], "encoding=2: unsupported; send LINEAR16"),
+        ([opening(audio_channel_count=2)], "audio_channel_count=2: expected 1"),
+        ([opening(features=pb.RecognitionFeatures(max_alternatives=31))], "max_alternatives=31: expected 1 to 30"),
+    ],
+)
+def test_what_a_client_may_not_send_is_an_invalid_argument(store, requests, reason):
+    code, details = refusal(store, *requests)
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert reason in details
+
+
+def test_an_odd_byte_count_is_refused_even_if_the_next_message_would_complete_it(store):
+    code, _ = refusal(store, opening(), audio(AUDIO[:3]), audio(AUDIO[3:8]))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_an_unknown_model_is_not_found(store):
+    assert refusal(store, opening(model="bubble")) == (
+        grpc.StatusCode.NOT_FOUND,
+        "model 'bubble': not served; served are: babble",
+    )
+
+
+def test_audio_beyond_the_limit_is_out_of_range(store):
+    code, details = refusal(store, opening(), audio(), audio(), max_stream_seconds=3.0)
+    assert code == grpc.StatusCode.OUT_OF_RANGE
+    assert "may have 3 s" in details
+
+
+def test_a_message_beyond_the_limit_exhausts_resources(store):
+    code, _ = refusal(store, opening(), audio(bytes(2**20)), max_message_mb=0.5)
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_the_same_limits_hold_for_whole_recordings(store):
+    async def run():
+        async with recognizer(store, max_stream_seconds=1.0) as (_, channel):
+            stub, codes = connect(channel), []
+            for request in (
+                pb.RecognizeRequest(content=AUDIO),
+                pb.RecognizeRequest(content=b"odd"),
+                pb.RecognizeRequest(config=pb.RecognitionConfig(model="bubble")),
+            ):
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await stub.Recognize(request)
+                codes.append(caught.value.code())
+            return codes
+
+    expected = [grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND]
+    assert asyncio.run(run()) == expected
+
+
+def test_an_idle_stream_is_ended(store):
+    async def run():
+        async with recognizer(store, idle_timeout_s=0.1) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+            await call.write(opening())
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call.read()
+            return caught.value.code(), server.servicer.admission.active
+
+    assert asyncio.run(run()) == (grpc.StatusCode.DEADLINE_EXCEEDED, 0)
+
+
+def test_one_stream_too_many_is_refused_and_the_others_go_on(store):
+    async def run():
+        async with recognizer(store, max_streams=2) as (_, channel):
+            stub = connect(channel)
+            calls = [stub.StreamingRecognize(), stub.StreamingRecognize()]
+            for call in calls:
+                await interim(call)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await stream_recording(stub, SPEECH, RATE_HZ)
+            for call in calls:
+                await call.done_writing()
+            finals = [await last(call) for call in calls]
+            after = await stream_recording(stub, SPEECH, RATE_HZ)
+            return caught.value.code(), finals, after
+
+    code, finals, after = asyncio.run(run())
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert {final.results[0].alternatives[0].transcript for final in finals} == {after.text}
+
+
+def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
+    async def run():
+        async with recognizer(store, max_streams=1) as (server, channel):
+            stub = connect(channel)
+            call = stub.StreamingRecognize()
+            await interim(call)
+            assert server.servicer.admission.active == 1
+            call.cancel()
+            while server.servicer.admission.active:
+                await asyncio.sleep(0)  # the timeout of `recognizer` ends this if the place is never freed
+            return await stream_recording(stub, SPEECH, RATE_HZ)
+
+    assert asyncio.run(run()).text
