@@ -8,13 +8,13 @@ machine's best rate, and its sounds at memory's; `chain / limit` is the part of 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.limit import fft_flops, fft_flops_per_s, memory_bytes_per_s
+from benchmarks.rigs import toolkits
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
 from services.runtime.memory import keep_freed_memory
@@ -31,7 +31,6 @@ _SECONDS = 12
 _ALPHA = 0.9
 _CASE = f"{_SECONDS} s at {_RATE_HZ // 1000} kHz"
 _SPEED = "audio-h/core-h"
-_PEERS = find_spec("pyroomacoustics") is not None and find_spec("librosa") is not None
 
 _Array = NDArray[np.floating[Any]]
 _Way = Callable[[], object]
@@ -57,6 +56,10 @@ class _Scene:
         room, sources, microphones = self.places()
         return image_responses(room, absorption_of(self.t60_s, room), sources, microphones, _RATE_HZ, self.t60_s)
 
+    def peer_responses(self) -> _Array:
+        room, sources, microphones = self.places()
+        return toolkits.responses(room, self.t60_s, sources, microphones, _RATE_HZ)
+
 
 _SCENES = (_Scene(2, 1, 0.3), _Scene(2, 1, 0.6), _Scene(4, 2, 0.6))
 
@@ -75,9 +78,13 @@ def rows(progress: Progress) -> Iterator[Row]:
         progress(f"mixing, {scene.case}")
         yield _speed("mixing", scene.case, *_mixing(scene, sound))
     progress("vtlp")
-    yield _speed("vtlp", _CASE, lambda: warp(sound[0], _ALPHA, _RATE_HZ), "librosa", lambda: _Peers.warp(sound[0]))
+    yield _speed(
+        "vtlp", _CASE, lambda: warp(sound[0], _ALPHA, _RATE_HZ), "librosa", lambda: toolkits.warp(sound[0], _ALPHA)
+    )
     progress("power-mel")
-    yield _speed("power-mel", _CASE, lambda: extractor(sound[0]), "librosa", lambda: _Peers.power_mel(sound[0]))
+    yield _speed(
+        "power-mel", _CASE, lambda: extractor(sound[0]), "librosa", lambda: toolkits.power_mel(sound[0], _RATE_HZ)
+    )
     for scene in _SCENES:
         progress(f"chain, {scene.case}")
         ours, peer, theirs = _chain(scene, sound, extractor)
@@ -92,16 +99,16 @@ def _responses(progress: Progress) -> Iterator[Row]:
     for scene in (_Scene(1, 1, 0.3), _Scene(1, 1, 0.6)):
         progress(f"response, {scene.case}")
         ways: dict[str, _Way] = {"ours": scene.responses}
-        if _PEERS:
-            ways["peer"] = lambda scene=scene: _Peers.responses(scene)  # type: ignore[misc]
+        if toolkits.INSTALLED:
+            ways["peer"] = scene.peer_responses
         took = quickest_s(ways)
-        peer = ("pyroomacoustics", 1 / took["peer"]) if _PEERS else (None, None)
+        peer = ("pyroomacoustics", 1 / took["peer"]) if toolkits.INSTALLED else (None, None)
         yield Row("response", scene.case, 1 / took["ours"], "responses/core-s", *peer)
 
 
 def _mixing(scene: _Scene, sound: _Array) -> tuple[_Way, str, _Way]:
     responses, dry = scene.responses(), sound[: scene.sources]
-    return lambda: mix(dry[0], dry[1:], responses, 10, LEAD), "scipy", lambda: _Peers.mix(dry, responses)
+    return lambda: mix(dry[0], dry[1:], responses, 10, LEAD), "scipy", lambda: toolkits.mix(dry, responses)
 
 
 def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_Way, str, _Way]:
@@ -112,7 +119,8 @@ def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_
         return extractor(mix(speech, dry[1:], scene.responses(), 10, LEAD).waveform[0])
 
     def theirs() -> object:
-        return _Peers.power_mel(_Peers.mix(np.vstack([_Peers.warp(dry[0]), dry[1:]]), _Peers.responses(scene))[0])
+        speech = toolkits.warp(dry[0], _ALPHA)
+        return toolkits.power_mel(toolkits.mix(np.vstack([speech, dry[1:]]), scene.peer_responses())[0], _RATE_HZ)
 
     return ours, "toolkits", theirs
 
@@ -124,59 +132,7 @@ def _traffic_bytes(scene: _Scene) -> float:
 
 
 def _speed(name: str, case: str, ours: _Way, peer: str, theirs: _Way) -> Row:
-    took = quickest_s({"ours": ours, "peer": theirs} if _PEERS else {"ours": ours})
-    if not _PEERS:
+    took = quickest_s({"ours": ours, "peer": theirs} if toolkits.INSTALLED else {"ours": ours})
+    if not toolkits.INSTALLED:
         return Row(name, case, _SECONDS / took["ours"], _SPEED)
     return Row(name, case, _SECONDS / took["ours"], _SPEED, peer, _SECONDS / took["peer"])
-
-
-class _Peers:
-    """What the toolkits' users write; each imports its toolkit when used."""
-
-    @staticmethod
-    def responses(scene: _Scene) -> _Array:
-        import pyroomacoustics as pra
-
-        pra.constants.set("num_threads", 1)
-        room, sources, microphones = scene.places()
-        _, order = pra.inverse_sabine(scene.t60_s, room)
-        shoebox = pra.ShoeBox(room, _RATE_HZ, materials=pra.Material(absorption_of(scene.t60_s, room)), max_order=order)
-        for source in sources:
-            shoebox.add_source(source)
-        shoebox.add_microphone_array(microphones.T)
-        shoebox.compute_rir()
-        taps = int(scene.t60_s * _RATE_HZ)
-        return np.array([[h[:taps] for h in heard] for heard in shoebox.rir], np.float32).swapaxes(0, 1)
-
-    @staticmethod
-    def mix(dry: _Array, responses: _Array) -> _Array:
-        from scipy.signal import oaconvolve
-
-        images = [[oaconvolve(s, h)[: dry.shape[1]] for h in hs] for s, hs in zip(dry, responses, strict=True)]
-        noise = np.sum(images[1:], axis=0)
-        speech = np.array(images[0])
-        mixed = speech + noise * np.sqrt(np.mean(speech[0] ** 2) / np.mean(noise[0] ** 2) / 10)
-        scaled: _Array = mixed / max(1, np.abs(mixed).max())
-        return scaled
-
-    @staticmethod
-    def warp(waveform: _Array) -> _Array:
-        import librosa
-
-        from sonorant.dsp.vtlp import warp_frequency
-
-        spectra = librosa.stft(waveform, n_fft=800, hop_length=200)
-        bins = len(spectra)
-        sources = np.rint(warp_frequency(np.linspace(0, np.pi, bins), 2 - _ALPHA) * (bins - 1) / np.pi).astype(int)
-        warped: _Array = librosa.istft(spectra[sources], hop_length=200, n_fft=800, length=waveform.size)
-        return warped
-
-    @staticmethod
-    def power_mel(waveform: _Array) -> _Array:
-        import librosa
-
-        mel = librosa.feature.melspectrogram(
-            y=waveform, sr=_RATE_HZ, n_fft=512, win_length=400, hop_length=160, n_mels=40, fmin=20, htk=True, norm=None
-        )
-        features: _Array = mel ** np.float32(1 / 15)
-        return features
