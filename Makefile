@@ -26,7 +26,7 @@ ablation: setup ## train once more without augmentation and show what it brings
 	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
 
 test: setup ## run the tests, a file at a time on each of two processors
-	$(BIN)/pytest -q -n 2 --dist loadfile
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
