@@ -1,14 +1,17 @@
 """Running mean over the speech of an utterance so far: takes away what room and microphone add, while it streams.
 
-Silence says little about the channel's effect on speech, so each vector counts by a soft gate on its level. Vectors
-z_t are normalised already; with decay a = exp(-1 / memory),
+Silence says little about the channel's effect on speech, so each vector counts by a soft gate on its level. The gate
+opens 0.8 below the level's recent peak, so that a soft voice opens it as a loud one does; the peak falls slowly, for
+whoever speaks after a loud one. Vectors z_t are normalised already; with l_t = mean(z_t), a = exp(-1 / memory),
 
-    w_t = sigmoid(6 (mean(z_t) - 0.2)),   S_t = a S_{t-1} + w_t z_t,   N_t = a N_{t-1} + w_t,   y_t = z_t - S_t / N_t,
+    p_t = max(p_{t-1} - 0.01, l_t),   w_t = sigmoid(6 (l_t - p_t + 0.8)),
+    S_t = a S_{t-1} + w_t z_t,        N_t = a N_{t-1} + w_t,                 y_t = z_t - S_t / N_t,
 
-where S and N begin with a quarter of the memory filled with the corpus' mean speech vector.
+where S and N begin with a quarter of the memory filled with the corpus' mean speech vector, and p at -0.8.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -21,7 +24,11 @@ from sonorant.models.normalisation import FeatureMoments
 
 __all__ = ["RunningMean", "speech_moments"]
 
-_SPEECH_LEVEL = 0.2  # in standard deviations above the mean over speech and silence
+# Levels are in standard deviations from the mean over speech and silence.
+_SPEECH_LEVEL = 0.2
+_BELOW_PEAK = 0.8  # speech is within it
+_FALL = 0.01  # of the peak from vector to vector
+_LOWEST_PEAK = -0.8  # where it begins: soft voices are above it, most noise below
 _STEEPNESS = 6.0
 _PRIOR = 0.25  # of the memory
 
@@ -41,19 +48,23 @@ class RunningMean(keras.layers.Layer):
             self.prior.assign(moments.mean)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
-        """Return S [batch, bins] and N [batch, 1] before the first vector."""
+        """Return S [batch, bins], N [batch, 1] and p [batch, 1] before the first vector."""
         count = _PRIOR * self._memory_vectors
-        return [tf.tile(count * self.prior.value[tf.newaxis, :], (batch, 1)), tf.fill((batch, 1), float(count))]
+        total = tf.tile(count * self.prior.value[tf.newaxis, :], (batch, 1))
+        return [total, tf.fill((batch, 1), float(count)), tf.fill((batch, 1), _LOWEST_PEAK)]
 
-    def call(self, normal: tf.Tensor, total: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return `normal` [B, T, bins] less its running mean, and S and N after the last of T >= 1 vectors."""
+    def call(
+        self, normal: tf.Tensor, total: tf.Tensor, count: tf.Tensor, peak: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return `normal` [B, T, bins] less its running mean, and S, N and p after the last of T >= 1 vectors."""
         decay = math.exp(-1 / self._memory_vectors)
         level = tf.reduce_mean(normal, axis=2, keepdims=True)
-        gate = tf.sigmoid(_STEEPNESS * (level - _SPEECH_LEVEL))
+        peaks = _falling_peaks(tf.concat([peak[:, tf.newaxis, :], level], axis=1))[:, 1:]
+        gate = tf.sigmoid(_STEEPNESS * (level - peaks + _BELOW_PEAK))
         sums = tf.concat([gate * normal, gate], axis=2)  # S and N obey the same recurrence
         first = sums[:, :1] + decay * tf.concat([total, count], axis=1)[:, tf.newaxis, :]
         sums = _decaying_sums(tf.concat([first, sums[:, 1:]], axis=1), decay)
-        return normal - sums[..., :-1] / sums[..., -1:], sums[:, -1, :-1], sums[:, -1, -1:]
+        return normal - sums[..., :-1] / sums[..., -1:], sums[:, -1, :-1], sums[:, -1, -1:], peaks[:, -1]
 
 
 def speech_moments(features: list[Features], mean: NDArray[Any], deviation: NDArray[Any]) -> FeatureMoments:
@@ -64,16 +75,39 @@ def speech_moments(features: list[Features], mean: NDArray[Any], deviation: NDAr
 
 
 def _decaying_sums(terms: tf.Tensor, decay: float) -> tf.Tensor:
-    """Return y_t = decay y_{t-1} + terms_t along axis 1, in log2(T) passes (Hillis and Steele 1986).
+    """Return y_t = decay y_{t-1} + terms_t along axis 1."""
 
-    After pass i, y_t holds its last 2^(i+1) terms, so adding what stands 2^(i+1) before doubles that.
+    def add(sums: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
+        return sums + decay ** tf.cast(reach, tf.float32) * _earlier(sums, reach, 0.0)
+
+    return _doubling(terms, add)
+
+
+def _falling_peaks(levels: tf.Tensor) -> tf.Tensor:
+    """Return p_t = max(p_{t-1} - fall, levels_t) along axis 1."""
+
+    def highest(peaks: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
+        return tf.maximum(peaks, _earlier(peaks, reach, -math.inf) - _FALL * tf.cast(reach, tf.float32))
+
+    return _doubling(levels, highest)
+
+
+def _doubling(values: tf.Tensor, combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Return a running combination along axis 1 in log2(T) passes (Hillis and Steele 1986).
+
+    After pass i, each value stands for the last 2^(i+1); combining it with what stands 2^(i+1) before doubles that.
     """
-    frames = tf.shape(terms)[1]
+    frames = tf.shape(values)[1]
+    shapes = (tf.TensorShape([]), tf.TensorShape([None, None, values.shape[2]]))
+    _, combined = tf.while_loop(
+        lambda reach, _: reach < frames,
+        lambda reach, so_far: (2 * reach, combine(so_far, reach)),
+        (tf.constant(1), values),
+        shapes,
+    )
+    return tf.stop_gradient(combined)
 
-    def double(reach: tf.Tensor, sums: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        earlier = tf.pad(sums[:, : frames - reach], ((0, 0), (reach, 0), (0, 0)))
-        return 2 * reach, sums + decay ** tf.cast(reach, tf.float32) * earlier
 
-    shapes = (tf.TensorShape([]), tf.TensorShape([None, None, terms.shape[2]]))
-    _, sums = tf.while_loop(lambda reach, _: reach < frames, double, (tf.constant(1), terms), shapes)
-    return tf.stop_gradient(sums)
+def _earlier(values: tf.Tensor, reach: tf.Tensor, before: float) -> tf.Tensor:
+    """Return the values as they were `reach` vectors before; `before` stands in for what was before the first."""
+    return tf.pad(values[:, : tf.shape(values)[1] - reach], ((0, 0), (reach, 0), (0, 0)), constant_values=before)

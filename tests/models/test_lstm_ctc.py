@@ -5,7 +5,6 @@ import tensorflow as tf
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc, WrongWeights
 from sonorant.models.normalisation import FeatureMoments
-from sonorant.models.running_mean import RunningMean
 from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.training import ModelRecipe
 
@@ -147,33 +146,3 @@ def test_a_saved_model_streams_like_the_model(model, features, tmp_path):
     loaded = tf.saved_model.load(tmp_path)
     outputs = loaded.stream(tf.constant(features), *model.initial_state(3))
     np.testing.assert_allclose(outputs["log_probs"], model(features, np.array([20] * 3)), atol=1e-5)
-
-
-def test_running_mean_follows_its_recurrence(rng):
-    layer = RunningMean(4, memory_vectors=12)
-    prior = np.array([1.0, 0.5, 0.2, 0.8])
-    layer.prior.assign(prior)
-    normal = rng.normal(0.2, 1, (2, 33, 4)).astype(np.float32)
-    subtracted, total, count = layer(tf.constant(normal), *layer.initial_state(2))
-    for b in range(2):
-        s, n = 3 * prior, 3.0
-        for t, z in enumerate(normal[b]):
-            w = 1 / (1 + np.exp(-6 * (z.mean() - 0.2)))
-            s, n = np.exp(-1 / 12) * s + w * z, np.exp(-1 / 12) * n + w
-            np.testing.assert_allclose(subtracted[b, t], z - s / n, atol=1e-5)
-        np.testing.assert_allclose(total[b], s, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(count[b], [n], rtol=1e-5)
-
-
-def test_running_mean_takes_a_change_of_channel_away(rng):
-    model = LstmCtc(ModelRecipe(cells=8, normalisation="running", memory_vectors=10), bins=6, units=4)
-    layer = model.running_mean
-    speech = rng.normal(0, 1, (400, 6)) + rng.choice([-2, 2], (400, 1))
-    model.set_normalisation([speech], lambda moments: moments)
-    coloured = speech + np.linspace(0.5, 1.5, 6)
-    clean, changed = (
-        layer(model.normalisation(tf.constant(x[None], tf.float32)), *layer.initial_state(1))[0].numpy()
-        for x in (speech, coloured)
-    )
-    before = (np.linspace(0.5, 1.5, 6) / model.normalisation.deviation.numpy()).mean()
-    assert np.abs(clean - changed)[0, 200:].mean() < 0.5 * before
