@@ -2,36 +2,48 @@
 
 Everything is CPU time per example, so a busy machine changes little and no row depends on who waits for whom. "alone"
 is the same work in one loop of this process, on the same shards: reading and FLAC decoding are in it, and shown apart.
+tf.data and its service read the same shards, and do with the toolkits what the recipe's stages do.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import cycle, islice
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Literal
 
-from benchmarks.rigs.pipeline import CORPUS_EXAMPLES, PipelineRun
+from benchmarks.rigs import toolkits
+from benchmarks.rigs.pipeline import PipelineRun
+from benchmarks.rigs.process import Child, Main
+from benchmarks.rigs.tfdata import serve_by_service, serve_in_process
 from benchmarks.row import Progress, Row
 from services.runtime.memory import keep_freed_memory
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.stages import StageResources, apply_stage, build_chain
 from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.wire import encode_example
 from sonorant.recipe.schema import Recipe
 
 __all__ = ["rows"]
 
+_EXAMPLES = 96
 _CORPORA = ((12.0, 16000), (2.0, 8000))  # seconds of an utterance, rate
 _TURNS = 3
+_PEER_WARM, _PEER_TURN = 4, 24
+_LOOK_S = 0.1
 _TURN_S = 1.0  # of computing in one loop, which says how many examples a turn has
 _Layout = Literal["fused", "split"]
+_PEERS: Mapping[_Layout, tuple[str, Main]] = {
+    "fused": ("tf.data", serve_in_process),
+    "split": ("tf.data service", serve_by_service),
+}
 
 
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield, for long and short utterances, the cost alone and in both layouts."""
     keep_freed_memory()  # as the services do
     for seconds, rate_hz in _CORPORA:
-        for layout in ("fused", "split"):
+        for layout in _PEERS:
             progress(f"{layout}, {seconds:g} s at {rate_hz} Hz")
             yield from _layout(layout, seconds, rate_hz)
 
@@ -53,21 +65,48 @@ def _recipe(layout: str, rate_hz: int) -> Recipe:
     )
 
 
-def _layout(layout: str, seconds: float, rate_hz: int) -> Iterator[Row]:
+def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
     recipe, case = _recipe(layout, rate_hz), f"{layout}, {seconds:g} s at {rate_hz // 1000} kHz"
-    with PipelineRun(recipe, seconds) as run:
+    with PipelineRun(recipe, _EXAMPLES, seconds) as run:
         alone = _Alone(recipe, run.folder.shards)
         alone.turn(2)
         run.take(8)
         count = max(8, int(_TURN_S / sum(alone.turn(8).values())))
         pairs = [(alone.turn(count), _turn(run, count)) for _ in range(_TURNS)]
+        queues = _queues(run, 4 * count)
+        peer = _peer_s(layout, run.folder.shards, rate_hz)
     ours = {stage: min(fleet[stage] for _, fleet in pairs) for stage in pairs[0][1]}
     kernels = {stage: min(loop[stage] for loop, _ in pairs) for stage in pairs[0][0]}
     total, least = sum(ours.values()), sum(kernels.values())
     efficiency = median(sum(loop.values()) / sum(fleet.values()) for loop, fleet in pairs)
-    yield Row("pipeline", case, seconds / total, "audio-h/core-h", "alone", seconds / least, efficiency)
+    speed = seconds / total
+    yield Row("pipeline", case, speed, "audio-h/core-h", "alone", seconds / least, efficiency)
+    if peer is not None:
+        yield Row("pipeline", case, speed, "audio-h/core-h", peer[0], seconds / peer[1])
+    yield Row("bytes", case, alone.link_kb(layout), "KB/example")
     for stage, cost_s in ours.items():
         yield Row(stage, case, cost_s * 1e3, "CPU-ms/example", "alone", 1e3 * kernels.get(stage, least))
+        yield Row(f"{stage} queue", case, queues[stage], "examples")
+
+
+def _peer_s(layout: _Layout, shards: Path, rate_hz: int) -> tuple[str, float] | None:
+    """Return who does the same in as many processes, and its CPU seconds per example."""
+    if not toolkits.INSTALLED:
+        return None
+    name, main = _PEERS[layout]
+    with Child(main, shards, rate_hz) as child:
+        child.ask(str(_PEER_WARM))  # compiles librosa's loops
+        return name, float(child.ask(str(_PEER_TURN)))
+
+
+def _queues(run: PipelineRun, count: int) -> dict[str, float]:
+    """Return how many examples wait in each stage on average, while `count` are taken as fast as they come."""
+    run.source.grant(count)
+    taken, looks = 0, []
+    while taken < count:
+        taken += len(run.source.take(_LOOK_S))
+        looks.append(run.queued())
+    return {stage: mean(look[stage] for look in looks) for stage in looks[0]}
 
 
 def _turn(run: PipelineRun, count: int) -> dict[str, float]:
@@ -84,7 +123,7 @@ class _Alone:
         self._set = ShardSet.open(shards, "train")
         self._chain = build_chain(recipe, StageResources(self._set, shards))
         self._seed = recipe.seed
-        self._records = cycle(range(CORPUS_EXAMPLES))
+        self._records = cycle(range(_EXAMPLES))
 
     def turn(self, count: int) -> dict[str, float]:
         """Return the CPU seconds per example of reading, and of each stage, over `count` examples."""
@@ -98,3 +137,12 @@ class _Alone:
                 example = apply_stage(name, stage, example, self._seed)
                 spent[name] += time.thread_time() - started_s
         return {name: cpu_s / count for name, cpu_s in spent.items()}
+
+    def link_kb(self, layout: _Layout) -> float:
+        """Return the kilobytes of an example on all links that it passes."""
+        example = self._set.read(0, 0).example(Lineage(0, 0, 0))
+        passed = [example]
+        for name, stage in self._chain.items():
+            passed.append(example := apply_stage(name, stage, example, self._seed))
+        frames = [frame for sent in (passed if layout == "split" else passed[-1:]) for frame in encode_example(sent)]
+        return sum(len(frame) for frame in frames) / 1e3

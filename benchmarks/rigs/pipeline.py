@@ -27,16 +27,15 @@ from sonorant.run_folder import RunFolder
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["CORPUS_EXAMPLES", "PipelineRun", "write_corpus"]
+__all__ = ["EPOCHS", "PipelineRun", "write_corpus"]
 
-CORPUS_EXAMPLES = 96
+EPOCHS = 10_000
 _VOICES = 8  # different waveforms; encoding more of them would take longer than the measurement
-_EPOCHS = 10_000
 _PATIENCE_S = 60.0
 _QUIET_S, _QUIET_CPU_S = 0.3, 0.05  # less than that in that time: only signs of life
 
 
-def write_corpus(folder: Path, seconds: float, rate_hz: int) -> None:
+def write_corpus(folder: Path, examples: int, seconds: float, rate_hz: int) -> None:
     """Write FLAC shards of low-passed noise, which compresses about as speech does."""
     rng, records = np.random.default_rng(1), []
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,46 +44,56 @@ def write_corpus(folder: Path, seconds: float, rate_hz: int) -> None:
         noise = np.convolve(rng.standard_normal(round(seconds * rate_hz)), np.hanning(9), "same")
         syllables = np.abs(np.sin(2 * np.pi * 2 * np.arange(noise.size) / rate_hz))
         voices.append(encode_audio((0.03 * noise * syllables).astype(np.float32), rate_hz, "flac"))
-    for number in range(CORPUS_EXAMPLES):
+    for number in range(examples):
         audio = voices[number % _VOICES]
         records.append(Record(f"u{number}", "someone", "one two", rate_hz, seconds, "flac", audio))
     write_shard(folder / shard_name("train", 0, 1), records)
 
 
 class PipelineRun:
-    """Starts what `recipe` asks for, and takes examples as a trainer would."""
+    """Starts what `recipe` asks for, and takes examples as a trainer would: by `take`, or whoever uses `source`.
 
-    def __init__(self, recipe: Recipe, seconds: float) -> None:
+    examples: size of the corpus; seconds: length of each. ledger_url: the Redis of the run, in generation 1.
+    """
+
+    def __init__(self, recipe: Recipe, examples: int, seconds: float) -> None:
         self._recipe, self._exit = recipe, ExitStack()
         folder = RunFolder(Path(self._exit.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-"))))
         self.folder = folder
-        write_corpus(folder.shards, seconds, recipe.corpus.sample_rate_hz)
+        write_corpus(folder.shards, examples, seconds, recipe.corpus.sample_rate_hz)
         folder.recipe.write_text(dump_recipe(recipe), encoding="utf-8")
         self._log = self._exit.enter_context((folder.path / "log").open("wb"))
         redis = LocalRedis(folder.redis)
         self._exit.callback(redis.remove_socket)
         self._start(redis.command)
         asyncio.run(redis.wait_ready(_PATIENCE_S, folder.path / "log"))
-        ledger = RedisLedger(redis.url, CORPUS_EXAMPLES)
+        ledger = RedisLedger(redis.url, examples)
         ledger.restore(1, None)
         ledger.close()
-        coordinator = self._start_coordinator(redis.url)
+        self.ledger_url = redis.url
+        self._coordinator = coordinator = self._start_coordinator(redis.url)
         stages = ("shard_reader", *stage_names(recipe)) if recipe.pipeline.layout == "split" else ("example_server",)
         self._stages = {stage: self._start_service(program(stage), "--coordinator", coordinator) for stage in stages}
-        self._source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
+        self.source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
 
     def take(self, count: int) -> None:
         """Let `count` examples come, and wait until the stages' queues are full again, as they were before."""
         taken, deadline_s = 0, time.monotonic() + _PATIENCE_S
-        self._source.grant(count)
+        self.source.grant(count)
         while taken < count:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"{taken} of {count} examples came; log:\n{(self.folder.path / 'log').read_text()}")
-            taken += len(self._source.take(0.5))
+            taken += len(self.source.take(0.5))
         before = now = 0.0
         while now - before > _QUIET_CPU_S or not now:
             time.sleep(_QUIET_S)
             before, now = now, sum(self.cpu_s().values())
+
+    def queued(self) -> dict[str, float]:
+        """Return how many examples wait in each stage, as of its last heartbeat."""
+        with grpc.insecure_channel(self._coordinator, [("grpc.enable_http_proxy", 0)]) as channel:
+            status = CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_PATIENCE_S)
+        return {stage: sum(r.queued for r in status.replicas if r.stage == stage) for stage in self._stages}
 
     def cpu_s(self) -> dict[str, float]:
         """Return the CPU seconds of each stage's process so far."""
@@ -105,7 +114,7 @@ class PipelineRun:
                 raise TimeoutError((self.folder.path / "log").read_text())
             time.sleep(0.05)
         address = port_file.read_text(encoding="utf-8").strip()
-        request = pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=_EPOCHS)
+        request = pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=EPOCHS)
         with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
             CoordinatorStub(channel).StartGeneration(request, timeout=_PATIENCE_S, wait_for_ready=True)
         return address

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sonorant.dsp.room import absorption_of
 from sonorant.dsp.vtlp import warp_frequency
 
-__all__ = ["INSTALLED", "mix", "power_mel", "responses", "warp"]
+__all__ = ["INSTALLED", "chain", "mix", "power_mel", "responses", "warp"]
 
 INSTALLED = find_spec("pyroomacoustics") is not None and find_spec("librosa") is not None
 
@@ -63,3 +63,12 @@ def power_mel(waveform: _Array, rate_hz: int) -> _Array:
     )
     features: _Array = mel ** np.float32(1 / 15)
     return features
+
+
+def chain(waveform: _Array, rate_hz: int, rng: np.random.Generator) -> _Array:
+    """Return features [mels, frames] of the waveform, warped, in a random room with one noise."""
+    room = rng.uniform((4, 4, 2.5), (8, 8, 4))
+    sources, microphones = rng.uniform(0.5, room - 0.5, (2, 3)), rng.uniform(1, 2, (1, 3))
+    heard = responses(room, rng.uniform(0.2, 0.4), sources, microphones, rate_hz)
+    noise = rng.standard_normal(waveform.size, np.float32)
+    return power_mel(mix(np.vstack([warp(waveform, rng.uniform(0.85, 1.15)), noise]), heard)[0], rate_hz)
