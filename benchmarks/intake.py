@@ -8,7 +8,7 @@ it lasts as long as lets it use 80 % of what the stages can make.
 
 import time
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Intake, Labeller
 from sonorant.training.pool import Labelled
 
-__all__ = ["rows"]
+__all__ = ["epoch_batches", "padding", "rows"]
 
 _CORPUS = 8000
 _VECTORS_HZ = 25  # 10 ms hops, stride 4
@@ -58,26 +58,25 @@ def _librispeech_like(rng: np.random.Generator) -> IntArray:
 
 
 def _order(lengths: IntArray, recipe: TrainingRecipe, case: str) -> Iterator[Row]:
-    batches = _epoch(lengths, recipe, 0)
+    batches = epoch_batches(lengths, recipe, 0)
     shuffled = np.random.default_rng(1).permutation(_CORPUS).reshape(-1, 32)
-    yield Row("padding", case, _padding(lengths, batches), "1", "random batches", _padding(lengths, shuffled))
+    yield Row("padding", case, padding(lengths, batches), "1", "random batches", padding(lengths, shuffled))
     means = np.array([lengths[list(batch)].mean() for batch in batches])
     yield Row("length correlation", case, float(np.corrcoef(means[:-1], means[1:])[0, 1]), "1")
     pairs = _pairs(batches)
-    again = len(pairs & _pairs(_epoch(lengths, recipe, 1))) / len(pairs)
+    again = len(pairs & _pairs(epoch_batches(lengths, recipe, 1))) / len(pairs)
     by_chance = 2 * len(pairs) / (_CORPUS * (_CORPUS - 1))
     yield Row("met again", case, again, "1", "random batches", by_chance)
 
 
-def _epoch(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[int]]:
+def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[int]]:
     """Return the batches of an epoch whose examples come in random order."""
     intake, nothing = Intake(recipe, seed=1, rank=0, epoch=epoch), np.zeros(0, np.int64)
-    coming = iter(np.random.default_rng(epoch).permutation(_CORPUS).tolist())
+    coming = iter(np.random.default_rng(epoch).permutation(len(lengths)).tolist())
     batches: list[list[int]] = []
-    drained = False
     while True:
         credits = intake.credits()
-        arrived = [number for number, _ in zip(coming, range(credits), strict=False)]
+        arrived = list(islice(coming, credits))
         intake.arrived(len(arrived))
         drained = len(arrived) < credits
         for number in arrived:
@@ -88,7 +87,8 @@ def _epoch(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[i
         batches.append([item.ordinal for item in intake.form()])
 
 
-def _padding(lengths: IntArray, batches: Sequence[Sequence[int]] | IntArray) -> float:
+def padding(lengths: IntArray, batches: Sequence[Sequence[int]] | IntArray) -> float:
+    """Return the share of all vectors in padded batches that are padding."""
     held = [lengths[np.asarray(batch)] for batch in batches]
     return 1.0 - sum(int(batch.sum()) for batch in held) / sum(int(batch.max()) * len(batch) for batch in held)
 
