@@ -1,6 +1,7 @@
 """The library's layers, by its imports: arrays in, arrays out, without sockets, clocks or global randomness."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,17 @@ def test_tensorflow_stays_in_its_rooms(path):
 @pytest.mark.parametrize("path", LIBRARY, ids=_name)
 def test_library_is_told_time_settings_and_randomness(path):
     assert not set(_ambient(ast.parse(path.read_text())))
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Imports inside functions count too."""
+    known = {_name(path).removesuffix(".__init__") for path in LIBRARY}
+    imported = {
+        name: {other for other in _imports(ast.parse(path.read_text())) if other in known} - {name}
+        for path in LIBRARY
+        for name in (_name(path).removesuffix(".__init__"),)
+    }
+    graphlib.TopologicalSorter(imported).prepare()
 
 
 @pytest.mark.parametrize(

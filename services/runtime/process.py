@@ -77,7 +77,8 @@ def _run(replica: "Replica", run_path: Path, data: Path) -> None:
     from services.runtime.stage import Source, StageReplica
     from services.runtime.wiring import stage_before
     from sonorant.corpus.shards import ShardSet
-    from sonorant.dsp.stages import Stage, StageResources, build_chain, build_stage
+    from sonorant.dsp.stage import Stage
+    from sonorant.dsp.stages import StageResources, build_chain, build_stage
     from sonorant.recipe.loading import load_recipe
     from sonorant.run_folder import RunFolder
 

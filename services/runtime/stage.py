@@ -20,7 +20,8 @@ from services.runtime.health import HealthServer
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_loop import LinkLoop, Links
 from services.runtime.meter import Meter
-from sonorant.dsp.stages import Stage, apply_stage
+from sonorant.dsp.stage import Stage
+from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample, SonorantError
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import encode_example

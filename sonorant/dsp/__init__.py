@@ -4,8 +4,9 @@ The stages, in the order of what they imitate. A speaker: `speed`, `vtlp` (its k
 `stretch`). A place: `scene` draws a room, `room` computes its impulse responses, `noise_source`, `noise` and
 `noise_folder` say what is heard besides, and `mixing` plays it all at the drawn SNR; `noise_styles` draws from a
 catalogue of scenes; `superposition` adds noise without a room. What records and transmits: `gain`, `equaliser`,
-`telephone`. `features` ends the chain (its filters are in `mel`). `stages` is the registry, `resources` what a stage
-may read beside its example, `fft_sizes` a choice of transform lengths, `kernels` the compiled inner loops.
+`telephone`. `features` ends the chain (its filters are in `mel`). `stage` says what a stage is, `stages` is the
+registry, `resources` what a stage may read beside its example, `fft_sizes` a choice of transform lengths, `kernels` the
+compiled inner loops.
 
 Waveforms are float32, nominally in [-1, 1]; `speed` and `lombard` move word spans; all others keep length
 and timing, so that word spans hold after them.

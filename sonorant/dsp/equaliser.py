@@ -10,7 +10,7 @@ from scipy import fft, interpolate, signal
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.gain import within_full_scale
-from sonorant.dsp.stages import Stage, by_chance
+from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example
 from sonorant.recipe.channel import EqualiserRecipe
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features, Waveform
 from sonorant.dsp import kernels
 from sonorant.dsp.mel import dct_matrix, mel_filters, transform_size
-from sonorant.dsp.stages import Stage
+from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.signal import FeaturesRecipe

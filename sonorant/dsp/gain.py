@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from sonorant.arrays import Waveform
-from sonorant.dsp.stages import Stage, by_chance
+from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example
 from sonorant.recipe.channel import GainRecipe
 

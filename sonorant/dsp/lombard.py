@@ -15,7 +15,7 @@ from sonorant.dsp.equaliser import equalise
 from sonorant.dsp.gain import amplify
 from sonorant.dsp.noise import unit_power
 from sonorant.dsp.speed import moved
-from sonorant.dsp.stages import Stage, by_chance
+from sonorant.dsp.stage import Stage, by_chance
 from sonorant.dsp.stretch import stretch
 from sonorant.pipeline.example import Example
 from sonorant.recipe.signal import LombardRecipe

@@ -16,7 +16,7 @@ from sonorant.arrays import Responses
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.scene import Scene, Setting, draw_scene, scene_responses, scene_stage
-from sonorant.dsp.stages import Stage
+from sonorant.dsp.stage import Stage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.randomness import generator

@@ -16,7 +16,7 @@ from sonorant.dsp.mixing import mix
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
 from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, high_passed, image_responses
-from sonorant.dsp.stages import Stage
+from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.section import Interval

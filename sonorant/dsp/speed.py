@@ -10,7 +10,7 @@ import numpy as np
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.dsp.stages import Stage, by_chance
+from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example, WordSpan
 from sonorant.recipe.signal import SpeedRecipe
 

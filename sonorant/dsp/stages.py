@@ -1,17 +1,12 @@
 """The registry of stages: what an utterance passes on its way from a shard to the trainer.
 
-A stage is a function `(example, rng) -> example` that raises RejectedExample when it cannot do its work. It draws
-from nothing but `rng`, always in the same order, so its result depends on the example alone. A new augmentation is
-one file in this folder, one section of the recipe and one case in `_augmentation`.
+A new augmentation is one file in this folder, one section of the recipe and one case in `_augmentation`.
 """
-
-from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
-from sonorant.arrays import Waveform
 from sonorant.dsp.resources import StageResources
+from sonorant.dsp.stage import Stage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.randomness import generator
@@ -29,17 +24,12 @@ from sonorant.recipe.signal import (
 
 __all__ = [
     "FEATURIZER",
-    "Stage",
     "StageResources",
     "apply_stage",
     "build_chain",
     "build_stage",
-    "by_chance",
     "stage_names",
 ]
-
-Stage: TypeAlias = Callable[[Example, np.random.Generator], Example]
-Change: TypeAlias = Callable[[Example, Waveform, np.random.Generator], Example]
 
 FEATURIZER = "featurizer"  # ends every chain
 
@@ -82,21 +72,6 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
             bad = int(array.size - np.isfinite(array).sum())
             raise RejectedExample(f"{name} left {bad} of {array.size} values of the {content} not finite")
     return result
-
-
-def by_chance(probability: float, change: Change) -> Stage:
-    """Return the stage that draws whether to act, and then lets `change` make another example of this one.
-
-    change: gets the example, its waveform and the rest of the random numbers. RejectedExample if there is no waveform.
-    """
-
-    def stage(example: Example, rng: np.random.Generator) -> Example:
-        acts = rng.random() < probability
-        if example.waveform is None:
-            raise RejectedExample("no waveform to augment; the featurizer comes last")
-        return change(example, example.waveform, rng) if acts else example
-
-    return stage
 
 
 def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:

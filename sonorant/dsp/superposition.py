@@ -19,7 +19,7 @@ from sonorant.dsp.noise import unit_power
 from sonorant.dsp.noise_folder import NoiseFolder
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
-from sonorant.dsp.stages import Stage, by_chance
+from sonorant.dsp.stage import Stage, by_chance
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.signal import SuperpositionRecipe

@@ -23,7 +23,7 @@ from scipy.fft import next_fast_len
 from sonorant.arrays import Waveform
 from sonorant.dsp import kernels
 from sonorant.dsp.peaks import PeakMover, Spectra, warp_frequency
-from sonorant.dsp.stages import Stage
+from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
 from sonorant.recipe.signal import VtlpRecipe

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from sonorant.arrays import Waveform
 from sonorant.corpus.shards import ShardSet
-from sonorant.dsp.stages import FEATURIZER, Stage, StageResources, apply_stage, build_chain
+from sonorant.dsp.stage import Stage
+from sonorant.dsp.stages import FEATURIZER, StageResources, apply_stage, build_chain
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.recipe.schema import Recipe

@@ -9,7 +9,8 @@ import tensorflow as tf
 from sonorant.arrays import Features
 from sonorant.corpus.shards import ShardSet
 from sonorant.decoding.greedy import best_path
-from sonorant.dsp.stages import Stage, apply_stage
+from sonorant.dsp.stage import Stage
+from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.pipeline.example import Lineage
