@@ -1,10 +1,11 @@
 """Playing speech and noises in a room, at a given signal-to-noise ratio."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log2
 
 import numpy as np
 from ducc0 import fft
-from numpy.lib.stride_tricks import sliding_window_view
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.dsp import kernels
@@ -13,7 +14,8 @@ from sonorant.errors import RejectedExample
 
 __all__ = ["Mixture", "mix"]
 
-_BLOCK_PER_RESPONSE = 3  # samples transformed at once per tap: much less is mostly overlap, more leaves the cache
+_LANES = 4  # transforms that are computed side by side; one left over costs as much as three
+_LARGEST_BLOCK = 1 << 15  # samples; so many more side by side leave the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,60 +30,113 @@ class Mixture:
     noise: Waveform
 
 
-def mix(speech: Waveform, noises: Waveform, responses: Responses, snr_db: float, onset: int) -> Mixture:
+def mix(
+    speech: Waveform, noises: Waveform, responses: Responses, snr_db: float, start: int, early_taps: int | None = None
+) -> Mixture:
     """Play speech and noises in a room.
 
     speech: Float32[samples]. noises: Float32[noises, samples], equally loud at their places.
     responses: Float32[1 + noises, microphones, taps], the speech's first.
-    snr_db: power of the reverberant speech over power of all noises, whole utterance, at microphone 0.
-    onset: tap of the speech's direct path at microphone 0. The result starts there, so that words stay where they
-    were, and it has the length of the speech: the reverberation after its end is cut off.
+    snr_db: power of the speech over power of all noises, whole utterance, at microphone 0.
+    start: tap that the result starts with; with that of the speech's direct path at microphone 0, words stay where they
+    were. The result has the length of the speech: the reverberation after its end is cut off.
+    early_taps: the SNR counts what so many taps of the speech's response give; absent: all reverberant speech.
 
     Levels: the reverberant speech at microphone 0 keeps the power of the dry speech; the noises are scaled to the SNR;
     only if that exceeds [-1, 1] is everything turned down, to a peak of 1. Silent noises leave speech alone.
     Raises RejectedExample if the speech is silent, at its source or at microphone 0.
     """
-    speech_image, noise_image = _images(speech, noises, responses, onset)
-    dry, wet, noise_power = (kernels.energy(part) / part.size for part in (speech, speech_image[0], noise_image[0]))
+    heard, noise, early = _images(speech, noises, responses, start, early_taps)
+    dry, wet, noise_energy = (kernels.energy(part) for part in (speech, heard[0], noise[0]))
     if not (dry > 0 and wet > 0):
-        raise RejectedExample(f"the speech is silent: mean power {dry:.3g} at its source, {wet:.3g} at the microphone")
-    noise_gain = np.sqrt(dry / noise_power) * 10 ** (-snr_db / 20) if noise_power > 0 else 0
-    waveform = np.empty_like(speech_image)
-    peak = kernels.add_scaled(speech_image, noise_image, np.sqrt(dry / wet), noise_gain, waveform)
+        raise RejectedExample(f"the speech is silent: energy {dry:.3g} at its source, {wet:.3g} at the microphone")
+    counted = wet if early is None else early
+    speech_gain = np.sqrt(dry / wet)
+    noise_gain = speech_gain * np.sqrt(counted / noise_energy) * 10 ** (-snr_db / 20) if noise_energy > 0 else 0
+    waveform = np.empty_like(heard)
+    peak = kernels.add_scaled(heard, noise, speech_gain, noise_gain, waveform)
     if peak > 1:
-        for part in (waveform, speech_image, noise_image):
+        for part in (waveform, heard, noise):
             part /= np.float32(peak)
-    return Mixture(waveform, speech_image, noise_image)
+    return Mixture(waveform, heard, noise)
 
 
-def _images(speech: Waveform, noises: Waveform, responses: Responses, onset: int) -> tuple[Waveform, Waveform]:
-    """Return what is heard of the speech, and of all noises, from tap `onset` on: Float32[microphones, samples] each.
+def _images(
+    speech: Waveform, noises: Waveform, responses: Responses, start: int, early_taps: int | None
+) -> tuple[Waveform, Waveform, float | None]:
+    """Return what is heard of the speech, and of all noises, from tap `start` on: Float32[microphones, samples] each.
 
+    The third is the energy of the speech at microphone 0 that the first `early_taps` give, None if they are None.
     By overlap-save: of each block, as many values as the response has taps, less one, are wrapped around and dropped.
+    Blocks and responses are transformed together.
     """
-    samples, (_, microphones, taps) = speech.size, responses.shape
-    block = min(coarse_length(_BLOCK_PER_RESPONSE * taps), 2 * coarse_length((samples + taps) // 2))
+    samples, (sources, microphones, taps) = speech.size, responses.shape
+    early = int(early_taps is not None)
+    rows = microphones * min(sources, 2) + early
+    block = _block_length(samples, taps, sources, sources * microphones + early, rows)
     step = block - taps + 1
     blocks = -(-samples // step)
-    spectra = fft.r2c(_cut([speech, *noises], taps - 1 - onset, block, step, blocks), axes=(2,))
-    filters = np.zeros((len(spectra), microphones, 1, block), np.float32)
-    filters[:, :, 0, :taps] = responses
-    responded = fft.r2c(filters, axes=(3,))
-    products = np.empty((2, microphones, blocks, block // 2 + 1), np.complex64)
-    np.multiply(spectra[:2], responded[:2].swapaxes(0, 1), out=products[: len(spectra[:2])].swapaxes(0, 1))
-    products[len(spectra) :] = 0  # no noise
-    for spectrum, response in zip(spectra[2:], responded[2:], strict=True):
-        products[1] += spectrum * response
-    images = fft.c2r(products, axes=(3,), lastsize=block, forward=False, inorm=2)[..., taps - 1 :]
-    heard: Waveform = images.reshape(2, microphones, -1)
-    return np.ascontiguousarray(heard[0, :, :samples]), np.ascontiguousarray(heard[1, :, :samples])
+    spectra = fft.r2c(_lines(speech, noises, responses, early_taps, start, block), axes=(1,))
+    played = spectra[: sources * blocks].reshape(sources, blocks, -1)
+    responded = spectra[sources * blocks :][: sources * microphones].reshape(microphones, sources, -1)
+    products = np.zeros((_full(rows * blocks), block // 2 + 1), np.complex64)
+    row = products[: rows * blocks].reshape(rows, blocks, -1)
+    for microphone, response in enumerate(responded):
+        kernels.filter_blocks(played[:1], response[:1], row[microphone])
+        if sources > 1:
+            kernels.filter_blocks(played[1:], response[1:], row[microphones + microphone])
+    if early:
+        kernels.filter_blocks(played[:1], spectra[sources * (blocks + microphones) :][:1], row[-1])
+    images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)[: rows * blocks, taps - 1 :]
+    heard = np.zeros((2 * microphones, samples), np.float32)
+    for index, image in enumerate(images[: (rows - early) * blocks]):
+        begin = index % blocks * step
+        heard[index // blocks, begin : begin + step] = image[: samples - begin]
+    if not early:
+        return heard[:microphones], heard[microphones:], None
+    energy = sum(kernels.energy(image[: samples - number * step]) for number, image in enumerate(images[-blocks:]))
+    return heard[:microphones], heard[microphones:], energy
 
 
-def _cut(sources: list[Waveform], lead: int, block: int, step: int, blocks: int) -> Waveform:
-    """Return Float32[sources, blocks, block], a view of overlapping blocks; the first begins `lead` samples early."""
-    padded = np.zeros((len(sources), (blocks - 1) * step + block), np.float32)
-    first = max(0, lead)
-    for row, source in zip(padded, sources, strict=True):
-        heard = source[max(0, -lead) :][: row.size - first]
-        row[first : first + heard.size] = heard
-    return sliding_window_view(padded, block, axis=1)[:, ::step]
+def _lines(
+    speech: Waveform, noises: Waveform, responses: Responses, early_taps: int | None, start: int, block: int
+) -> Waveform:
+    """Return what is transformed: Float32[lines, block].
+
+    First the blocks of all sources, then the responses of each microphone, and the early part of the speech's first.
+    """
+    samples, (sources, microphones, taps) = speech.size, responses.shape
+    step = block - taps + 1
+    blocks = -(-samples // step)
+    lines = np.zeros((_full(sources * (blocks + microphones) + (early_taps is not None)), block), np.float32)
+    cut = lines[: sources * blocks].reshape(sources, blocks, block)
+    for number in range(blocks):
+        begin = number * step + start - taps + 1
+        here, there = slice(max(0, -begin), max(0, samples - begin)), slice(max(0, begin), max(0, begin + block))
+        cut[0, number, here] = speech[there]
+        cut[1:, number, here] = noises[:, there]
+    rest = lines[sources * blocks :]
+    rest[: sources * microphones, :taps].reshape(microphones, sources, taps)[:] = responses.swapaxes(0, 1)
+    if early_taps is not None:
+        rest[sources * microphones, :early_taps] = responses[0, 0, :early_taps]
+    return lines
+
+
+@lru_cache(maxsize=256)
+def _block_length(samples: int, taps: int, sources: int, responses: int, rows: int) -> int:
+    """Return the block that makes the transforms cheapest: of all sources, of all responses, and back of all rows."""
+    least, whole = coarse_length(-(-taps // 2)), coarse_length((samples + taps) // 2)
+    lengths = [2 * least]
+    while lengths[-1] < min(2 * whole, max(_LARGEST_BLOCK, 4 * least)):
+        lengths.append(2 * coarse_length(lengths[-1] // 2 + 1))
+
+    def cost(length: int) -> float:
+        blocks = -(-samples // (length - taps + 1))
+        return (_full(sources * blocks + responses) + _full(rows * blocks)) * length * log2(length)
+
+    return min(lengths, key=cost)
+
+
+def _full(lines: int) -> int:
+    """Return the number of lines in the least full groups of lanes that hold so many."""
+    return -(-lines // _LANES) * _LANES

@@ -59,7 +59,8 @@ def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sam
 
     @cache
     def responses(index: int) -> Responses:
-        return scene_responses(catalogue[index].scene, sample_rate_hz)
+        rng = generator(recipe.catalogue_seed, 0, f"tail of style {index}", recipe.stage)
+        return scene_responses(catalogue[index].scene, sample_rate_hz, recipe.tail_after_ms, rng)
 
     def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
         index = int(rng.integers(len(catalogue)))

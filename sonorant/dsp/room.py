@@ -22,7 +22,15 @@ from sonorant.dsp import kernels
 from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import SonorantError
 
-__all__ = ["LEAD", "SPEED_OF_SOUND", "ImpossibleRoom", "absorption_of", "high_passed", "image_responses"]
+__all__ = [
+    "LEAD",
+    "SPEED_OF_SOUND",
+    "ImpossibleRoom",
+    "absorption_of",
+    "high_passed",
+    "image_responses",
+    "response_taps",
+]
 
 SPEED_OF_SOUND = 343.0  # m/s
 SINC_TAPS = 81  # length of the Hann-windowed sinc that each image becomes
@@ -73,7 +81,7 @@ def image_responses(
     duration_s: images that arrive later are left out; T60 is usual.
 
     Tap `LEAD` is the time of emission, so a direct path over d metres peaks at LEAD + d / 343 * sample_rate_hz, with
-    the height 1 / (4 pi d). There are floor(duration_s * sample_rate_hz) + SINC_TAPS taps.
+    the height 1 / (4 pi d).
     Raises ImpossibleRoom if a position is not inside the room, or a source less than 1 cm from a microphone.
     """
     room = np.asarray(room_m, dtype=float)
@@ -81,7 +89,7 @@ def image_responses(
         np.asarray(positions, dtype=float).reshape(-1, 3) for positions in (sources_m, microphones_m)
     )
     _check(room, absorption, sources, microphones)
-    taps = int(duration_s * sample_rate_hz) + SINC_TAPS
+    taps = response_taps(duration_s, sample_rate_hz)
     padded = 2 * coarse_length((taps + 1) // 2)
     grid = np.zeros((len(sources), len(microphones), OVERSAMPLING * padded), np.float32)
     points_per_m = OVERSAMPLING * sample_rate_hz / SPEED_OF_SOUND
@@ -94,6 +102,11 @@ def image_responses(
         (x, xg), (y, yg), (z, zg) = ((squares[place], gains[place]) for squares, gains in axes)
         kernels.spread(x, xg, y, yg, z, zg, reach, grid[place][LEAD * OVERSAMPLING - 1 :])
     return _decimate(grid, padded)[..., :taps]
+
+
+def response_taps(duration_s: float, sample_rate_hz: int) -> int:
+    """Return the number of taps that hold all images up to `duration_s` after emission."""
+    return int(duration_s * sample_rate_hz) + SINC_TAPS
 
 
 def high_passed(responses: Responses, sample_rate_hz: int) -> Responses:

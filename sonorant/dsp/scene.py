@@ -12,13 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Responses, Waveform
+from sonorant.dsp.late_tail import add_late_tail
 from sonorant.dsp.mixing import mix
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
-from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, high_passed, image_responses
+from sonorant.dsp.room import (
+    LEAD,
+    SPEED_OF_SOUND,
+    ImpossibleRoom,
+    absorption_of,
+    high_passed,
+    image_responses,
+    response_taps,
+)
 from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
-from sonorant.pipeline.example import Example
+from sonorant.pipeline.example import Example, WordSpan
 from sonorant.recipe.section import Interval
 from sonorant.recipe.signal import RoomRecipe, SceneRecipe
 
@@ -26,6 +35,7 @@ __all__ = ["Scene", "Setting", "draw_scene", "room_stage", "scene_responses", "s
 
 _MOST_REDRAWS = 1000
 _NEAREST_M = 0.05  # from any source to any microphone: nobody speaks inside the device
+_EARLY_S = 0.05  # after the direct sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +54,11 @@ class Scene:
     snr_db: float
     redraws: int
 
-    def onset(self, sample_rate_hz: int) -> int:
-        """Return the tap of the responses at which the speech's direct path arrives at microphone 0."""
-        distance_m = float(np.linalg.norm(self.sources_m[0] - self.microphones_m[0]))
-        return LEAD + round(distance_m / SPEED_OF_SOUND * sample_rate_hz)
+    def direct_delays_s(self) -> NDArray[np.float64]:
+        """Return the time of flight from each source to each microphone: Float64[1 + noises, microphones]."""
+        distances_m = np.linalg.norm(self.sources_m[:, None] - self.microphones_m, axis=-1)
+        delays_s: NDArray[np.float64] = distances_m / SPEED_OF_SOUND
+        return delays_s
 
 
 class Setting(NamedTuple):
@@ -77,8 +88,9 @@ def draw_scene(recipe: SceneRecipe, rng: np.random.Generator) -> Scene:
         wall_m = recipe.wall_distance_m
         sources_m = rng.uniform(wall_m, room_m - wall_m, (1 + noises, 3))
         snr_db = _uniform(recipe.snr_db, rng)
-        if np.linalg.norm(sources_m[:, None] - microphones_m, axis=-1).min() >= _NEAREST_M:
-            return Scene(room_m, t60_s, absorption, sources_m, microphones_m, snr_db, redraws)
+        scene = Scene(room_m, t60_s, absorption, sources_m, microphones_m, snr_db, redraws)
+        if scene.direct_delays_s().min() >= _NEAREST_M / SPEED_OF_SOUND:
+            return scene
     raise RejectedExample(f"no possible room in {_MOST_REDRAWS} draws: give longer t60_s or smaller rooms")
 
 
@@ -92,7 +104,7 @@ def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: in
     def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
         scene = draw_scene(recipe, rng)
         noises = [source.draw(example, samples, rng) for _ in scene.sources_m[1:]]
-        return Setting(scene, scene_responses(scene, sample_rate_hz), noises)
+        return Setting(scene, scene_responses(scene, sample_rate_hz, recipe.tail_after_ms, rng), noises)
 
     return scene_stage(recipe, sample_rate_hz, set_up)
 
@@ -102,8 +114,11 @@ def scene_stage(
 ) -> Stage:
     """Return the stage that plays a share of the utterances in what `set_up` makes for that many samples.
 
-    With two microphones every waveform leaves as Float32[2, samples], those outside the probability as two equal
-    channels.
+    The SNR counts all reverberant speech, or (`snr_speech: early`) what arrives within 50 ms of the direct sound, as
+    only that helps to understand it (Bradley, Sato and Picard, "On the importance of early reflections for speech in
+    rooms", JASA 113, 2003); it is the early energy of C50 in ISO 3382-1. The direct sound's delay is removed, or it is
+    kept and words move. With two microphones every waveform leaves as Float32[2, samples], those outside the
+    probability as two equal channels.
     """
 
     def play(example: Example, rng: np.random.Generator) -> Example:
@@ -115,18 +130,43 @@ def scene_stage(
             return example if recipe.microphones == 1 else replace(example, waveform=np.stack([speech, speech]))
         scene, responses, played = set_up(example, speech.size, rng)
         noises = np.array(played, dtype=np.float32).reshape(len(played), speech.size)
-        mixture = mix(speech, noises, responses, scene.snr_db, scene.onset(sample_rate_hz))
-        return replace(example, waveform=mixture.waveform if recipe.microphones == 2 else mixture.waveform[0])
+        delay_s = float(scene.direct_delays_s()[0, 0])
+        onset = LEAD + round(delay_s * sample_rate_hz)
+        early_taps = onset + round(_EARLY_S * sample_rate_hz) if recipe.snr_speech == "early" else None
+        kept = recipe.direct_delay == "kept"
+        mixture = mix(speech, noises, responses, scene.snr_db, LEAD if kept else onset, early_taps)
+        words = _delayed(example.words, delay_s, speech.size / sample_rate_hz) if kept else example.words
+        waveform = mixture.waveform if recipe.microphones == 2 else mixture.waveform[0]
+        return replace(example, waveform=waveform, words=words)
 
     return play
 
 
-def scene_responses(scene: Scene, sample_rate_hz: int) -> Responses:
-    """Return the responses of a scene, up to its T60, high-passed: Float32[1 + noises, microphones, taps]."""
-    responses = image_responses(
-        scene.room_m, scene.absorption, scene.sources_m, scene.microphones_m, sample_rate_hz, scene.t60_s
-    )
+def scene_responses(
+    scene: Scene, sample_rate_hz: int, tail_after_ms: float | None, rng: np.random.Generator
+) -> Responses:
+    """Return the responses of a scene, up to its T60, high-passed: Float32[1 + noises, microphones, taps].
+
+    tail_after_ms: from then on after the last direct sound they are a statistical tail, drawn from rng; None: exact.
+    """
+    exact_s = scene.t60_s
+    if tail_after_ms is not None:
+        exact_s = min(exact_s, float(scene.direct_delays_s().max()) + tail_after_ms / 1000)
+    room = (scene.room_m, scene.absorption)
+    responses = image_responses(*room, scene.sources_m, scene.microphones_m, sample_rate_hz, exact_s)
+    if exact_s < scene.t60_s:
+        more = response_taps(scene.t60_s, sample_rate_hz) - responses.shape[-1]
+        responses = np.pad(responses, ((0, 0), (0, 0), (0, more)))
+        add_late_tail(responses, *room, scene.microphones_m, sample_rate_hz, exact_s, scene.t60_s, rng)
     return high_passed(responses, sample_rate_hz)
+
+
+def _delayed(words: tuple[WordSpan, ...], delay_s: float, duration_s: float) -> tuple[WordSpan, ...]:
+    """Return the words of a recording that starts so much later and is cut off at the same duration."""
+    return tuple(
+        WordSpan(word, min(start_s + delay_s, duration_s), min(end_s + delay_s, duration_s))
+        for word, start_s, end_s in words
+    )
 
 
 def _uniform(interval: Interval, rng: np.random.Generator) -> float:

@@ -129,6 +129,20 @@ class SceneRecipe(Section):
     )
     noise_sources: tuple[int, int] = Field((1, 3), description="Fewest and most noise sources, 0 to 3.")
     microphones: Literal[1, 2] = Field(1, description="Number of microphones.")
+    snr_speech: Literal["early", "reverberant"] = Field(
+        "early", description="Speech that the SNR counts: what arrives within 50 ms of the direct sound, or all."
+    )
+    direct_delay: Literal["removed", "kept"] = Field(
+        "removed",
+        description="Time that the direct sound takes to the first microphone: removed, so that words stay where they "
+        "were, or kept. The length stays either way.",
+    )
+    tail_after_ms: float | None = Field(
+        None,
+        ge=1,
+        description="Time after the direct sound from which reflections are a statistical tail, in milliseconds; 50 is "
+        "usual; absent: each reflection is exact.",
+    )
     microphone_spacing_m: float = Field(0.071, gt=0, le=1, description="Distance between two microphones, in metres.")
     wall_distance_m: float = Field(0.3, gt=0, description="Least distance of anything to a wall, in metres.")
     noise: NoiseRecipe = Field(NoiseRecipe(), description="What the noise sources play.")
@@ -141,10 +155,15 @@ class SceneRecipe(Section):
         if self.t60_s.low <= 0:
             raise ValueError(f"t60_s={self.t60_s.low}..{self.t60_s.high}: must be above 0; 0.1..0.6 is usual")
         smallest_m = (self.length_m.low, self.width_m.low, self.height_m.low)
-        if min(smallest_m) <= 2 * self.wall_distance_m + self.microphone_spacing_m:
+        if min(smallest_m) <= 2 * self.wall_distance_m:
             raise ValueError(
                 f"the smallest room side, {min(smallest_m)} m, leaves no place between walls {self.wall_distance_m} m "
-                f"away for microphones {self.microphone_spacing_m} m apart"
+                "away; take a larger room or a shorter wall_distance_m"
+            )
+        if self.microphones == 2 and min(smallest_m[:2]) <= 2 * self.wall_distance_m + self.microphone_spacing_m:
+            raise ValueError(
+                f"the smallest room side, {min(smallest_m[:2])} m, leaves no place between walls "
+                f"{self.wall_distance_m} m away for microphones {self.microphone_spacing_m} m apart"
             )
         _check_longest_t60(self.t60_s.high, smallest_m)
         return self

@@ -62,9 +62,9 @@ def test_utterances_share_styles_but_no_noise():
 def test_each_index_is_drawn_and_its_responses_are_computed_once(monkeypatch):
     computed = []
 
-    def spy(scene, rate_hz):
+    def spy(scene, *arguments):
         computed.append(scene)
-        return original(scene, rate_hz)
+        return original(scene, *arguments)
 
     original = styles_module.scene_responses
     monkeypatch.setattr(styles_module, "scene_responses", spy)
