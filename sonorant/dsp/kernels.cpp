@@ -52,21 +52,20 @@ struct Axis {
 constexpr size_t BLOCK = 256;  // images whose delays are computed at once
 
 // The four points around an image get the cubic B-spline's weights, by powers of its distance past the second.
-INLINE void spread_block(const float* delay, const float* gain, const int32_t* point, size_t images, float* grid) {
+INLINE void spread_block(const float* past, const float* gain, const int32_t* point, size_t images, float* grid) {
     const Four c0 = {1 / 6.f, 4 / 6.f, 1 / 6.f, 0}, c1 = {-.5f, 0, .5f, 0};
     const Four c2 = {.5f, -1, .5f, 0}, c3 = {-1 / 6.f, .5f, -.5f, 1 / 6.f};
     for (size_t i = 0; i < images; ++i) {
-        const float past = delay[i] - point[i];
         Four sum;
         float* at = grid + point[i];
         std::memcpy(&sum, at, sizeof sum);
-        sum += (((c3 * past + c2) * past + c1) * past + c0) * gain[i];
+        sum += (((c3 * past[i] + c2) * past[i] + c1) * past[i] + c0) * gain[i];
         std::memcpy(at, &sum, sizeof sum);
     }
 }
 
 FAST void spread_axes(Axis x, Axis y, Axis z, float reach_square, float* grid) {
-    alignas(64) float delay[BLOCK], gain[BLOCK];
+    alignas(64) float past[BLOCK], gain[BLOCK];
     alignas(64) int32_t point[BLOCK];
     for (size_t i = 0; i < x.images; ++i)
         for (size_t j = 0; j < y.images; ++j) {
@@ -77,11 +76,12 @@ FAST void spread_axes(Axis x, Axis y, Axis z, float reach_square, float* grid) {
                 const size_t images = std::min(BLOCK, end - start);
                 const float *square = z.square + start, *z_gain = z.gain + start;
                 for (size_t k = 0; k < images; ++k) {
-                    delay[k] = std::sqrt(plane + square[k]);
-                    gain[k] = plane_gain * z_gain[k] / delay[k];
-                    point[k] = static_cast<int32_t>(delay[k]);
+                    const float delay = std::sqrt(plane + square[k]);
+                    gain[k] = plane_gain * z_gain[k] / delay;
+                    point[k] = static_cast<int32_t>(delay);
+                    past[k] = delay - point[k];
                 }
-                spread_block(delay, gain, point, images, grid);
+                spread_block(past, gain, point, images, grid);
             }
         }
 }
@@ -106,11 +106,13 @@ struct Map {
 // Peaks of one frame, a column each.
 struct Peaks {
     static constexpr size_t COLUMNS = 8;
-    std::vector<int32_t> bin, steps;
+    std::vector<int32_t> bin, steps, edge, from, till;
     std::vector<uint8_t> flags;
     std::vector<float> floats;
     size_t stride;
-    explicit Peaks(size_t bins) : bin(bins + 3), steps(bins + 3), flags(bins + 8), floats(COLUMNS * bins), stride(bins) {}
+    explicit Peaks(size_t bins)
+        : bin(bins + 3), steps(bins), edge(bins + 1), from(bins), till(bins), flags(bins + 8), floats(COLUMNS * bins),
+          stride(bins) {}
     float* column(size_t c) { return floats.data() + c * stride; }
 };
 
@@ -159,6 +161,22 @@ INLINE void plan_moves(size_t count, float turns_per_bin, const float* __restric
     }
 }
 
+// Peak j takes bins edge[j]..edge[j + 1] along, of which from..till come to lie where the spectrum is and no peak nearer.
+INLINE void plan_regions(size_t count, int32_t size, const int32_t* __restrict bin, const int32_t* __restrict steps,
+                         int32_t* __restrict edge, int32_t* __restrict from, int32_t* __restrict till) {
+    if (count == 0) return;
+    edge[0] = 0;
+    for (size_t j = 1; j < count; ++j) {
+        const int32_t to = std::min(std::max((bin[j - 1] + steps[j - 1] + bin[j] + steps[j] + 1) / 2, 0), size);
+        edge[j] = (bin[j - 1] + bin[j] + 1) / 2;
+        from[j] = std::max(edge[j], to - steps[j]);
+        till[j - 1] = std::min(edge[j], to - steps[j - 1]);
+    }
+    edge[count] = size;
+    from[0] = std::max(0, -steps[0]);
+    till[count - 1] = std::min(size, size - steps[count - 1]);
+}
+
 constexpr size_t SLACK = 16;  // values past a row's end that whole vectors may touch
 
 // Both write whole vectors, the first without asking whether it is needed: what comes after is written next.
@@ -199,22 +217,17 @@ FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __
     }
     power[-1] = power[size] = -1;
     plan_moves(count, map.turns_per_bin, before, top, after, slope, rise, turn, steps, real, imag);
-    int32_t start = 0, to_start = 0, written = 0;
+    plan_regions(count, size, bin, steps, peaks.edge.data(), peaks.from.data(), peaks.till.data());
+    const int32_t *edge = peaks.edge.data(), *from = peaks.from.data(), *till = peaks.till.data();
+    int32_t written = 0;
     for (size_t j = 0; j < count; ++j) {
-        const bool ends = j + 1 == count;
-        const int32_t end = ends ? size : (bin[j] + bin[j + 1] + 1) / 2;
-        const int32_t to_end = ends ? size : (bin[j] + steps[j] + bin[j + 1] + steps[j + 1] + 1) / 2;
-        const int32_t from = std::max(start, std::max(to_start, 0) - steps[j]);
-        const int32_t till = std::min(end, std::min(to_end, size) - steps[j]);
-        if (from < till) {
-            const int32_t to = from + steps[j];
+        if (from[j] < till[j]) {
+            const int32_t to = from[j] + steps[j];
             fill(out + 2 * written, 2 * (to - written), 0);
-            rotate(in + 2 * from, till - from, real[j], imag[j], out + 2 * to);
-            written = till + steps[j];
+            rotate(in + 2 * from[j], till[j] - from[j], real[j], imag[j], out + 2 * to);
+            written = till[j] + steps[j];
         }
-        fill(turns + start, end - start, turn[j]);
-        start = end;
-        to_start = to_end;
+        fill(turns + edge[j], edge[j + 1] - edge[j], turn[j]);
     }
     fill(out + 2 * written, 2 * (size - written), 0);
 }

@@ -79,7 +79,8 @@ def _images(
     spectra = fft.r2c(_lines(speech, noises, responses, early_taps, start, block), axes=(1,))
     played = spectra[: sources * blocks].reshape(sources, blocks, -1)
     responded = spectra[sources * blocks :][: sources * microphones].reshape(microphones, sources, -1)
-    products = np.zeros((_full(rows * blocks), block // 2 + 1), np.complex64)
+    products = np.empty((_full(rows * blocks), block // 2 + 1), np.complex64)
+    products[rows * blocks :] = 0
     row = products[: rows * blocks].reshape(rows, blocks, -1)
     for microphone, response in enumerate(responded):
         kernels.filter_blocks(played[:1], response[:1], row[microphone])
@@ -88,7 +89,7 @@ def _images(
     if early:
         kernels.filter_blocks(played[:1], spectra[sources * (blocks + microphones) :][:1], row[-1])
     images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)[: rows * blocks, taps - 1 :]
-    heard = np.zeros((2 * microphones, samples), np.float32)
+    heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
     for index, image in enumerate(images[: (rows - early) * blocks]):
         begin = index % blocks * step
         heard[index // blocks, begin : begin + step] = image[: samples - begin]
@@ -116,9 +117,10 @@ def _lines(
         cut[0, number, here] = speech[there]
         cut[1:, number, here] = noises[:, there]
     rest = lines[sources * blocks :]
-    rest[: sources * microphones, :taps].reshape(microphones, sources, taps)[:] = responses.swapaxes(0, 1)
+    rest[: sources * microphones].reshape(microphones, sources, block)[..., :taps] = responses.swapaxes(0, 1)
     if early_taps is not None:
-        rest[sources * microphones, :early_taps] = responses[0, 0, :early_taps]
+        early = responses[0, 0, :early_taps]
+        rest[sources * microphones, : early.size] = early
     return lines
 
 

@@ -6,7 +6,6 @@ most like what followed the piece before.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 
@@ -31,19 +30,21 @@ def stretch(waveform: Waveform, factor: float, sample_rate_hz: int) -> Waveform:
     padded = np.pad(waveform, ends)
     guide = np.atleast_2d(padded).sum(axis=0)
     window = (0.5 - 0.5 * np.cos(np.pi / hop * np.arange(2 * hop))).astype(np.float32)  # Hann; halves add up to 1
+    norm = _norms(guide, 2 * hop)
     stretched = np.zeros((*waveform.shape[:-1], (pieces + 1) * hop), np.float32)
     place = reach
     for number in range(pieces):
-        asked = reach + round(number * hop * samples / wanted)
+        near = round(number * hop * samples / wanted)  # the first place to look at
         if number:
-            place = asked - reach + _best_fit(guide[place + hop : place + 3 * hop], guide[asked - reach :], reach)
+            following, searched = guide[place + hop : place + 3 * hop], guide[near : near + 2 * (reach + hop)]
+            fit = np.correlate(searched, following, "valid") / norm[near : near + 2 * reach + 1]
+            place = near + int(np.argmax(fit))
         stretched[..., number * hop : (number + 2) * hop] += padded[..., place : place + 2 * hop] * window
     return stretched[..., hop : hop + wanted]
 
 
-def _best_fit(wanted: Waveform, near: NDArray[np.float32], reach: int) -> int:
-    """Return the offset, 0 to 2 * reach, at which `near` has the largest normalised correlation with `wanted`."""
-    near = near[: len(wanted) + 2 * reach].astype(np.float64)
-    energy = np.cumsum(np.concatenate([[0.0], np.square(near)]))
-    norm = np.sqrt(np.maximum(energy[len(wanted) :] - energy[: -len(wanted)], 1e-12))
-    return int(np.argmax(np.correlate(near, wanted.astype(np.float64), "valid") / norm))
+def _norms(waveform: Waveform, samples: int) -> Waveform:
+    """Return the norm of each piece of so many samples: Float32[places], at least 1e-6, so that silence fits badly."""
+    energy = np.cumsum(np.concatenate([[0.0], np.square(waveform, dtype=np.float64)]))
+    norms: Waveform = np.sqrt(np.maximum(energy[samples:] - energy[:-samples], 1e-12)).astype(np.float32)
+    return norms

@@ -32,7 +32,7 @@ __all__ = ["vtlp_stage", "warp", "warp_frequency"]
 
 _OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
 _WINDOW_SUM = 1.5
-_BLOCK = 64  # frames computed at once; their spectra fit the L2 cache
+_BLOCK = 192  # frames computed at once: few calls, and what they need stays in the cache
 
 
 class _Buffers(NamedTuple):

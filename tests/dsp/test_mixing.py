@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
-from sonorant.dsp.mixing import mix
+from sonorant.dsp.mixing import _block_length, mix
 from sonorant.errors import RejectedExample
 
 RNG = np.random.default_rng(0)
@@ -23,6 +23,33 @@ def test_snr_at_the_first_microphone_is_the_one_asked_for(snr_db, noises):
     mixture = mix(SPEECH, NOISES[:noises], RESPONSES[: 1 + noises], snr_db, 20)
     assert _level_db(mixture.speech[0]) - _level_db(mixture.noise[0]) == pytest.approx(snr_db, abs=0.01)
     np.testing.assert_allclose(mixture.waveform, mixture.speech + mixture.noise, atol=1e-6)
+
+
+@pytest.mark.parametrize("early_taps", [21, 60, 400, 5000])
+@pytest.mark.parametrize("samples", [500, 8000])
+def test_snr_counts_what_the_early_taps_give(early_taps, samples):
+    speech, noises = SPEECH[:samples], NOISES[:, :samples]
+    mixture = mix(speech, noises, RESPONSES, 7, 20, early_taps)
+    early, whole = (
+        fftconvolve(speech.astype(float), h)[20:][:samples] for h in (RESPONSES[0, 0][:early_taps], RESPONSES[0, 0])
+    )
+    early_db = _level_db(mixture.speech[0]) + _level_db(early) - _level_db(whole)
+    assert early_db - _level_db(mixture.noise[0]) == pytest.approx(7, abs=0.001)
+
+
+def test_early_taps_change_the_noise_alone():
+    reverberant, early = (mix(SPEECH, NOISES, RESPONSES, 7, 20, taps) for taps in (None, 60))
+    np.testing.assert_allclose(early.speech, reverberant.speech, atol=1e-6)
+    assert _level_db(early.noise) < _level_db(reverberant.noise) - 1
+
+
+@pytest.mark.parametrize("sources", [1, 2, 4])
+@pytest.mark.parametrize("samples", [1, 900, 30_000, 200_000])
+def test_the_block_is_even_and_holds_the_response(samples, sources):
+    for taps in (1, 2, 81, 900, 9681, 60_000):
+        block = _block_length(samples, taps, sources, sources + 1, 3)
+        assert block % 2 == 0
+        assert block >= taps
 
 
 def test_reverberant_speech_keeps_the_power_of_dry_speech():
