@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
+from typing import TypeAlias
 
 import numpy as np
 from ducc0 import fft
+from numpy.typing import NDArray
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.dsp import kernels
@@ -13,6 +15,8 @@ from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import RejectedExample
 
 __all__ = ["Mixture", "mix"]
+
+Spectra: TypeAlias = NDArray[np.complex64]  # [signals, bins]
 
 _LANES = 4  # transforms that are computed side by side; one left over costs as much as three
 _LARGEST_BLOCK = 1 << 15  # samples; so many more side by side leave the cache
@@ -40,7 +44,8 @@ def mix(
     snr_db: power of the speech over power of all noises, whole utterance, at microphone 0.
     start: tap that the result starts with; with that of the speech's direct path at microphone 0, words stay where they
     were. The result has the length of the speech: the reverberation after its end is cut off.
-    early_taps: the SNR counts what so many taps of the speech's response give; absent: all reverberant speech.
+    early_taps: the SNR counts what so many taps of the speech's response give, to its end; absent: all reverberant
+    speech that the result has.
 
     Levels: the reverberant speech at microphone 0 keeps the power of the dry speech; the noises are scaled to the SNR;
     only if that exceeds [-1, 1] is everything turned down, to a peak of 1. Silent noises leave speech alone.
@@ -67,41 +72,39 @@ def _images(
     """Return what is heard of the speech, and of all noises, from tap `start` on: Float32[microphones, samples] each.
 
     The third is the energy of the speech at microphone 0 that the first `early_taps` give, None if they are None.
-    By overlap-save: of each block, as many values as the response has taps, less one, are wrapped around and dropped.
-    Blocks and responses are transformed together.
+    By overlap-add: each block is heard for so many samples longer as the response has taps, less one. Blocks and
+    responses are transformed together.
     """
     samples, (sources, microphones, taps) = speech.size, responses.shape
-    early = int(early_taps is not None)
-    rows = microphones * min(sources, 2) + early
-    block = _block_length(samples, taps, sources, sources * microphones + early, rows)
+    early = None if early_taps is None else responses[0, 0, :early_taps]
+    rows = microphones * min(sources, 2)
+    block = _block_length(samples, taps, sources, sources * microphones + (early is not None), rows)
     step = block - taps + 1
     blocks = -(-samples // step)
-    spectra = fft.r2c(_lines(speech, noises, responses, early_taps, start, block), axes=(1,))
+    spectra = fft.r2c(_lines(speech, noises, responses, early, block), axes=(1,))
     played = spectra[: sources * blocks].reshape(sources, blocks, -1)
     responded = spectra[sources * blocks :][: sources * microphones].reshape(microphones, sources, -1)
     products = np.empty((_full(rows * blocks), block // 2 + 1), np.complex64)
     products[rows * blocks :] = 0
     row = products[: rows * blocks].reshape(rows, blocks, -1)
+    energy = None
+    if early is not None:
+        kernels.filter_blocks(played[:1], spectra[sources * (blocks + microphones) :][:1], row[0])
+        energy = _energy(row[0]) + _energy_across(speech, step, early)
     for microphone, response in enumerate(responded):
         kernels.filter_blocks(played[:1], response[:1], row[microphone])
         if sources > 1:
             kernels.filter_blocks(played[1:], response[1:], row[microphones + microphone])
-    if early:
-        kernels.filter_blocks(played[:1], spectra[sources * (blocks + microphones) :][:1], row[-1])
-    images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)[: rows * blocks, taps - 1 :]
+    images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)
     heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
-    for index, image in enumerate(images[: (rows - early) * blocks]):
-        begin = index % blocks * step
-        heard[index // blocks, begin : begin + step] = image[: samples - begin]
-    if not early:
-        return heard[:microphones], heard[microphones:], None
-    energy = sum(kernels.energy(image[: samples - number * step]) for number, image in enumerate(images[-blocks:]))
+    for index, image in enumerate(images[: rows * blocks]):
+        begin = index % blocks * step - start
+        there = heard[index // blocks, max(0, begin) : max(0, begin + block)]
+        there += image[max(0, -begin) :][: there.size]
     return heard[:microphones], heard[microphones:], energy
 
 
-def _lines(
-    speech: Waveform, noises: Waveform, responses: Responses, early_taps: int | None, start: int, block: int
-) -> Waveform:
+def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Waveform | None, block: int) -> Waveform:
     """Return what is transformed: Float32[lines, block].
 
     First the blocks of all sources, then the responses of each microphone, and the early part of the speech's first.
@@ -109,19 +112,44 @@ def _lines(
     samples, (sources, microphones, taps) = speech.size, responses.shape
     step = block - taps + 1
     blocks = -(-samples // step)
-    lines = np.zeros((_full(sources * (blocks + microphones) + (early_taps is not None)), block), np.float32)
+    lines = np.zeros((_full(sources * (blocks + microphones) + (early is not None)), block), np.float32)
     cut = lines[: sources * blocks].reshape(sources, blocks, block)
     for number in range(blocks):
-        begin = number * step + start - taps + 1
-        here, there = slice(max(0, -begin), max(0, samples - begin)), slice(max(0, begin), max(0, begin + block))
-        cut[0, number, here] = speech[there]
-        cut[1:, number, here] = noises[:, there]
+        now = slice(number * step, (number + 1) * step)
+        cut[0, number, : speech[now].size] = speech[now]
+        cut[1:, number, : speech[now].size] = noises[:, now]
     rest = lines[sources * blocks :]
     rest[: sources * microphones].reshape(microphones, sources, block)[..., :taps] = responses.swapaxes(0, 1)
-    if early_taps is not None:
-        early = responses[0, 0, :early_taps]
+    if early is not None:
         rest[sources * microphones, : early.size] = early
     return lines
+
+
+def _energy(spectra: Spectra) -> float:
+    """Return the energy of the real signals of even length whose spectra these are: Complex64[signals, bins]."""
+    edges = spectra[:, [0, -1]]  # all other bins stand for two
+    twice = 2 * kernels.energy(spectra.view(np.float32).ravel()) - float(np.vdot(edges, edges).real)
+    return twice / (2 * spectra.shape[1] - 2)
+
+
+def _energy_across(speech: Waveform, step: int, response: Waveform) -> float:
+    """Return by how much the energy of speech * response exceeds that of all blocks * response, each alone.
+
+    It is twice the sum of products of each block's image with the next one's, to which only the samples count that are
+    nearer than the response is long.
+    """
+    reach, borders = response.size, range(step, speech.size, step)
+    if not borders:
+        return 0.0
+    lines = np.zeros((2 * len(borders) + 1, 2 * coarse_length(-(-3 * reach // 2))), np.float32)
+    for before, after, border in zip(lines[::2], lines[1::2], borders, strict=False):
+        last, first = speech[max(border - reach, border - step) : border], speech[border : border + reach]
+        before[reach - last.size : reach] = last
+        after[reach : reach + first.size] = first
+    lines[-1, :reach] = response
+    spectra = fft.r2c(lines, axes=(1,))
+    images = spectra[:-1] * spectra[-1]
+    return _energy(images[::2] + images[1::2]) - _energy(images)
 
 
 @lru_cache(maxsize=256)
