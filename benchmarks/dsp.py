@@ -8,6 +8,7 @@ machine's best rate, and its sounds at memory's; `chain / limit` is the part of 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from benchmarks.timing import quickest_s
 from services.runtime.memory import keep_freed_memory
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.mixing import mix
-from sonorant.dsp.room import LEAD, absorption_of, image_responses
+from sonorant.dsp.room import LEAD, absorption_of, high_passed, image_responses
 from sonorant.dsp.vtlp import warp
 from sonorant.recipe.signal import FeaturesRecipe
 
@@ -29,6 +30,7 @@ __all__ = ["rows"]
 _RATE_HZ = 16000
 _SECONDS = 12
 _ALPHA = 0.9
+_EARLY_TAPS = LEAD + round(0.06 * _RATE_HZ)  # the direct sound after some 10 ms, and 50 ms more
 _CASE = f"{_SECONDS} s at {_RATE_HZ // 1000} kHz"
 _SPEED = "audio-h/core-h"
 
@@ -48,17 +50,20 @@ class _Scene:
     def case(self) -> str:
         return f"{self.sources} src, {self.microphones} mic, T60 {self.t60_s} s"
 
-    def places(self) -> tuple[_Array, _Array, _Array]:
-        rng, room = np.random.default_rng(5), np.array([6.0, 5.0, 3.0])
-        return room, rng.uniform(0.5, room - 0.5, (self.sources, 3)), rng.uniform(1, 2, (self.microphones, 3))
-
     def responses(self) -> _Array:
-        room, sources, microphones = self.places()
-        return image_responses(room, absorption_of(self.t60_s, room), sources, microphones, _RATE_HZ, self.t60_s)
+        room, sources, microphones = _places(self)
+        absorption = absorption_of(self.t60_s, room)
+        return high_passed(image_responses(room, absorption, sources, microphones, _RATE_HZ, self.t60_s), _RATE_HZ)
 
     def peer_responses(self) -> _Array:
-        room, sources, microphones = self.places()
+        room, sources, microphones = _places(self)
         return toolkits.responses(room, self.t60_s, sources, microphones, _RATE_HZ)
+
+
+@cache
+def _places(scene: _Scene) -> tuple[_Array, _Array, _Array]:
+    rng, room = np.random.default_rng(5), np.array([6.0, 5.0, 3.0])
+    return room, rng.uniform(0.5, room - 0.5, (scene.sources, 3)), rng.uniform(1, 2, (scene.microphones, 3))
 
 
 _SCENES = (_Scene(2, 1, 0.3), _Scene(2, 1, 0.6), _Scene(4, 2, 0.6))
@@ -108,7 +113,11 @@ def _responses(progress: Progress) -> Iterator[Row]:
 
 def _mixing(scene: _Scene, sound: _Array) -> tuple[_Way, str, _Way]:
     responses, dry = scene.responses(), sound[: scene.sources]
-    return lambda: mix(dry[0], dry[1:], responses, 10, LEAD), "scipy", lambda: toolkits.mix(dry, responses)
+
+    def ours() -> object:
+        return mix(dry[0], dry[1:], responses, 10, LEAD, _EARLY_TAPS)
+
+    return ours, "scipy", lambda: toolkits.mix(dry, responses)
 
 
 def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_Way, str, _Way]:
@@ -116,7 +125,7 @@ def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_
 
     def ours() -> object:
         speech = warp(dry[0], _ALPHA, _RATE_HZ)
-        return extractor(mix(speech, dry[1:], scene.responses(), 10, LEAD).waveform[0])
+        return extractor(mix(speech, dry[1:], scene.responses(), 10, LEAD, _EARLY_TAPS).waveform[0])
 
     def theirs() -> object:
         speech = toolkits.warp(dry[0], _ALPHA)

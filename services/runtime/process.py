@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import structlog
 
 if TYPE_CHECKING:
     from services.runtime.stage import Replica
 
 __all__ = ["run_replica"]
+
+log = structlog.get_logger()
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -97,3 +100,5 @@ def _run(replica: "Replica", run_path: Path, data: Path) -> None:
         source = LinkSource(stage_before(recipe, replica.stage), recipe.pipeline)
     with Shutdown() as shutdown:
         StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown).run()
+    if resources.counts:
+        log.info("stage_counts", **resources.counts)

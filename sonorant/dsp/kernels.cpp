@@ -33,7 +33,6 @@ using Rows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Spectra = nb::ndarray<std::complex<float>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstSpectra = nb::ndarray<const std::complex<float>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using ConstCubes = nb::ndarray<const std::complex<float>, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 void expect(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
@@ -282,44 +281,6 @@ void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
 
 // ---------------------------------------------------------------------------------------------------------- mixing
 
-// Values are re, im, re, im ...; a last complex number that fills no vector is computed alone.
-FAST void filter_block(const float* in, size_t stride, const float* response, size_t sources, size_t values,
-                       float* __restrict out) {
-    size_t i = 0;
-    for (; i + 8 <= values; i += 8) {
-        Eight sum = {};
-        for (size_t s = 0; s < sources; ++s) {
-            Eight z, h;
-            std::memcpy(&z, in + s * stride + i, sizeof z);
-            std::memcpy(&h, response + s * values + i, sizeof h);
-            const Eight crossed = __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6) *
-                                  __builtin_shufflevector(h, h, 1, 1, 3, 3, 5, 5, 7, 7);
-            sum += z * __builtin_shufflevector(h, h, 0, 0, 2, 2, 4, 4, 6, 6) + crossed * Eight{-1, 1, -1, 1, -1, 1, -1, 1};
-        }
-        std::memcpy(out + i, &sum, sizeof sum);
-    }
-    for (; i < values; i += 2) {
-        float real = 0, imag = 0;
-        for (size_t s = 0; s < sources; ++s) {
-            const float *z = in + s * stride + i, *h = response + s * values + i;
-            real += z[0] * h[0] - z[1] * h[1];
-            imag += z[0] * h[1] + z[1] * h[0];
-        }
-        out[i] = real;
-        out[i + 1] = imag;
-    }
-}
-
-void filter_blocks(ConstCubes spectra, ConstSpectra responses, Spectra sums) {
-    const size_t sources = spectra.shape(0), blocks = spectra.shape(1), bins = spectra.shape(2), row = 2 * bins;
-    expect(responses.shape(0) == sources && responses.shape(1) == bins && sums.shape(0) == blocks && sums.shape(1) == bins,
-           "filter_blocks: there must be a response for each source and a sum for each block, all with the same bins");
-    const float *in = reinterpret_cast<const float*>(spectra.data()), *response = reinterpret_cast<const float*>(responses.data());
-    float* out = reinterpret_cast<float*>(sums.data());
-    for (size_t block = 0; block < blocks; ++block)
-        filter_block(in + block * row, blocks * row, response, sources, row, out + block * row);
-}
-
 FAST double sum_squares(const float* values, size_t count) {
     constexpr size_t LANES = 8;
     double sum[LANES] = {};
@@ -440,7 +401,6 @@ NB_MODULE(kernels, module) {
                exact("turns"), exact("moved"), free);
     module.def("cut_frames", &cut_frames, exact("samples"), "hop"_a, exact("window"), exact("frames"), free);
     module.def("overlap_add", &overlap_add, exact("frames"), exact("window"), "hop"_a, exact("sum"), free);
-    module.def("filter_blocks", &filter_blocks, exact("spectra"), exact("responses"), exact("sums"), free);
     module.def("energy", &energy, exact("values"), free);
     module.def("add_scaled", &add_scaled, exact("speech"), exact("noise"), "speech_gain"_a, "noise_gain"_a,
                exact("total"), free);

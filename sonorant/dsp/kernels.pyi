@@ -54,14 +54,6 @@ def cut_frames(
 def overlap_add(frames: NDArray[np.float32], window: NDArray[np.float32], hop: int, sum: NDArray[np.float32]) -> None:
     """Add Float32[frames, size], each under the window Float32[size] and `hop` later than the last, to Float32[sum]."""
 
-def filter_blocks(
-    spectra: NDArray[np.complex64], responses: NDArray[np.complex64], sums: NDArray[np.complex64]
-) -> None:
-    """Fill Complex64[blocks, bins] with the sum over all sources of their blocks' spectra times their responses.
-
-    spectra: Complex64[sources, blocks, bins]. responses: Complex64[sources, bins].
-    """
-
 def energy(values: NDArray[np.float32]) -> float:
     """Return the sum of the squares of Float32[samples], in double precision."""
 

@@ -89,12 +89,14 @@ def _images(
     row = products[: rows * blocks].reshape(rows, blocks, -1)
     energy = None
     if early is not None:
-        kernels.filter_blocks(played[:1], spectra[sources * (blocks + microphones) :][:1], row[0])
+        np.multiply(played[0], spectra[sources * (blocks + microphones)], out=row[0])
         energy = _energy(row[0]) + _energy_across(speech, step, early)
     for microphone, response in enumerate(responded):
-        kernels.filter_blocks(played[:1], response[:1], row[microphone])
+        np.multiply(played[0], response[0], out=row[microphone])
         if sources > 1:
-            kernels.filter_blocks(played[1:], response[1:], row[microphones + microphone])
+            np.multiply(played[1], response[1], out=row[microphones + microphone])
+        for other in range(2, sources):
+            row[microphones + microphone] += played[other] * response[other]
     images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)
     heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
     for index, image in enumerate(images[: rows * blocks]):

@@ -1,6 +1,7 @@
-"""What a stage may read beside the example in its hands."""
+"""What a stage may read beside the example in its hands, and what it counts."""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -36,7 +37,11 @@ class Utterances(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StageResources:
-    """The train split, for babble (None: there is none), and the folder that noise folders are below."""
+    """The train split, for babble (None: there is none), and the folder that noise folders are below.
+
+    counts: what stages count for people to see; nothing depends on it.
+    """
 
     utterances: Utterances | None
     data_folder: Path
+    counts: Counter[str] = field(default_factory=Counter, compare=False)

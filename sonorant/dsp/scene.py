@@ -97,12 +97,15 @@ def draw_scene(recipe: SceneRecipe, rng: np.random.Generator) -> Scene:
 def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
     """Return the stage that plays each utterance in a room of its own, as `scene_stage` says.
 
+    It counts rooms, and how many draws were impossible and made again.
     Raises BadRecipe and BadCorpus as NoiseSource does.
     """
     source = NoiseSource(recipe.noise, resources, sample_rate_hz)
 
     def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
         scene = draw_scene(recipe, rng)
+        resources.counts["rooms"] += 1
+        resources.counts["rooms_redrawn"] += scene.redraws
         noises = [source.draw(example, samples, rng) for _ in scene.sources_m[1:]]
         return Setting(scene, scene_responses(scene, sample_rate_hz, recipe.tail_after_ms, rng), noises)
 

@@ -118,14 +118,6 @@ def test_frames_are_added_where_they_began():
     np.testing.assert_allclose(total, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(("sources", "blocks", "bins"), [(1, 1, 1), (1, 3, 4), (3, 2, 33), (2, 4, 35)])
-def test_blocks_are_filtered_and_added_over_sources(sources, blocks, bins):
-    spectra = complex_noise(sources * blocks, bins, bins).reshape(sources, blocks, bins)
-    responses, sums = complex_noise(sources, bins, 1), np.full((blocks, bins), np.nan, np.complex64)
-    kernels.filter_blocks(spectra, responses, sums)
-    np.testing.assert_allclose(sums, np.einsum("sbk,sk->bk", spectra, responses), atol=2e-6 * sources)
-
-
 @pytest.mark.parametrize("samples", [0, 1, 7, 8, 1001])
 def test_energy_is_the_sum_of_squares(samples):
     values = RNG(samples).standard_normal(samples, dtype=np.float32)
@@ -190,8 +182,6 @@ def test_sizes_that_do_not_fit_are_refused():
         kernels.cut_frames(floats, 1, floats[:2], np.zeros((3, 2), np.float32))
     with pytest.raises(ValueError, match="too short for all frames"):
         kernels.overlap_add(np.zeros((2, 3), np.float32), floats, 1, floats)
-    with pytest.raises(ValueError, match="a response for each source"):
-        kernels.filter_blocks(spectra[None], spectra, spectra.copy())
     starts, offsets = np.array([3], np.int32), np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="beyond the spectrum"):
         kernels.filter_power(spectra, starts, offsets, np.zeros((1, 8), np.float32), np.zeros((2, 1), np.float32))

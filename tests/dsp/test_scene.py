@@ -55,6 +55,16 @@ def test_t60_that_no_wall_gives_is_drawn_again_and_counted():
     assert 0 < np.mean(redraws) < 5
 
 
+def test_the_stage_counts_rooms_and_redraws(monkeypatch):
+    scenes, resources = [], StageResources(None, Path("nowhere"))
+    monkeypatch.setattr(scene_module, "draw_scene", _spy(draw_scene, scenes))
+    stage = room_stage(_recipe(), resources, 8000)
+    for seed in range(12):
+        stage(EXAMPLE, np.random.default_rng(seed))
+    assert resources.counts == {"rooms": 12, "rooms_redrawn": sum(scene.redraws for scene in scenes)}
+    assert resources.counts["rooms_redrawn"] > 0
+
+
 def test_a_room_leaves_pink_noise_in_the_band_of_speech():
     pink = np.fft.rfftfreq(8000, 1 / 8000)[1:]  # Hz; power is 1 / frequency
     for seed in range(10):
