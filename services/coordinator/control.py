@@ -8,10 +8,11 @@ import structlog
 
 from services.runtime.redis_ledger import RedisLedger, Start
 from services.runtime.wiring import TRAINER
+from sonorant.errors import Unavailable
 from sonorant.pipeline.bottleneck import StageLoad, find_bottleneck
 from sonorant.pipeline.lease import Lease, LeaseBook
 from sonorant.pipeline.ledger import LedgerProgress, Rejection, StaleGeneration
-from sonorant.pipeline.registry import Load, Registry, Replica
+from sonorant.pipeline.registry import MOST_REPLICAS, Load, Registry, Replica
 from sonorant.recipe import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -20,6 +21,7 @@ __all__ = ["ControlPlane"]
 log = structlog.get_logger()
 
 _SHOWN_REJECTIONS = 100
+_MOST_FIGURES, _LONGEST_NAME = 64, 200
 _AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one loss is noticed at several places
 
 
@@ -33,7 +35,7 @@ class ControlPlane:
         pipeline = recipe.pipeline
         self._ledger = ledger
         self._lock = threading.RLock()
-        self._registry = Registry(pipeline.dead_after_s)
+        self._registry = Registry(pipeline.heartbeat_s, pipeline.dead_after_s)
         self._leases = LeaseBook(
             counts,
             seed=recipe.seed,
@@ -56,6 +58,18 @@ class ControlPlane:
         """Examples in an epoch."""
         return self._leases.total
 
+    @property
+    def heartbeat_s(self) -> float:
+        """Time between two heartbeats that replicas are to keep now."""
+        with self._lock:
+            return self._registry.heartbeat_s
+
+    @property
+    def changes(self) -> int:
+        """How often endpoints may have changed."""
+        with self._lock:
+            return self._registry.changes
+
     def resume(self) -> bool:
         """Go on with the generation that Redis remembers; False if there is none. Asks Redis."""
         start = self._ledger.last_start()
@@ -65,24 +79,36 @@ class ControlPlane:
         return True
 
     def register(self, stage: str, replica: str, endpoint: str, now: float) -> None:
-        """Note a replica."""
+        """Note a replica; `ValueError` if a name is too long, `Unavailable` if there are too many."""
+        for name in (stage, replica, endpoint):
+            if len(name) > _LONGEST_NAME:
+                raise ValueError(f"name of {len(name)} characters, {name[:20]!r}…: at most {_LONGEST_NAME} are taken")
         with self._lock:
             if replica not in self._registry:
                 log.info("replica_registered", stage=stage, replica=replica, endpoint=endpoint)
-            self._registry.register(stage, replica, endpoint, now)
+            if not self._registry.register(stage, replica, endpoint, now):
+                raise Unavailable(
+                    f"{MOST_REPLICAS} replicas are known, and no more are taken; is one restarting for ever?"
+                )
 
     def heartbeat(self, request: pb.HeartbeatRequest, now: float) -> bool:
-        """Note a sign of life and what arrived at trainers; False if the replica has to register."""
+        """Note a sign of life and what arrived at trainers; False if the replica has to register.
+
+        `ValueError` if a record arrived that no shard has; then nothing is noted.
+        """
         load = Load(_seconds(request.busy), _seconds(request.elapsed), request.examples, _seconds(request.audio))
+        arrived = [(r.epoch, self._leases.ordinals(r.shard, r.indexes)) for r in request.arrived]
         with self._lock:
             if not self._registry.heartbeat(request.replica, load, request.queued, request.draining, now):
                 return False
             if self._start is not None and request.generation == self._start.generation:
-                for records in request.arrived:
-                    ordinals = [self._leases.ordinal(records.shard, index) for index in records.indexes]
-                    self._leases.settle(records.epoch, ordinals)
-            self._figures.update(request.figures)
-            self._dropped.update(request.dropped)
+                for epoch, ordinals in arrived:
+                    self._leases.settle(epoch, ordinals)
+                if request.dropped:
+                    known = {progress.epoch for progress in self._leases.progress()}
+                    self._dropped.update({epoch: count for epoch, count in request.dropped.items() if epoch in known})
+            if request.figures:
+                self._figures = _figures({**self._figures, **request.figures})
             if request.broken_links:
                 self._lost_by = self._lost_by or f"a link of {request.replica} broke"
             return True
@@ -100,10 +126,10 @@ class ControlPlane:
     def reject(self, rejection: Rejection) -> None:
         """Note an example that a stage could not process. Asks Redis; `ValueError` if there is no such record."""
         lineage = rejection.lineage
-        ordinal = self._leases.ordinal(lineage.shard, lineage.index)
-        self._ledger.reject(lineage.epoch, ordinal, rejection)
+        ordinals = self._leases.ordinals(lineage.shard, [lineage.index])
+        self._ledger.reject(lineage.epoch, int(ordinals[0]), rejection)
         with self._lock:
-            self._leases.settle(lineage.epoch, [ordinal])
+            self._leases.settle(lineage.epoch, ordinals)
         log.warning("example_rejected", utterance=rejection.utterance, at=rejection.stage, reason=rejection.reason)
 
     def start_generation(self, start: Start) -> None:
@@ -203,6 +229,11 @@ def stage_order(recipe: Recipe) -> tuple[str, ...]:
     if recipe.pipeline.layout == "fused":
         return ("example_server",)
     return ("shard_reader", *(stage.stage for stage in recipe.stages), "featurizer")
+
+
+def _figures(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return the figures that are kept: as many as status can show, of names that it can show."""
+    return dict([item for item in figures.items() if len(item[0]) <= _LONGEST_NAME][:_MOST_FIGURES])
 
 
 def _loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:

@@ -28,6 +28,7 @@ log = structlog.get_logger()
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Coordinator"].full_name
 _REFRESH_S = 0.5
+_TELL_S = 0.02
 _Response = TypeVar("_Response")
 _Call: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, _Response]]
 
@@ -79,7 +80,9 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         await self._server.start()
         for service in ("", _SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        self._tasks = [asyncio.create_task(t) for t in (self._settle(resumed), self._tick(), self._refresh())]
+        self._tasks = [
+            asyncio.create_task(t) for t in (self._settle(resumed), self._tick(), self._tell(), self._refresh())
+        ]
         return port
 
     async def stop(self, grace_s: float) -> None:
@@ -95,8 +98,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         if not request.stage or not request.replica:
             raise ValueError(f"stage={request.stage!r}, replica={request.replica!r}: both must be given")
         self._control.register(request.stage, request.replica, request.endpoint, self._clock())
-        await self._notify()
-        return pb.RegisterResponse(heartbeat_interval=_duration(self._pipeline.heartbeat_s))
+        return pb.RegisterResponse(heartbeat_interval=_duration(self._control.heartbeat_s))
 
     async def WatchEndpoints(
         self, request: pb.WatchEndpointsRequest, context: Any
@@ -116,7 +118,11 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         """See coordinator.proto."""
         if not self._control.heartbeat(request, self._clock()):
             await context.abort(grpc.StatusCode.NOT_FOUND, f"replica {request.replica!r} is not known; register again")
-        return pb.HeartbeatResponse(epochs=self._control.epochs(), finished=self._control.finished)
+        return pb.HeartbeatResponse(
+            epochs=self._control.epochs() if request.generation else (),
+            finished=self._control.finished,
+            heartbeat_interval=_duration(self._control.heartbeat_s),
+        )
 
     @_answering_errors
     async def AcquireLease(self, request: pb.AcquireLeaseRequest, context: Any) -> pb.AcquireLeaseResponse:
@@ -161,17 +167,22 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         while True:
             await asyncio.sleep(self._pipeline.heartbeat_s / 2)
             self._control.tick(self._clock())
-            await self._notify()
+
+    async def _tell(self) -> None:
+        """Wake watchers when endpoints have changed: of many changes at a time, each watcher hears once."""
+        told = self._control.changes
+        while True:
+            await asyncio.sleep(_TELL_S)
+            if (changes := self._control.changes) != told:
+                told = changes
+                async with self._changed:
+                    self._changed.notify_all()
 
     async def _refresh(self) -> None:
         while True:
             with suppress(Unavailable):  # the ledger logs that it waits; status shows what was known last
                 await asyncio.to_thread(self._control.refresh)
             await asyncio.sleep(_REFRESH_S)
-
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
 
 
 def _duration(seconds: float) -> Duration:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import grpc
 import structlog
+from google.protobuf.duration_pb2 import Duration
 
 from services.runtime.meter import Meter
 from sonorant.pipeline.example import Lineage
@@ -35,8 +36,8 @@ _FINAL = frozenset(
 class CoordinatorClient:
     """Registers one replica, beats for it, and asks on its behalf; threads do the waiting.
 
-    on_response is called with every answer to a heartbeat, in the heartbeat's thread, and with the monotonic time at
-    which that heartbeat was made: what the replica reported before is in the answer.
+    on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported before
+    is in the answer.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class CoordinatorClient:
         address: str,
         register: pb.RegisterRequest,
         meter: Meter,
-        on_response: Callable[[pb.HeartbeatResponse, float], None] = lambda _response, _asked_s: None,
+        on_response: Callable[[pb.HeartbeatResponse], None] = lambda _response: None,
     ) -> None:
         self._address = address
         self._request = register
@@ -52,6 +53,8 @@ class CoordinatorClient:
         self._on_response = on_response
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._stub = CoordinatorStub(self._channel)
+        self._interval_s = 1.0
+        self._beaten_s = time.monotonic()
         self._wake = threading.Event()
         self._no_more_leases = threading.Event()
         self._quit = threading.Event()
@@ -129,13 +132,14 @@ class CoordinatorClient:
 
     def _live(self) -> None:
         """Run the heartbeat's thread: register, beat, and report rejections on the way."""
-        interval_s, pause_s = 0.0, _FIRST_PAUSE_S
-        self._beaten_s = time.monotonic()
+        pause_s = _FIRST_PAUSE_S
         while not self._quit.is_set():
             self._wake.clear()
+            if self._quit.is_set():  # `close` came between the two lines above
+                break
             try:
                 if not self._registered.is_set():
-                    interval_s = self._register()
+                    self._register()
                 self._beat(_CALL_TIMEOUT_S)
             except grpc.RpcError as error:
                 if self._note(error, "Heartbeat") is grpc.StatusCode.NOT_FOUND:
@@ -144,34 +148,36 @@ class CoordinatorClient:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 continue
             pause_s = _FIRST_PAUSE_S
-            self._wake.wait(interval_s)
+            self._wake.wait(self._interval_s)
         if self._registered.is_set():
             try:
                 self._beat(_FAREWELL_TIMEOUT_S)
             except grpc.RpcError as error:
                 self._note(error, "Heartbeat")
 
-    def _register(self) -> float:
-        """Register; return the time between heartbeats."""
+    def _register(self) -> None:
         answer = self._stub.Register(self._request, timeout=_CALL_TIMEOUT_S)
         self._registered.set()
         log.info("registered", coordinator=self._address, endpoint=self._request.endpoint)
-        interval_s: float = answer.heartbeat_interval.ToNanoseconds() / 1e9
-        return interval_s or 1.0
+        self._interval_s = _seconds(answer.heartbeat_interval) or self._interval_s
 
     def _beat(self, timeout_s: float) -> None:
         now_s = time.monotonic()
         beat = self._meter.take(self._request.replica, now_s - self._beaten_s)
         try:
             answer = self._stub.Heartbeat(beat, timeout=timeout_s)
-        except grpc.RpcError:
-            self._meter.restore(beat)
-            raise
+        except grpc.RpcError as error:
+            if _status(error) not in _FINAL:
+                self._meter.restore(beat)
+                raise
+            log.error("heartbeat_refused", detail=str(error.details() if isinstance(error, grpc.Call) else error))
+            return
         self._beaten_s = now_s
+        self._interval_s = _seconds(answer.heartbeat_interval) or self._interval_s
         if self._troubled:
             log.info("coordinator_back", coordinator=self._address)
             self._troubled.clear()
-        self._on_response(answer, now_s)
+        self._on_response(answer)
         while self._rejections:
             self._send_rejection(self._rejections[0], timeout_s)
             self._rejections.popleft()
@@ -181,9 +187,9 @@ class CoordinatorClient:
         try:
             self._stub.RejectExample(rejection, timeout=timeout_s)
         except grpc.RpcError as error:
-            if not isinstance(error, grpc.Call) or error.code() not in _FINAL:
+            if _status(error) not in _FINAL:
                 raise
-            log.error("rejection_refused", utterance=rejection.utterance, status=error.code().name)
+            log.error("rejection_refused", utterance=rejection.utterance, status=_status(error).name)
 
     def _watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
         pause_s = _FIRST_PAUSE_S
@@ -203,9 +209,17 @@ class CoordinatorClient:
 
     def _note(self, error: grpc.RpcError, call: str) -> grpc.StatusCode:
         """Log a failed call, once until the coordinator is back, and return its status."""
-        status = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+        status = _status(error)
         if call not in self._troubled and not self._quit.is_set():
             self._troubled.add(call)
             detail = error.details() if isinstance(error, grpc.Call) else str(error)
             log.warning("coordinator_call_failed", call=call, status=status.name, detail=detail)
         return status
+
+
+def _status(error: grpc.RpcError) -> grpc.StatusCode:
+    return error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+
+
+def _seconds(duration: Duration) -> float:
+    return float(duration.ToNanoseconds()) / 1e9

@@ -42,10 +42,11 @@ class Meter:
             self._examples += examples
             self._audio_s += audio_s
 
-    def arrived(self, lineage: Lineage) -> None:
-        """Count an example that reached the trainer."""
+    def arrived(self, lineage: Lineage) -> int:
+        """Count an example that reached the trainer; return how many the next heartbeat has to report."""
         with self._lock:
             self._arrived.append(lineage)
+            return len(self._arrived)
 
     def dropped(self, epoch: int) -> None:
         """Count a second copy that the trainer dropped."""

@@ -1,13 +1,16 @@
 """The ledger in Redis: what survives the death of everything else.
 
 Keys, below a prefix: `meta` (hash: generation, and where it started), `events` (hash event:epoch → how often, in all
-generations), `epochs` (set), `reasons` (hash epoch:ordinal → JSON), and for each epoch `committed:E` and `rejected:E`
-(bitmaps) and `claims:E` (hash ordinal → token). Every call is one Lua script, so it is atomic and costs one round trip.
-Scripts find the keys of an epoch by their prefix, so the ledger wants a single Redis, not a Redis cluster.
+generations), `epochs` (set), `counts` (hash committed:E and rejected:E), `reasons` (hash epoch:ordinal → JSON), and for
+each epoch under way `committed:E` and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). `past` (hash) has
+the epochs that are whole: which of their examples were rejected, compressed; all others are committed.
+Every call is one Lua script, so it is atomic and costs one round trip. Scripts find the keys of an epoch by their
+prefix, so the ledger wants a single Redis, not a Redis cluster.
 """
 
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,16 +22,16 @@ from redis.retry import Retry
 
 from services.runtime.redis_scripts import SCRIPTS
 from sonorant.errors import Unavailable
+from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.ledger import (
     REASONS_KEPT,
-    Bitmap,
     LedgerConflict,
     LedgerProgress,
     Rejection,
     StaleGeneration,
     check_ordinals,
 )
-from sonorant.pipeline.snapshot import LedgerSnapshot, from_bits, to_bits
+from sonorant.pipeline.snapshot import LedgerSnapshot
 
 __all__ = ["RedisLedger", "Start"]
 
@@ -80,14 +83,6 @@ class RedisLedger:
         """See `Ledger`."""
         return int(self._retrying(lambda: self._redis.hget(f"{self._prefix}:meta", "generation")) or 0)
 
-    def claim(self, generation: int, epoch: int, ordinals: Sequence[int], token: str | None = None) -> list[bool]:
-        """See `Ledger`."""
-        return self.commit_and_claim(generation, (epoch, ()), (epoch, ordinals), token)
-
-    def commit(self, generation: int, epoch: int, ordinals: Sequence[int]) -> None:
-        """See `Ledger`."""
-        self.commit_and_claim(generation, (epoch, ordinals), (epoch, ()))
-
     def commit_and_claim(
         self,
         generation: int,
@@ -103,12 +98,17 @@ class RedisLedger:
             raise StaleGeneration(generation, int(answer[1]))
         if answer[0] == b"unclaimed":
             raise LedgerConflict(committed[0], [int(ordinal) for ordinal in answer[1:]])
+        if answer[0] == b"past":  # a commit that comes again
+            if wrong := [o for o, r in zip(committed[1], self.rejected(*committed), strict=True) if r]:
+                raise LedgerConflict(committed[0], wrong)
+            return self.commit_and_claim(generation, (committed[0], ()), claimed, token)
         return [bool(granted) for granted in answer[1:]]
 
     def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
         """See `Ledger`."""
         check_ordinals([ordinal], self._total)
-        return bool(self._call("reject", epoch, ordinal, rejection.to_json(), REASONS_KEPT))
+        answer = self._call("reject", epoch, ordinal, rejection.to_json(), REASONS_KEPT)
+        return self.rejected(epoch, [ordinal])[0] if answer == b"past" else bool(answer)
 
     def progress(self, epoch: int) -> LedgerProgress:
         """See `Ledger`."""
@@ -120,23 +120,33 @@ class RedisLedger:
         reasons = self._retrying(lambda: self._redis.hgetall(f"{self._prefix}:reasons"))
         return [Rejection.from_json(reasons[name]) for name in sorted(reasons, key=_epoch_and_ordinal)]
 
+    def rejected(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
+        """See `Ledger`."""
+        check_ordinals(ordinals, self._total)
+        answer = self._call("rejected", epoch, *ordinals)
+        if answer == b"past":
+            _, rejected = self._bitmaps(*self._call("bitmaps", epoch))
+            answer = rejected.has(ordinals).tolist()
+        return [bool(flag) for flag in answer]
+
     def epochs(self) -> list[int]:
         """See `Ledger`."""
         return sorted(int(epoch) for epoch in self._retrying(lambda: self._redis.smembers(f"{self._prefix}:epochs")))
 
     def settled(self, epoch: int) -> Bitmap:
         """See `Ledger`."""
-        committed, rejected = self._call("bitmaps", epoch)
-        settled: Bitmap = from_bits(committed, self._total) | from_bits(rejected, self._total)
-        return settled
+        committed, rejected = self._bitmaps(*self._call("bitmaps", epoch))
+        return committed | rejected
 
     def snapshot(self) -> bytes:
-        """See `Ledger`."""
-        bitmaps, reasons = self._call("snapshot")
+        """See `Ledger`; an epoch that is found to be whole moves to `past`."""
+        found, reasons = self._call("snapshot")
         state = LedgerSnapshot(self._total)
-        for epoch, committed, rejected in zip(bitmaps[0::3], bitmaps[1::3], bitmaps[2::3], strict=True):
-            state.committed(int(epoch))[:] = from_bits(committed, self._total)
-            state.rejected(int(epoch))[:] = from_bits(rejected, self._total)
+        for epoch, *bits in zip(found[0::4], found[1::4], found[2::4], found[3::4], strict=True):
+            committed, rejected = self._bitmaps(*bits)
+            state.put(int(epoch), committed, rejected)
+            if bits[-1] is None and committed == rejected.inverted():
+                self._call("retire", int(epoch), self._total, zlib.compress(rejected.packed()))
         for name, line in zip(reasons[0::2], reasons[1::2], strict=True):
             state.reasons[_epoch_and_ordinal(name)] = Rejection.from_json(line)
         return state.encode()
@@ -144,13 +154,18 @@ class RedisLedger:
     def restore(self, generation: int, snapshot: bytes | None) -> None:
         """See `Ledger`."""
         state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
-        bitmaps: list[bytes | int] = []
+        epochs: list[bytes | int] = []
         for epoch in state.epochs():
-            bitmaps += [epoch, to_bits(state.committed(epoch)), to_bits(state.rejected(epoch))]
+            committed, rejected = state.committed(epoch), state.rejected(epoch)
+            if past := committed == rejected.inverted():
+                bits = (b"", zlib.compress(rejected.packed()))
+            else:
+                bits = (committed.packed(), rejected.packed())
+            epochs += [epoch, int(past), committed.count(), rejected.count(), *bits]
         reasons: list[bytes | str] = []
         for (epoch, ordinal), rejection in state.reasons.items():
             reasons += [f"{epoch}:{ordinal}", rejection.to_json()]
-        begun, current = self._call("restore", generation, uuid.uuid4().hex, len(bitmaps), *bitmaps, *reasons)
+        begun, current = self._call("restore", generation, uuid.uuid4().hex, len(epochs), *epochs, *reasons)
         if not begun:
             raise StaleGeneration(generation, current)
 
@@ -181,25 +196,40 @@ class RedisLedger:
         named = [(*name.decode().split(":"), int(count)) for name, count in counts.items()]
         return {int(epoch): count for name, epoch, count in named if name == event}
 
+    def _bitmaps(self, committed: bytes, rejected: bytes, past: bytes | None) -> tuple[Bitmap, Bitmap]:
+        """Return the committed and the rejected examples of an epoch, of which Redis has this."""
+        if past is None:
+            return Bitmap(self._total, committed), Bitmap(self._total, rejected)
+        of_past = Bitmap(self._total, zlib.decompress(past))
+        return of_past.inverted(), of_past
+
     def _call(self, name: str, *arguments: Any) -> Any:
         return self._retrying(lambda: self._scripts[name](keys=[self._prefix], args=list(arguments)))
 
     def _retrying(self, attempt: Callable[[], Any], patience_s: float | None = None) -> Any:
-        """Return what `attempt` returns, trying again with growing pauses while Redis is away."""
+        """Return what `attempt` returns, trying again with growing pauses while Redis is away or refuses to write."""
         patience_s = self._patience_s if patience_s is None else patience_s
         deadline, pause_s = time.monotonic() + patience_s, _FIRST_PAUSE_S
         while True:
             try:
                 return attempt()
             except (redis.ConnectionError, redis.TimeoutError) as error:
-                if time.monotonic() + pause_s > deadline:
-                    raise Unavailable(
-                        f"Redis at {self._url} cannot be reached ({error}), tried for {patience_s:g} s; "
-                        "check that it runs and that the address is right"
-                    ) from error
-                _log.warning("redis_away", address=self._url, error=str(error), again_in_s=pause_s)
-                time.sleep(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                trouble, advice = f"cannot be reached ({error})", "check that it runs and that the address is right"
+            except redis.ResponseError as error:
+                if not _refuses_writes(error):
+                    raise
+                trouble = f"refuses to write ({error})"
+                advice = "make room on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
+            if time.monotonic() + pause_s > deadline:
+                raise Unavailable(f"Redis at {self._url} {trouble}, tried for {patience_s:g} s; {advice}")
+            _log.warning("redis_away", address=self._url, error=trouble, again_in_s=pause_s)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _refuses_writes(error: redis.ResponseError) -> bool:
+    """Whether it is for want of disk or memory: then a script has changed nothing, and may do so later."""
+    return isinstance(error, redis.OutOfMemoryError) or any(why in str(error) for why in ("MISCONF", "OOM command"))
 
 
 def _epoch_and_ordinal(name: bytes) -> tuple[int, int]:

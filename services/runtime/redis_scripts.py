@@ -1,91 +1,164 @@
-"""The ledger's Lua scripts. KEYS[1] is the prefix of all keys."""
+"""The ledger's Lua scripts. KEYS[1] is the prefix of all keys.
+
+A step's ordinals go to Redis' own commands in bulk: a hundred of them cost hardly more than one, in time and in the
+append-only file. An epoch that is whole has no bitmaps any more, but an entry in `past`; who asks more about it than
+the counts say gets the answer "past" and looks there.
+"""
 
 __all__ = ["SCRIPTS"]
 
+_BULK = """
+local prefix = KEYS[1]
+local function is_past(epoch) return redis.call('HEXISTS', prefix .. ':past', epoch) == 1 end
+local function count(what, epoch, number)
+  if number ~= 0 then redis.call('HINCRBY', prefix .. ':counts', what .. ':' .. epoch, number) end
+end
+
+-- Calls command(key, before..., ordinal, after, before..., ordinal, after, ...), in portions that Lua can pass.
+local function bulk(command, key, ordinals, before, after)
+  local answers = {}
+  for first = 1, #ordinals, 1000 do
+    local arguments = {}
+    for i = first, math.min(first + 999, #ordinals) do
+      for _, word in ipairs(before) do arguments[#arguments + 1] = word end
+      arguments[#arguments + 1] = ordinals[i]
+      arguments[#arguments + 1] = after
+    end
+    local some = redis.call(command, key, unpack(arguments))
+    if type(some) == 'table' then
+      for _, answer in ipairs(some) do answers[#answers + 1] = answer end
+    end
+  end
+  return answers
+end
+local function bits(key, ordinals) return bulk('BITFIELD_RO', key, ordinals, {'GET', 'u1'}) end
+"""
+
 # ARGV: generation, token, epoch of the commits, their number, ordinals to commit..., epoch of the claims, ordinals...
-_STEP = """
-local prefix, generation, token = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+_STEP = (
+    _BULK
+    + """
+local generation, token = tonumber(ARGV[1]), ARGV[2]
 local current = tonumber(redis.call('HGET', prefix .. ':meta', 'generation') or '0')
 if generation ~= current then return {'stale', current} end
 
-local commit_epoch, commits = ARGV[3], tonumber(ARGV[4])
-local committed, claims = prefix .. ':committed:' .. commit_epoch, prefix .. ':claims:' .. commit_epoch
-local unclaimed = {'unclaimed'}
-for i = 5, 4 + commits do
-  if redis.call('HEXISTS', claims, ARGV[i]) == 0 and redis.call('GETBIT', committed, ARGV[i]) == 0 then
-    table.insert(unclaimed, ARGV[i])
+local epoch, commits = ARGV[3], {}
+for i = 5, 4 + tonumber(ARGV[4]) do commits[i - 4] = ARGV[i] end
+if #commits > 0 then
+  if is_past(epoch) then return {'past'} end
+  local committed, claims = prefix .. ':committed:' .. epoch, prefix .. ':claims:' .. epoch
+  local holders, done = bulk('HMGET', claims, commits, {}), bits(committed, commits)
+  local unclaimed = {'unclaimed'}
+  for i, ordinal in ipairs(commits) do
+    if not holders[i] and done[i] == 0 then unclaimed[#unclaimed + 1] = ordinal end
   end
+  if #unclaimed > 1 then return unclaimed end
+  local fresh = #commits
+  for _, before in ipairs(bulk('BITFIELD', committed, commits, {'SET', 'u1'}, 1)) do fresh = fresh - before end
+  bulk('HDEL', claims, commits, {})
+  redis.call('SADD', prefix .. ':epochs', epoch)
+  count('committed', epoch, fresh)
 end
-if #unclaimed > 1 then return unclaimed end
-for i = 5, 4 + commits do
-  redis.call('SETBIT', committed, ARGV[i], 1)
-  redis.call('HDEL', claims, ARGV[i])
-end
-if commits > 0 then redis.call('SADD', prefix .. ':epochs', commit_epoch) end
 
-local epoch = ARGV[5 + commits]
-local rejected = prefix .. ':rejected:' .. epoch
-committed, claims = prefix .. ':committed:' .. epoch, prefix .. ':claims:' .. epoch
-local answers, seen, refused = {'ok'}, {}, 0
-for i = 6 + commits, #ARGV do
-  local ordinal, granted = ARGV[i], 0
-  if not seen[ordinal] then
-    local holder = redis.call('HGET', claims, ordinal)
-    if holder then
-      if holder == token then granted = 1 end
-    elseif redis.call('GETBIT', committed, ordinal) == 0 and redis.call('GETBIT', rejected, ordinal) == 0 then
-      redis.call('HSET', claims, ordinal, token)
-      granted = 1
+epoch = ARGV[5 + #commits]
+local wanted = {}
+for i = 6 + #commits, #ARGV do wanted[#wanted + 1] = ARGV[i] end
+local answers, fresh, seen, refused = {'ok'}, {}, {}, 0
+local past = #wanted > 0 and is_past(epoch)
+local claims = prefix .. ':claims:' .. epoch
+local holders = bulk('HMGET', claims, wanted, {})
+local committed = bits(prefix .. ':committed:' .. epoch, wanted)
+local rejected = bits(prefix .. ':rejected:' .. epoch, wanted)
+for i, ordinal in ipairs(wanted) do
+  local granted = 0
+  if not seen[ordinal] and not past then
+    if holders[i] then
+      if holders[i] == token then granted = 1 end
+    elseif committed[i] == 0 and rejected[i] == 0 then
+      fresh[#fresh + 1], granted = ordinal, 1
     end
   end
   seen[ordinal] = true
   refused = refused + 1 - granted
-  table.insert(answers, granted)
+  answers[#answers + 1] = granted
 end
+bulk('HSET', claims, fresh, {}, token)
 if refused > 0 then redis.call('HINCRBY', prefix .. ':events', 'refused:' .. epoch, refused) end
 return answers
 """
+)
 
 # ARGV: epoch, ordinal, reason as JSON, reasons to keep
-_REJECT = """
-local prefix, epoch, ordinal = KEYS[1], ARGV[1], ARGV[2]
+_REJECT = (
+    _BULK
+    + """
+local epoch, ordinal = ARGV[1], ARGV[2]
+if is_past(epoch) then return 'past' end
 if redis.call('GETBIT', prefix .. ':committed:' .. epoch, ordinal) == 1 then return 0 end
 if redis.call('HEXISTS', prefix .. ':claims:' .. epoch, ordinal) == 1 then return 0 end
 if redis.call('SETBIT', prefix .. ':rejected:' .. epoch, ordinal, 1) == 0 then
   redis.call('SADD', prefix .. ':epochs', epoch)
+  count('rejected', epoch, 1)
   if redis.call('HLEN', prefix .. ':reasons') < tonumber(ARGV[4]) then
     redis.call('HSET', prefix .. ':reasons', epoch .. ':' .. ordinal, ARGV[3])
   end
 end
 return 1
 """
+)
+
+# ARGV: epoch, ordinals...
+_REJECTED = (
+    _BULK
+    + """
+local epoch, ordinals = ARGV[1], {}
+if is_past(epoch) then return 'past' end
+for i = 2, #ARGV do ordinals[i - 1] = ARGV[i] end
+return bits(prefix .. ':rejected:' .. epoch, ordinals)
+"""
+)
 
 # ARGV: epoch
 _PROGRESS = """
 local prefix, epoch = KEYS[1], ARGV[1]
-return {redis.call('HLEN', prefix .. ':claims:' .. epoch),
-        redis.call('BITCOUNT', prefix .. ':committed:' .. epoch),
-        redis.call('BITCOUNT', prefix .. ':rejected:' .. epoch)}
+local counts = redis.call('HMGET', prefix .. ':counts', 'committed:' .. epoch, 'rejected:' .. epoch)
+return {redis.call('HLEN', prefix .. ':claims:' .. epoch), tonumber(counts[1] or 0), tonumber(counts[2] or 0)}
 """
 
-# ARGV: epoch
+# ARGV: epoch...; answers with committed, rejected and the entry in `past` of each
 _BITMAPS = """
-local prefix, epoch = KEYS[1], ARGV[1]
-return {redis.call('GET', prefix .. ':committed:' .. epoch) or '',
-        redis.call('GET', prefix .. ':rejected:' .. epoch) or ''}
+local prefix, bitmaps = KEYS[1], {}
+for _, epoch in ipairs(ARGV) do
+  bitmaps[#bitmaps + 1] = redis.call('GET', prefix .. ':committed:' .. epoch) or ''
+  bitmaps[#bitmaps + 1] = redis.call('GET', prefix .. ':rejected:' .. epoch) or ''
+  bitmaps[#bitmaps + 1] = redis.call('HGET', prefix .. ':past', epoch)
+end
+return bitmaps
 """
 
 _SNAPSHOT = """
 local prefix, bitmaps = KEYS[1], {}
 for _, epoch in ipairs(redis.call('SMEMBERS', prefix .. ':epochs')) do
-  table.insert(bitmaps, epoch)
-  table.insert(bitmaps, redis.call('GET', prefix .. ':committed:' .. epoch) or '')
-  table.insert(bitmaps, redis.call('GET', prefix .. ':rejected:' .. epoch) or '')
+  bitmaps[#bitmaps + 1] = epoch
+  bitmaps[#bitmaps + 1] = redis.call('GET', prefix .. ':committed:' .. epoch) or ''
+  bitmaps[#bitmaps + 1] = redis.call('GET', prefix .. ':rejected:' .. epoch) or ''
+  bitmaps[#bitmaps + 1] = redis.call('HGET', prefix .. ':past', epoch)
 end
 return {bitmaps, redis.call('HGETALL', prefix .. ':reasons')}
 """
 
-# ARGV: generation, token, length of the next list, (epoch, committed, rejected)..., (name, reason)...
+# ARGV: epoch, total, its rejected examples. What is whole stays so within a generation, and a restore changes counts.
+_RETIRE = """
+local prefix, epoch = KEYS[1], ARGV[1]
+local counts = redis.call('HMGET', prefix .. ':counts', 'committed:' .. epoch, 'rejected:' .. epoch)
+if tonumber(counts[1] or 0) + tonumber(counts[2] or 0) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', prefix .. ':past', epoch, ARGV[3])
+redis.call('DEL', prefix .. ':committed:' .. epoch, prefix .. ':rejected:' .. epoch)
+return 1
+"""
+
+# ARGV: generation, token, length of the next list, (epoch, 1 if it is whole, number committed, number rejected,
+# committed, rejected or, of one that is whole, its entry in `past`)..., (name, reason)...
 _RESTORE = """
 local prefix, generation, token = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local current = tonumber(redis.call('HGET', prefix .. ':meta', 'generation') or '0')
@@ -97,13 +170,19 @@ for _, key in ipairs(redis.call('KEYS', prefix .. ':*')) do
   if key ~= prefix .. ':events' then redis.call('DEL', key) end
 end
 redis.call('HSET', prefix .. ':meta', 'generation', generation, 'restored_by', token)
-local bitmaps = tonumber(ARGV[3])
-for i = 4, 3 + bitmaps, 3 do
-  redis.call('SADD', prefix .. ':epochs', ARGV[i])
-  redis.call('SET', prefix .. ':committed:' .. ARGV[i], ARGV[i + 1])
-  redis.call('SET', prefix .. ':rejected:' .. ARGV[i], ARGV[i + 2])
+local epochs = tonumber(ARGV[3])
+for i = 4, 3 + epochs, 6 do
+  local epoch = ARGV[i]
+  redis.call('SADD', prefix .. ':epochs', epoch)
+  redis.call('HSET', prefix .. ':counts', 'committed:' .. epoch, ARGV[i + 2], 'rejected:' .. epoch, ARGV[i + 3])
+  if ARGV[i + 1] == '1' then
+    redis.call('HSET', prefix .. ':past', epoch, ARGV[i + 5])
+  else
+    redis.call('SET', prefix .. ':committed:' .. epoch, ARGV[i + 4])
+    if ARGV[i + 3] ~= '0' then redis.call('SET', prefix .. ':rejected:' .. epoch, ARGV[i + 5]) end
+  end
 end
-for i = 4 + bitmaps, #ARGV, 2 do redis.call('HSET', prefix .. ':reasons', ARGV[i], ARGV[i + 1]) end
+for i = 4 + epochs, #ARGV, 2 do redis.call('HSET', prefix .. ':reasons', ARGV[i], ARGV[i + 1]) end
 return {1, generation}
 """
 
@@ -111,7 +190,9 @@ SCRIPTS = {
     "bitmaps": _BITMAPS,
     "progress": _PROGRESS,
     "reject": _REJECT,
+    "rejected": _REJECTED,
     "restore": _RESTORE,
+    "retire": _RETIRE,
     "snapshot": _SNAPSHOT,
     "step": _STEP,
 }

@@ -181,7 +181,7 @@ class StageReplica:
         self.meter.handed_on(1, parcel.audio_s)
         self.source.release()
 
-    def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
+    def _on_response(self, response: pb.HeartbeatResponse) -> None:
         if response.finished and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()

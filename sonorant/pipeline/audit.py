@@ -79,19 +79,19 @@ def _epoch(
     events: Mapping[str, Mapping[int, int]] | None,
 ) -> EpochAudit:
     committed, rejected = snapshot.committed(number), snapshot.rejected(number)
-    count = int(committed.sum())
-    missing = snapshot.total - int((committed | rejected).sum())
+    count = committed.count()
+    missing = snapshot.total - (committed | rejected).count()
     trained = None if trained_by_epoch is None else trained_by_epoch.get(number, 0)
     surplus = 0 if trained is None else trained - count
     return EpochAudit(
         epoch=number,
         total=snapshot.total,
         committed=count,
-        rejected=int(rejected.sum()),
+        rejected=rejected.count(),
         trained=trained,
         lost=missing if over else 0,
         left=0 if over else missing,
-        twice=max(0, surplus) + int((committed & rejected).sum()),
+        twice=max(0, surplus) + (committed & rejected).count(),
         unused=max(0, -surplus),
         reissued=None if events is None else events["reissued"].get(number, 0),
         duplicates_refused=None if events is None else sum(events[e].get(number, 0) for e in ("refused", "dropped")),

@@ -6,32 +6,36 @@ so when any replica dies, or a link breaks, all leased examples become pending a
 it do. The copies that come of it are refused where they are claimed. An epoch is through when nothing of it is
 outstanding, that is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds)
 where it matters.
+
+What it remembers of an epoch is a bit for each settled example, the order of the blocks, and what is under way.
 """
 
+import heapq
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sonorant.arrays import IntArray
-from sonorant.pipeline.ledger import Bitmap
-from sonorant.randomness import generator
+from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.order import EpochOrder
 
 __all__ = ["EpochLeases", "Lease", "LeaseBook"]
 
-_PENDING, _LEASED, _SETTLED = np.uint8(0), np.uint8(1), np.uint8(2)
 _THROUGH_SHOWN = 8  # epochs that `progress` shows after they are through, so that nobody who asks seldom misses one
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Records of one shard and epoch that one shard reader is to read; `ordinals` are theirs in the epoch."""
+    """Records of one block that one shard reader is to read; `ordinals` are theirs in the epoch.
+
+    place: the block's in the epoch's order.
+    """
 
     number: int
     epoch: int
+    place: int
     shard: int
     indexes: tuple[int, ...]
     ordinals: IntArray
@@ -51,15 +55,54 @@ class EpochLeases:
 
 @dataclass
 class _Epoch:
-    """One epoch's examples: `state` by ordinal, and what is to be leased."""
+    """One epoch's examples; pending are those of `again`, and of the blocks from `place` on, that are not settled."""
 
     number: int
-    state: NDArray[np.uint8]
-    queue: deque[tuple[int, IntArray]]  # (shard, ordinals) in the order of leasing
+    order: EpochOrder
+    settled: Bitmap
     outstanding: int
-    begun: int = 0  # examples leased or settled at least once
+    begun: int  # examples leased at least once, or settled before
+    place: int = 0  # the next block that was never leased
+    oldest: int = 0  # no block before this one holds an example that is not settled
+    again: list[tuple[int, IntArray]] = field(default_factory=list)  # heap of (place, ordinals) to lease again
     reissued: int = 0
-    ever_leased: Bitmap = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def unsettled(self, ordinals: IntArray) -> IntArray:
+        """Return those that are not settled, in their order."""
+        return ordinals[~self.settled.has(ordinals)]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is pending."""
+        return not self.again and self.place == len(self.order)
+
+    def pop_again(self) -> tuple[int, IntArray] | None:
+        """Remove and return (place, ordinals) of the first that are to be leased again."""
+        while self.again:
+            place, ordinals = heapq.heappop(self.again)
+            if len(pending := self.unsettled(ordinals)):
+                return place, pending
+        return None
+
+    def pop_fresh(self, reach: int | None) -> tuple[int, IntArray] | None:
+        """Return (place, ordinals) of the next block; None if all are leased, or it is `reach` past the oldest."""
+        while self.place < len(self.order):
+            if reach is not None and self._stretch() >= reach:
+                return None
+            pending = self.unsettled(self.order.ordinals(self.place))
+            self.place += 1
+            if len(pending):
+                return self.place - 1, pending
+        return None
+
+    def _stretch(self) -> int:
+        """Return how many blocks were begun from the oldest on that is not settled."""
+        while self.oldest < self.place:
+            _, first, stop = self.order.span(self.oldest)
+            if not self.settled.has(np.arange(first, stop)).all():
+                break
+            self.oldest += 1
+        return self.place - self.oldest
 
 
 class LeaseBook:
@@ -67,16 +110,27 @@ class LeaseBook:
 
     counts: records in each shard. lease_examples: most examples in a lease. lease_timeout_s: age at which a lease is
     given up. lookahead_examples: examples of the next epoch that may be under way before the one before is through.
+    reach_examples: how far past the oldest example that is not settled others may be leased, a lease at least; None:
+    any distance. Whoever puts examples back into the epoch's order needs no more room than that.
     """
 
     def __init__(
-        self, counts: Sequence[int], *, seed: int, lease_examples: int, lease_timeout_s: float, lookahead_examples: int
+        self,
+        counts: Sequence[int],
+        *,
+        seed: int,
+        lease_examples: int,
+        lease_timeout_s: float,
+        lookahead_examples: int,
+        reach_examples: int | None = None,
     ) -> None:
+        self._counts = tuple(counts)
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         self._seed = seed
         self._lease_examples = lease_examples
         self._lease_timeout_s = lease_timeout_s
         self._lookahead_examples = lookahead_examples
+        self._reach = None if reach_examples is None else max(1, reach_examples // lease_examples)  # in blocks
         self._numbers = 0
         self._leases: deque[Lease] = deque()  # by deadline, as all have the same time
         self._epochs: dict[int, _Epoch] = {}
@@ -90,14 +144,21 @@ class LeaseBook:
         """Examples in an epoch."""
         return int(self._starts[-1])
 
-    def ordinal(self, shard: int, index: int) -> int:
-        """Return an example's position in the epoch; `ValueError` if the shard has no such record."""
-        if not 0 <= shard < len(self._starts) - 1 or not 0 <= index < self._starts[shard + 1] - self._starts[shard]:
-            raise ValueError(f"shard {shard}, record {index}: no such record in {len(self._starts) - 1} shards")
-        return int(self._starts[shard]) + index
+    def ordinals(self, shard: int, indexes: Sequence[int]) -> IntArray:
+        """Return records' positions in the epoch; `ValueError` if the shard has no such record."""
+        count = self._counts[shard] if 0 <= shard < len(self._counts) else 0
+        found = np.asarray(indexes, dtype=np.int64)
+        if len(wrong := found[(found < 0) | (found >= count)]) or not count:
+            record = int(wrong[0]) if len(wrong) else 0
+            raise ValueError(
+                f"shard {shard}, record {record}: no such record; there are {len(self._counts)} shards"
+                + (f", and this one has {count} records" if count else "")
+            )
+        ordinals: IntArray = self._starts[shard] + found
+        return ordinals
 
     def start_generation(self, epoch: int, last_epoch: int, settled: Mapping[int, Bitmap]) -> None:
-        """Drop everything and lease, from `epoch` to `last_epoch`, what the ledger has not settled (Bool[total])."""
+        """Drop everything and lease, from `epoch` to `last_epoch`, what the ledger has not settled."""
         self._leases.clear()
         self._epochs.clear()
         self._through.clear()
@@ -107,39 +168,42 @@ class LeaseBook:
 
     def acquire(self, replica: str, now: float) -> Lease | None:
         """Lease the next records to a reader; None when there is nothing to read now."""
-        self._open_ahead()
-        blocking = False  # True once an older epoch is not through
-        for epoch in [self._epochs[number] for number in sorted(self._epochs)]:
-            if blocking and epoch.begun >= self._lookahead_examples:
-                return None
-            if (block := self._next_block(epoch)) is not None:
-                return self._grant(epoch, *block, replica, now)
-            blocking = blocking or epoch.outstanding > 0
+        while self._epochs:
+            blocking = False  # True once an older epoch is not through
+            for epoch in [self._epochs[number] for number in sorted(self._epochs)]:
+                if blocking and epoch.begun >= self._lookahead_examples:
+                    return None
+                if (found := epoch.pop_again()) is not None:
+                    return self._grant(epoch, *found, replica, now, again=True)
+                if (found := epoch.pop_fresh(self._reach)) is not None:
+                    return self._grant(epoch, *found, replica, now, again=False)
+                blocking = blocking or epoch.outstanding > 0
+            if not self._open_next():
+                break
         return None
 
     def settle(self, epoch: int, ordinals: Sequence[int] | IntArray) -> None:
         """Note that examples arrived at a trainer or were rejected; again, or for an unknown epoch, changes nothing."""
         if (book := self._epochs.get(epoch)) is None or len(ordinals) == 0:
             return
-        fresh = np.unique(np.asarray(ordinals, dtype=np.int64))
-        fresh = fresh[book.state[fresh] != _SETTLED]
-        book.begun += int((~book.ever_leased[fresh]).sum())
-        book.ever_leased[fresh] = True
-        book.state[fresh] = _SETTLED
+        fresh = book.unsettled(np.unique(np.asarray(ordinals, dtype=np.int64)))
+        book.settled.add(fresh)
         book.outstanding -= len(fresh)
 
     def lease_again(self) -> int:
         """Make every leased example pending again, because any of them may be lost; return their number."""
-        self._leases.clear()
-        return sum(self._again(book, np.flatnonzero(book.state == _LEASED)) for book in self._epochs.values())
+        leases, self._leases = self._leases, deque()
+        return sum(self._again(lease) for lease in leases)
 
     def expire(self, now: float) -> list[Lease]:
         """Give up the leases whose time is over and that still hold examples; return those."""
         expired = []
-        while self._leases and self._leases[0].deadline_s <= now:
-            lease = self._leases.popleft()
-            book = self._epochs[lease.epoch]
-            if self._again(book, lease.ordinals[book.state[lease.ordinals] == _LEASED]):
+        while self._leases:
+            lease = self._leases[0]
+            if lease.deadline_s > now and len(self._epochs[lease.epoch].unsettled(lease.ordinals)):
+                break
+            self._leases.popleft()
+            if self._again(lease):
                 expired.append(lease)
         return expired
 
@@ -153,28 +217,21 @@ class LeaseBook:
         return [*self._through, *(self._shown(self._epochs[number]) for number in sorted(self._epochs))]
 
     def _open(self, number: int) -> None:
-        settled = self._settled_before.get(number)
-        state = np.full(self.total, _PENDING) if settled is None else np.where(settled, _SETTLED, _PENDING)
-        left = int((state != _SETTLED).sum())
-        self._epochs[number] = _Epoch(
-            number=number,
-            state=state,
-            queue=deque(self._order(number)),
-            outstanding=left,
-            begun=self.total - left,
-            ever_leased=state == _SETTLED,
-        )
+        before = self._settled_before.get(number, Bitmap(0))
+        order = EpochOrder(self._counts, self._seed, number, self._lease_examples)
+        settled = Bitmap(self.total, before.packed())
+        count = settled.count()
+        self._epochs[number] = _Epoch(number, order, settled, outstanding=self.total - count, begun=count)
 
-    def _open_ahead(self) -> None:
-        """Open the next epoch once the newest has nothing pending; one at most is read ahead."""
-        while self._epochs:
-            newest = max(self._epochs)
-            waiting = sum(book.outstanding > 0 for book in self._epochs.values())
-            pending = bool((self._epochs[newest].state == _PENDING).any())
-            if pending or waiting > 1 or newest >= self._last_epoch:
-                return
-            self._open(newest + 1)
-            self._forget_through(newest)
+    def _open_next(self) -> bool:
+        """Open the next epoch if the newest has nothing pending; one at most is read ahead."""
+        newest = max(self._epochs)
+        waiting = sum(book.outstanding > 0 for book in self._epochs.values())
+        if not self._epochs[newest].exhausted or waiting > 1 or newest >= self._last_epoch:
+            return False
+        self._open(newest + 1)
+        self._forget_through(newest)
+        return True
 
     def _forget_through(self, newest: int) -> None:
         for number in sorted(n for n, book in self._epochs.items() if n <= newest and book.outstanding == 0):
@@ -184,49 +241,24 @@ class LeaseBook:
     def _shown(self, book: _Epoch) -> EpochLeases:
         return EpochLeases(book.number, self.total, book.outstanding, book.reissued)
 
-    def _order(self, epoch: int) -> list[tuple[int, IntArray]]:
-        """Return the epoch's blocks in its own seeded order: shards are cut at a random phase, records in it mixed.
-
-        Blocks stay contiguous in their shard, so that readers read forward; the phase changes from epoch to epoch who
-        shares a block with whom.
-        """
-        rng = generator(self._seed, epoch, "", "lease")
-        blocks = []
-        for shard, (start, stop) in enumerate(pairwise(self._starts.tolist())):
-            first = start + int(rng.integers(1, self._lease_examples + 1))
-            cuts = [start, *range(first, stop, self._lease_examples), stop]
-            blocks += [(shard, rng.permutation(np.arange(a, b))) for a, b in pairwise(cuts) if a < b]
-        return [blocks[i] for i in rng.permutation(len(blocks))]
-
-    def _next_block(self, book: _Epoch) -> tuple[int, IntArray] | None:
-        while book.queue:
-            shard, ordinals = book.queue.popleft()
-            pending = ordinals[book.state[ordinals] == _PENDING]
-            if len(pending):
-                return shard, pending
-        return None
-
-    def _grant(self, book: _Epoch, shard: int, ordinals: IntArray, replica: str, now: float) -> Lease:
+    def _grant(self, book: _Epoch, place: int, ordinals: IntArray, replica: str, now: float, *, again: bool) -> Lease:
         self._numbers += 1
-        book.state[ordinals] = _LEASED
-        again = int(book.ever_leased[ordinals].sum())
-        book.reissued += again
         if again:
-            self._reissued[book.number] += again
-        book.begun += len(ordinals) - again
-        book.ever_leased[ordinals] = True
+            book.reissued += len(ordinals)
+            self._reissued[book.number] += len(ordinals)
+        else:
+            book.begun += len(ordinals)
+        shard, _, _ = book.order.span(place)
         indexes = tuple((ordinals - self._starts[shard]).tolist())
         deadline_s = now + self._lease_timeout_s
-        lease = Lease(self._numbers, book.number, shard, indexes, ordinals, replica, deadline_s)
+        lease = Lease(self._numbers, book.number, place, shard, indexes, ordinals, replica, deadline_s)
         self._leases.append(lease)
         return lease
 
-    def _again(self, book: _Epoch, ordinals: IntArray) -> int:
-        """Put leased examples at the head of the epoch's queue; return their number."""
-        book.state[ordinals] = _PENDING
-        shards = np.searchsorted(self._starts, ordinals, side="right") - 1
-        for shard in np.unique(shards).tolist():
-            of_shard = ordinals[shards == shard]
-            for at in range(0, len(of_shard), self._lease_examples):
-                book.queue.appendleft((shard, of_shard[at : at + self._lease_examples]))
+    def _again(self, lease: Lease) -> int:
+        """Let what is left of a lease be leased again, before anything else; return its number of examples."""
+        book = self._epochs[lease.epoch]
+        ordinals = book.unsettled(lease.ordinals)
+        if len(ordinals):  # a block has one lease at a time, so places differ and arrays are never compared
+            heapq.heappush(book.again, (lease.place, ordinals))
         return len(ordinals)

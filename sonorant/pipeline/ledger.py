@@ -11,17 +11,14 @@ in a generation; `restore` begins one, and from then on the calls of older gangs
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from sonorant.errors import SonorantError
+from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.snapshot import LedgerSnapshot, Rejection
 
 __all__ = [
     "REASONS_KEPT",
-    "Bitmap",
     "Ledger",
     "LedgerConflict",
     "LedgerProgress",
@@ -30,8 +27,6 @@ __all__ = [
     "StaleGeneration",
     "check_ordinals",
 ]
-
-Bitmap: TypeAlias = NDArray[np.bool_]  # [total]
 
 REASONS_KEPT = 1000  # rejections whose reasons are kept, the first ones; all are counted
 
@@ -76,23 +71,11 @@ class Ledger(Protocol):
     """What trainers and the coordinator ask of the ledger; every call is atomic.
 
     Calls may raise `Unavailable` when the ledger's store cannot be reached, and `ValueError` for an ordinal outside
-    the corpus. `claim`, `commit` and `restore` raise `StaleGeneration` when another generation is current.
+    the corpus. `commit_and_claim` and `restore` raise `StaleGeneration` when another generation is current.
     """
 
     def generation(self) -> int:
         """Return the current generation; 0 before the first `restore`."""
-        ...
-
-    def claim(self, generation: int, epoch: int, ordinals: Sequence[int], token: str | None = None) -> list[bool]:
-        """Claim examples for a step; False stands at each that is claimed, committed or rejected already.
-
-        A claim with the `token` of the claim that was granted is granted again, so one whose answer got lost may be
-        sent again. Without a token every call is a claim of its own.
-        """
-        ...
-
-    def commit(self, generation: int, epoch: int, ordinals: Sequence[int]) -> None:
-        """Commit claimed examples; committed ones stay so. `LedgerConflict` (no change) if one was never claimed."""
         ...
 
     def commit_and_claim(
@@ -102,7 +85,13 @@ class Ledger(Protocol):
         claimed: tuple[int, Sequence[int]],
         token: str | None = None,
     ) -> list[bool]:
-        """Commit one step's (epoch, ordinals) and claim the next step's, in one round trip."""
+        """Commit one step's (epoch, ordinals) and claim the next step's, in one round trip.
+
+        What was claimed is committed, what is committed already stays so; `LedgerConflict` (and no change) if one was
+        never claimed. Of what is to be claimed, False stands at each that is claimed, committed or rejected already.
+        A claim with the `token` of the claim that was granted is granted again, so one whose answer got lost may be
+        sent again. Without a token every call is a claim of its own.
+        """
         ...
 
     def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
@@ -117,12 +106,16 @@ class Ledger(Protocol):
         """Return the rejections with their reasons, at most `REASONS_KEPT`, ordered by epoch and ordinal."""
         ...
 
+    def rejected(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
+        """Return whether each example is rejected."""
+        ...
+
     def epochs(self) -> list[int]:
         """Return the epochs in which anything is committed or rejected, ascending."""
         ...
 
     def settled(self, epoch: int) -> Bitmap:
-        """Return Bool[total]: True at each example that is committed or rejected."""
+        """Return which examples are committed or rejected."""
         ...
 
     def snapshot(self) -> bytes:
@@ -147,22 +140,6 @@ class MemoryLedger:
         """See `Ledger`."""
         return self._generation
 
-    def claim(self, generation: int, epoch: int, ordinals: Sequence[int], token: str | None = None) -> list[bool]:
-        """See `Ledger`."""
-        self._check(generation, ordinals)
-        first = [ordinals.index(ordinal) == at for at, ordinal in enumerate(ordinals)]
-        return [fresh and self._grant(epoch, ordinal, token) for fresh, ordinal in zip(first, ordinals, strict=True)]
-
-    def commit(self, generation: int, epoch: int, ordinals: Sequence[int]) -> None:
-        """See `Ledger`."""
-        self._check(generation, ordinals)
-        committed = self._state.committed(epoch)
-        if unclaimed := [o for o in ordinals if not committed[o] and (epoch, o) not in self._claims]:
-            raise LedgerConflict(epoch, unclaimed)
-        for ordinal in ordinals:
-            committed[ordinal] = True
-            self._claims.pop((epoch, ordinal), None)
-
     def commit_and_claim(
         self,
         generation: int,
@@ -171,17 +148,21 @@ class MemoryLedger:
         token: str | None = None,
     ) -> list[bool]:
         """See `Ledger`."""
-        self._check(generation, claimed[1])
-        self.commit(generation, *committed)
-        return self.claim(generation, *claimed, token=token)
+        if generation != self._generation:
+            raise StaleGeneration(generation, self._generation)
+        check_ordinals([*committed[1], *claimed[1]], self._total)
+        self._commit(*committed)
+        epoch, ordinals = claimed
+        first = [ordinals.index(ordinal) == at for at, ordinal in enumerate(ordinals)]
+        return [fresh and self._grant(epoch, ordinal, token) for fresh, ordinal in zip(first, ordinals, strict=True)]
 
     def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
         """See `Ledger`."""
-        self._check(self._generation, [ordinal])
-        if self._state.committed(epoch)[ordinal] or (epoch, ordinal) in self._claims:
+        check_ordinals([ordinal], self._total)
+        if self._state.committed(epoch).has([ordinal])[0] or (epoch, ordinal) in self._claims:
             return False
-        if not self._state.rejected(epoch)[ordinal]:
-            self._state.rejected(epoch)[ordinal] = True
+        if not self._state.rejected(epoch).has([ordinal])[0]:
+            self._state.rejected(epoch).add([ordinal])
             if len(self._state.reasons) < REASONS_KEPT:
                 self._state.reasons[epoch, ordinal] = rejection
         return True
@@ -191,22 +172,27 @@ class MemoryLedger:
         return LedgerProgress(
             total=self._total,
             claimed=sum(e == epoch for e, _ in self._claims),
-            committed=int(self._state.committed(epoch).sum()),
-            rejected=int(self._state.rejected(epoch).sum()),
+            committed=self._state.committed(epoch).count(),
+            rejected=self._state.rejected(epoch).count(),
         )
 
     def rejections(self) -> list[Rejection]:
         """See `Ledger`."""
         return [self._state.reasons[name] for name in sorted(self._state.reasons)]
 
+    def rejected(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
+        """See `Ledger`."""
+        check_ordinals(ordinals, self._total)
+        flags: list[bool] = self._state.rejected(epoch).has(ordinals).tolist()
+        return flags
+
     def epochs(self) -> list[int]:
         """See `Ledger`."""
-        return [epoch for epoch in self._state.epochs() if self.settled(epoch).any()]
+        return [epoch for epoch in self._state.epochs() if self.settled(epoch).count()]
 
     def settled(self, epoch: int) -> Bitmap:
         """See `Ledger`."""
-        settled: Bitmap = self._state.committed(epoch) | self._state.rejected(epoch)
-        return settled
+        return self._state.committed(epoch) | self._state.rejected(epoch)
 
     def snapshot(self) -> bytes:
         """See `Ledger`."""
@@ -219,18 +205,23 @@ class MemoryLedger:
         state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
         self._generation, self._state, self._claims = generation, state, {}
 
+    def _commit(self, epoch: int, ordinals: Sequence[int]) -> None:
+        committed = self._state.committed(epoch)
+        before = committed.has(ordinals)
+        claims = [(epoch, ordinal) in self._claims for ordinal in ordinals]
+        if unclaimed := [o for o, done, mine in zip(ordinals, before, claims, strict=True) if not (done or mine)]:
+            raise LedgerConflict(epoch, unclaimed)
+        committed.add(ordinals)
+        for ordinal in ordinals:
+            self._claims.pop((epoch, ordinal), None)
+
     def _grant(self, epoch: int, ordinal: int, token: str | None) -> bool:
         if (epoch, ordinal) in self._claims:
             return token is not None and self._claims[epoch, ordinal] == token
-        if self._state.committed(epoch)[ordinal] or self._state.rejected(epoch)[ordinal]:
+        if self._state.committed(epoch).has([ordinal])[0] or self._state.rejected(epoch).has([ordinal])[0]:
             return False
         self._claims[epoch, ordinal] = token
         return True
-
-    def _check(self, generation: int, ordinals: Sequence[int]) -> None:
-        if generation != self._generation:
-            raise StaleGeneration(generation, self._generation)
-        check_ordinals(ordinals, self._total)
 
 
 def check_ordinals(ordinals: Sequence[int], total: int) -> None:

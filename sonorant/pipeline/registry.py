@@ -3,9 +3,12 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-__all__ = ["Load", "Registry", "Replica"]
+__all__ = ["MOST_BEATS", "MOST_REPLICAS", "Load", "Registry", "Replica"]
 
 _WINDOW_S = 5.0  # span over which rates and utilisation are averaged
+_MOST_LOADS = 64  # measurements kept of it, however short they are
+MOST_REPLICAS = 100_000
+MOST_BEATS = 2_000  # heartbeats a second: about half of what one core of a coordinator can answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,11 @@ class Replica:
     name: str
     endpoint: str
     heard_s: float
+    dead_s: float = 0.0  # when it counts as dead if nothing is heard until then
     queued: int = 0
     draining: bool = False
     loads: deque[Load] = field(default_factory=deque)
+    _measured_s: float = 0.0  # in all of `loads`
 
     @property
     def utilisation(self) -> float:
@@ -50,48 +55,80 @@ class Replica:
     def note(self, load: Load) -> None:
         """Add a measurement, and drop those older than the window."""
         self.loads.append(load)
-        while sum(kept.elapsed_s for kept in self.loads) - self.loads[0].elapsed_s >= _WINDOW_S:
-            self.loads.popleft()
+        self._measured_s += load.elapsed_s
+        while self._measured_s - self.loads[0].elapsed_s >= _WINDOW_S or len(self.loads) > _MOST_LOADS:
+            self._measured_s -= self.loads.popleft().elapsed_s
 
 
 class Registry:
-    """The replicas that live; one that is silent for `dead_after_s` does not."""
+    """The replicas that live; one that is silent for too long does not.
 
-    def __init__(self, dead_after_s: float) -> None:
+    heartbeat_s: time between a replica's heartbeats, in a fleet that is not too large for it; dead_after_s: silence
+    that counts as death then. Whatever the fleet's size, at most `MOST_BEATS` heartbeats come a second: the more
+    replicas there are, the longer are both times.
+    """
+
+    def __init__(self, heartbeat_s: float, dead_after_s: float) -> None:
+        self._heartbeat_s = heartbeat_s
         self._dead_after_s = dead_after_s
         self._replicas: dict[str, Replica] = {}
+        self._endpoints: dict[str, tuple[str, ...]] = {}  # by stage, of those that were asked for since the last change
+        self.changes = 0  # how often endpoints may have changed
 
-    def register(self, stage: str, replica: str, endpoint: str, now: float) -> None:
-        """Note a replica; again is harmless and counts as a heartbeat."""
+    @property
+    def heartbeat_s(self) -> float:
+        """Time between two heartbeats that a replica is to keep now."""
+        return max(self._heartbeat_s, len(self._replicas) / MOST_BEATS)
+
+    def register(self, stage: str, replica: str, endpoint: str, now: float) -> bool:
+        """Note a replica; again is harmless and counts as a heartbeat. False if there are too many."""
         known = self._replicas.get(replica)
-        if known is not None and (known.stage, known.endpoint) == (stage, endpoint):
-            known.heard_s = now
-        else:
-            self._replicas[replica] = Replica(stage, replica, endpoint, now)
+        if known is None and len(self._replicas) >= MOST_REPLICAS:
+            return False
+        if known is None or (known.stage, known.endpoint) != (stage, endpoint):
+            known = self._replicas[replica] = Replica(stage, replica, endpoint, now)
+            self._changed()
+        self._hear(known, now)
+        return True
 
     def heartbeat(self, replica: str, load: Load, queued: int, draining: bool, now: float) -> bool:
         """Note a sign of life; returns False if the replica is unknown and has to register (again)."""
         known = self._replicas.get(replica)
         if known is None:
             return False
-        known.heard_s, known.queued, known.draining = now, queued, draining
+        self._hear(known, now)
+        known.queued, known.draining = queued, draining
         known.note(load)
         return True
 
     def expire(self, now: float) -> list[Replica]:
         """Forget and return the replicas that were silent for too long."""
-        silent = [r for r in self._replicas.values() if now - r.heard_s >= self._dead_after_s]
+        silent = [r for r in self._replicas.values() if now >= r.dead_s]
         for replica in silent:
             del self._replicas[replica.name]
+        if silent:
+            self._changed()
         return silent
 
     def endpoints(self, stage: str) -> tuple[str, ...]:
         """Return where a stage's replicas serve, sorted; those that drain still hand on what they hold."""
-        return tuple(sorted(r.endpoint for r in self._replicas.values() if r.stage == stage and r.endpoint))
+        if stage not in self._endpoints:
+            found = sorted(r.endpoint for r in self._replicas.values() if r.stage == stage and r.endpoint)
+            self._endpoints[stage] = tuple(found)
+        return self._endpoints[stage]
 
     def replicas(self) -> list[Replica]:
         """Return all living replicas, by stage and name."""
         return sorted(self._replicas.values(), key=lambda r: (r.stage, r.name))
+
+    def _hear(self, replica: Replica, now: float) -> None:
+        """Put off a replica's death by what fits the time between heartbeats that it is told now."""
+        replica.heard_s = now
+        replica.dead_s = now + self._dead_after_s * self.heartbeat_s / self._heartbeat_s
+
+    def _changed(self) -> None:
+        self._endpoints.clear()
+        self.changes += 1
 
     def __contains__(self, replica: str) -> bool:
         return replica in self._replicas

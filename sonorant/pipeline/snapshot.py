@@ -6,13 +6,11 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sonorant.errors import SonorantError
+from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.example import Lineage
 
-__all__ = ["BadSnapshot", "LedgerSnapshot", "Rejection", "from_bits", "to_bits"]
+__all__ = ["BadSnapshot", "LedgerSnapshot", "Rejection"]
 
 _MAGIC = b"SNRLEDG1"
 _HEADER = struct.Struct("<8sI")  # magic, CRC-32 of what follows
@@ -46,20 +44,24 @@ class Rejection:
 
 @dataclass
 class LedgerSnapshot:
-    """Committed and rejected examples of every epoch, as Bool[total] each, and reasons by (epoch, ordinal)."""
+    """Committed and rejected examples of every epoch, and reasons by (epoch, ordinal)."""
 
     total: int
     reasons: dict[tuple[int, int], Rejection] = field(default_factory=dict)
-    _committed: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
-    _rejected: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
+    _committed: dict[int, Bitmap] = field(default_factory=dict)
+    _rejected: dict[int, Bitmap] = field(default_factory=dict)
 
-    def committed(self, epoch: int) -> NDArray[np.bool_]:
-        """Return Bool[total], which the caller may change."""
-        return self._committed.setdefault(epoch, np.zeros(self.total, dtype=bool))
+    def committed(self, epoch: int) -> Bitmap:
+        """Return the committed examples, which the caller may change."""
+        return self._committed.setdefault(epoch, Bitmap(self.total))
 
-    def rejected(self, epoch: int) -> NDArray[np.bool_]:
-        """Return Bool[total], which the caller may change."""
-        return self._rejected.setdefault(epoch, np.zeros(self.total, dtype=bool))
+    def rejected(self, epoch: int) -> Bitmap:
+        """Return the rejected examples, which the caller may change."""
+        return self._rejected.setdefault(epoch, Bitmap(self.total))
+
+    def put(self, epoch: int, committed: Bitmap, rejected: Bitmap) -> None:
+        """Set both of an epoch."""
+        self._committed[epoch], self._rejected[epoch] = committed, rejected
 
     def epochs(self) -> list[int]:
         """Return the epochs that the snapshot knows, ascending."""
@@ -67,10 +69,10 @@ class LedgerSnapshot:
 
     def encode(self) -> bytes:
         """Return the snapshot as bytes; equal snapshots give equal bytes."""
-        epochs = [e for e in self.epochs() if self.committed(e).any() or self.rejected(e).any()]
+        epochs = [e for e in self.epochs() if self.committed(e).count() or self.rejected(e).count()]
         reasons = [[e, o, self.reasons[e, o].to_json()] for e, o in sorted(self.reasons)]
         head = json.dumps({"total": self.total, "epochs": epochs, "reasons": reasons}).encode()
-        bitmaps = b"".join(to_bits(bitmap(e)) for e in epochs for bitmap in (self.committed, self.rejected))
+        bitmaps = b"".join(bitmap(e).packed() for e in epochs for bitmap in (self.committed, self.rejected))
         body = zlib.compress(struct.pack("<I", len(head)) + head + bitmaps)
         return _HEADER.pack(_MAGIC, zlib.crc32(body)) + body
 
@@ -93,19 +95,7 @@ class LedgerSnapshot:
         snapshot = cls(total, {(e, o): Rejection.from_json(line) for e, o, line in head["reasons"]})
         at, size = 4 + length, (total + 7) // 8
         for epoch in head["epochs"]:
-            snapshot._committed[epoch] = from_bits(plain[at : at + size], total)
-            snapshot._rejected[epoch] = from_bits(plain[at + size : at + 2 * size], total)
+            committed, rejected = plain[at : at + size], plain[at + size : at + 2 * size]
+            snapshot.put(epoch, Bitmap(total, committed), Bitmap(total, rejected))
             at += 2 * size
         return snapshot
-
-
-def to_bits(bitmap: NDArray[np.bool_]) -> bytes:
-    """Pack Bool[total] as Redis does: example 0 is the highest bit of the first byte."""
-    return np.packbits(bitmap).tobytes()
-
-
-def from_bits(bits: bytes, total: int) -> NDArray[np.bool_]:
-    """Return Bool[total] of packed bits; absent bits are False, as in Redis."""
-    padded = bits.ljust((total + 7) // 8, b"\0")
-    bitmap: NDArray[np.bool_] = np.unpackbits(np.frombuffer(padded, dtype=np.uint8), count=total).astype(bool)
-    return bitmap

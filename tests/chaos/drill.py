@@ -18,6 +18,7 @@ import grpc
 from chaos.blows import STAGES
 from chaos.corpus import chaos_recipe, write_run
 from chaos.fleet import Fleet, send
+from ledger_calls import claim, commit
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
@@ -56,9 +57,9 @@ class Consumer:
                 lineage = example.lineage
                 by_epoch.setdefault(lineage.epoch, []).append(sum(self._counts[: lineage.shard]) + lineage.index)
             for epoch, ordinals in by_epoch.items():
-                answers = self._ledger.claim(1, epoch, ordinals)
+                answers = claim(self._ledger, 1, epoch, ordinals)
                 fresh = [ordinal for ordinal, granted in zip(ordinals, answers, strict=True) if granted]
-                self._ledger.commit(1, epoch, fresh)
+                commit(self._ledger, 1, epoch, fresh)
                 self.times += [now_s] * len(fresh)
             time.sleep(len(examples) / _PACE)
             self._source.grant(len(examples))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from chaos.verdict import judge, read_history
+from ledger_calls import claim, commit
 
 from sonorant.pipeline.ledger import MemoryLedger
 from sonorant.training.checkpoints import Progress
@@ -55,8 +56,8 @@ def test_the_judge_names_what_is_wrong(seen, fault, culprits):
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     ordinals = sorted({o for o, _ in history[0]})
-    ledger.claim(1, 0, ordinals)
-    ledger.commit(1, 0, ordinals)
+    claim(ledger, 1, 0, ordinals)
+    commit(ledger, 1, 0, ordinals)
     (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot()), TOTAL, EXPECTED, 1)
     assert verdict.exact == (fault is None)
     if fault:

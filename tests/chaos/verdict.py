@@ -85,17 +85,17 @@ def judge(history, checkpoint, total, expected, epochs):
     verdicts = []
     for epoch in range(epochs):
         times = Counter(ordinal for ordinal, _ in history[epoch])
-        settled = set(times) | set(np.flatnonzero(ledger.rejected(epoch)).tolist())
+        settled = set(times) | set(np.flatnonzero(ledger.rejected(epoch).flags()).tolist())
         verdicts.append(
             EpochVerdict(
                 epoch=epoch,
                 total=total,
-                committed=int(ledger.committed(epoch).sum()),
-                rejected=int(ledger.rejected(epoch).sum()),
+                committed=ledger.committed(epoch).count(),
+                rejected=ledger.rejected(epoch).count(),
                 lost=sorted(set(range(total)) - settled)[:10],
                 twice=sorted(o for o, n in times.items() if n > 1)[:10],
                 changed=sorted({o for o, seen in history[epoch] if seen != expected[epoch][o]})[:10],
-                unlike_ledger=sorted(set(times) ^ set(np.flatnonzero(ledger.committed(epoch)).tolist()))[:10],
+                unlike_ledger=sorted(set(times) ^ set(np.flatnonzero(ledger.committed(epoch).flags()).tolist()))[:10],
             )
         )
     return verdicts

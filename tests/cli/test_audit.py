@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ledger_calls import claim, commit
 from redis_rig import RedisServer
 from small_corpus import record
 
@@ -39,9 +40,9 @@ def leave(run, trained):
     ledger = RedisLedger(server.url, TOTAL)
     ledger.restore(1, None)
     ledger.reject(0, 0, Rejection(Lineage(0, 0, 0), "u0", "room", "silence"))
-    ledger.claim(1, 0, [1, 2, 3, 4, 5])
-    ledger.claim(1, 0, [2, 3])
-    ledger.commit(1, 0, [1, 2, 3, 4, 5])
+    claim(ledger, 1, 0, [1, 2, 3, 4, 5])
+    claim(ledger, 1, 0, [2, 3])
+    commit(ledger, 1, 0, [1, 2, 3, 4, 5])
     ledger.count_events("reissued", {0: 3})
     ledger.restore(2, ledger.snapshot())  # what happened before a restart is not forgotten
     progress = Progress(step=2, epoch=1, examples=trained, batches=[0])

@@ -1,6 +1,7 @@
 """The audit finds what is lost and what came twice, whichever witness knows of it."""
 
 import pytest
+from ledger_calls import claim, commit
 
 from sonorant.pipeline.audit import audit
 from sonorant.pipeline.example import Lineage
@@ -17,8 +18,8 @@ def snapshot(committed, rejected=()):
     for ordinal in rejected:
         ledger.reject(0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "room", "silence"))
     for epoch, ordinals in enumerate(committed):
-        ledger.claim(1, epoch, list(ordinals))
-        ledger.commit(1, epoch, list(ordinals))
+        claim(ledger, 1, epoch, list(ordinals))
+        commit(ledger, 1, epoch, list(ordinals))
     return LedgerSnapshot.decode(ledger.snapshot(), TOTAL)
 
 
@@ -55,7 +56,7 @@ def test_one_epochs_surplus_does_not_make_up_for_anothers_lack():
 
 def test_an_example_both_committed_and_rejected_is_a_contradiction():
     both = snapshot([range(10)])
-    both.rejected(0)[3] = True
+    both.rejected(0).add([3])
     assert audit(both, 1, 10, {0: 10}, None).epochs[0].twice == 1
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from ledger_calls import claim, commit
 
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.lease import LeaseBook
@@ -136,13 +137,13 @@ class Training(RuleBasedStateMachine):
         rank = self.ranks[rank]
         batch = [name for name in rank.pool if name[0] == self.epoch][:size]
         rank.pool = [name for name in rank.pool if name not in batch]
-        granted = self.ledger.claim(self.generation, self.epoch, [ordinal for _, ordinal in batch])
+        granted = claim(self.ledger, self.generation, self.epoch, [ordinal for _, ordinal in batch])
         rank.claimed += [name for name, mine in zip(batch, granted, strict=True) if mine]
 
     @rule(rank=st.integers(0, 1))
     def train(self, rank):
         rank = self.ranks[rank]
-        self.ledger.commit(self.generation, self.epoch, [ordinal for _, ordinal in rank.claimed])
+        commit(self.ledger, self.generation, self.epoch, [ordinal for _, ordinal in rank.claimed])
         self.trained.update(rank.claimed)
         rank.claimed = []
 
@@ -165,7 +166,7 @@ class Training(RuleBasedStateMachine):
             assert not self.rejected & set(self.trained)
             for epoch in range(EPOCHS):
                 settled = [o for e, o in [*self.trained, *self.rejected] if e == epoch]
-                assert sorted(settled) == np.flatnonzero(self.ledger.settled(epoch)).tolist()
+                assert sorted(settled) == np.flatnonzero(self.ledger.settled(epoch).flags()).tolist()
 
     def teardown(self):
         """Whatever happened, training comes to its end, even if every example comes to both ranks."""

@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.lease import LeaseBook
 
 COUNTS = (7, 1, 12)
@@ -36,7 +37,7 @@ def test_an_epoch_is_leased_once_and_whole():
     assert {lease.epoch for lease in taken} == {0}
     for lease in taken:
         assert 1 <= len(lease.indexes) <= 4
-        assert [leases.ordinal(lease.shard, i) for i in lease.indexes] == lease.ordinals.tolist()
+        assert leases.ordinals(lease.shard, lease.indexes).tolist() == lease.ordinals.tolist()
 
 
 def test_the_order_depends_on_seed_and_epoch_only():
@@ -95,8 +96,8 @@ def test_a_generation_starts_from_what_the_ledger_has_settled():
     leases = book(lookahead_examples=0)
     leases.start_generation(0, 5, {})
     lease_all(leases)
-    settled = np.zeros(TOTAL, dtype=bool)
-    settled[[0, 7, 19]] = True
+    settled = Bitmap(TOTAL)
+    settled.add([0, 7, 19])
     leases.start_generation(0, 5, {0: settled})
     assert sorted(ordinals(lease_all(leases), 0)) == sorted(set(range(TOTAL)) - {0, 7, 19})
     assert leases.progress()[0].outstanding == TOTAL - 3
@@ -104,13 +105,13 @@ def test_a_generation_starts_from_what_the_ledger_has_settled():
 
 def test_an_epoch_that_the_ledger_has_whole_is_skipped():
     leases = book(lookahead_examples=0)
-    leases.start_generation(2, 5, {2: np.ones(TOTAL, dtype=bool)})
+    leases.start_generation(2, 5, {2: Bitmap(TOTAL).inverted()})
     assert {lease.epoch for lease in lease_all(leases)} == {3}
 
 
 def test_a_record_that_no_shard_has_is_refused():
     with pytest.raises(ValueError, match="shard 1, record 1"):
-        book().ordinal(1, 1)
+        book().ordinals(1, [0, 1])
 
 
 def test_a_million_examples_are_leased_quickly():

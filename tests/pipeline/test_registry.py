@@ -6,10 +6,11 @@ from sonorant.pipeline.registry import Load, Registry
 NAMES = st.sampled_from(["a", "b", "c"])
 STAGES = st.sampled_from(["vtlp", "room"])
 DEAD_AFTER_S = 2.5
+HEARTBEAT_S = 0.5
 
 
 def test_a_restarted_replica_appears_beside_the_old_one_until_that_is_dead():
-    registry = Registry(DEAD_AFTER_S)
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
     registry.register("vtlp", "a", "tcp://h:1", 0.0)
     registry.register("vtlp", "b", "tcp://h:2", 1.0)
     assert registry.endpoints("vtlp") == ("tcp://h:1", "tcp://h:2")
@@ -19,7 +20,7 @@ def test_a_restarted_replica_appears_beside_the_old_one_until_that_is_dead():
 
 
 def test_utilisation_and_rate_are_those_of_the_last_seconds():
-    registry = Registry(DEAD_AFTER_S)
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
     registry.register("vtlp", "a", "", 0.0)
     for second in range(10):
         busy = Load(busy_s=0.0 if second < 5 else 0.8, elapsed_s=1.0, examples=10 * (second >= 5))
@@ -30,7 +31,7 @@ def test_utilisation_and_rate_are_those_of_the_last_seconds():
 
 
 def test_only_an_empty_draining_replica_leaves_cleanly():
-    registry = Registry(DEAD_AFTER_S)
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
     for name, queued, draining in (("a", 0, True), ("b", 2, True), ("c", 0, False)):
         registry.register("vtlp", name, "", 0.0)
         registry.heartbeat(name, Load(), queued, draining, 0.0)
@@ -40,7 +41,7 @@ def test_only_an_empty_draining_replica_leaves_cleanly():
 class RegistryMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.registry = Registry(DEAD_AFTER_S)
+        self.registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
         self.now = 0.0
         self.model = {}
 

@@ -10,6 +10,7 @@ from collections import Counter
 
 import grpc
 import pytest
+from ledger_calls import claim, commit
 from small_corpus import digits_recipe, record
 
 from services.runtime.example_source import LinkedExampleSource
@@ -94,13 +95,13 @@ class Consumer:
             examples = self.source.take(0.1)
             for number in {e.lineage.epoch for e in examples}:
                 names = [e.lineage for e in examples if e.lineage.epoch == number]
-                answers = self.ledger.claim(1, number, [ordinal(name) for name in names])
+                answers = claim(self.ledger, 1, number, [ordinal(name) for name in names])
                 self.commit([name for name, granted in zip(names, answers, strict=True) if granted])
             self.source.grant(len(examples))
 
     def commit(self, names):
         for epoch in {name.epoch for name in names}:
-            self.ledger.commit(1, epoch, [ordinal(name) for name in names if name.epoch == epoch])
+            commit(self.ledger, 1, epoch, [ordinal(name) for name in names if name.epoch == epoch])
         self.committed.update(names)
 
 
@@ -158,4 +159,4 @@ def test_each_example_is_committed_exactly_once_whoever_is_killed(pipeline):
     assert len(consumer.committed) == EPOCHS * TOTAL
     for epoch in range(EPOCHS):
         assert ledger.progress(epoch).committed == TOTAL
-        assert ledger.settled(epoch).all()
+        assert ledger.settled(epoch).count() == TOTAL

@@ -136,6 +136,6 @@ def test_who_waits_for_a_lease_is_freed_when_the_replica_drains(coordinator):
 def test_answers_to_heartbeats_are_passed_on(coordinator):
     coordinator.epochs = [pb.EpochProgress(epoch=2, total=10, outstanding=4)]
     answers = []
-    with client_of(coordinator.address, on_response=lambda answer, _asked_s: answers.append(answer)):
+    with client_of(coordinator.address, on_response=lambda answer: answers.append(answer)):
         eventually(lambda: answers)
     assert list(answers[0].epochs) == coordinator.epochs

@@ -1,0 +1,161 @@
+"""What is leased, leased again, settled and rejected."""
+
+import asyncio
+import time
+
+import grpc
+from coordinator_world import EVERYTHING, TOTAL, names, play, replicas, status_of, until
+from ledger_calls import claim, commit
+
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.example_pb2 import Lineage
+
+
+def test_nothing_is_leased_before_a_generation_starts_and_everything_once_after(redis_url):
+    async def scene(world):
+        await world.register("shard_reader", "r")
+        assert await world.lease_all() == []
+        assert (await world.begin()).total == TOTAL
+        assert names(await world.lease_all()) == EVERYTHING
+        idle = await world.stub.AcquireLease(pb.AcquireLeaseRequest(replica="r"))
+        assert idle.retry_after.ToMilliseconds() > 0
+
+    play(redis_url, scene)
+
+
+def test_a_death_leases_again_what_has_not_arrived(redis_url):
+    async def scene(world):
+        for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):
+            await world.register(stage, replica)
+        await world.begin()
+        first, *others = await world.lease_all()
+        answer = await world.beat("t", generation=1, arrived=[first])
+        assert answer.epochs[0].outstanding == TOTAL - len(first.indexes)
+        world.clock.now += 2
+        await world.beat("r")
+        world.clock.now += 2  # v and t are silent for too long
+        await until(lambda: world.control.endpoints("x") == () and "v" not in replicas(world))
+        assert names(await world.lease_all()) == names(others)
+
+    play(redis_url, scene, dead_after_s=3.0)
+
+
+def test_a_broken_link_between_living_replicas_leases_again_what_was_on_it(redis_url):
+    async def scene(world):
+        for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):
+            await world.register(stage, replica)
+        await world.begin()
+        first, *others = await world.lease_all()
+        await world.beat("t", generation=1, arrived=[first])
+        await world.beat("v", broken_links=1)
+        again = []
+        while not again:
+            again = await world.lease_all()
+        assert names(again) == names(others)
+        assert len(replicas(world)) == 3
+        await world.beat("t", generation=1, dropped={0: 2})
+        await until(lambda: world.ledger.events("dropped") == {0: 2})
+        assert world.ledger.events("reissued") == {0: len(names(others))}
+
+    play(redis_url, scene)
+
+
+def test_an_empty_replica_that_drained_and_a_trainer_leave_without_a_second_reading(redis_url):
+    async def scene(world):
+        for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):
+            await world.register(stage, replica)
+        await world.begin()
+        await world.lease_all()
+        await world.beat("v", draining=True)
+        world.clock.now += 2
+        await world.beat("r")
+        world.clock.now += 2
+        await until(lambda: replicas(world) == {"r"})
+        assert await world.lease_all() == []
+
+    play(redis_url, scene, dead_after_s=3.0)
+
+
+def test_arrivals_of_another_generation_do_not_count(redis_url):
+    async def scene(world):
+        await world.register("shard_reader", "r")
+        await world.register("trainer", "t")
+        await world.begin(generation=2)
+        (first, *_) = await world.lease_all()
+        answer = await world.beat("t", generation=1, arrived=[first])
+        assert answer.epochs[0].outstanding == TOTAL
+
+    play(redis_url, scene)
+
+
+def test_a_rejected_example_is_settled_and_shown_with_its_reason(redis_url):
+    async def scene(world):
+        await world.register("shard_reader", "r")
+        await world.begin()
+        await world.lease_all()
+        lineage = Lineage(epoch=0, shard=1, index=2)
+        for _ in range(2):
+            await world.stub.RejectExample(
+                pb.RejectExampleRequest(lineage=lineage, utterance="u7", stage="vtlp", reason="NaN at sample 3")
+            )
+        answer = await world.beat("r", generation=1)
+        assert answer.epochs[0].outstanding == TOTAL - 1
+        status = await world.stub.GetStatus(pb.GetStatusRequest())
+        while not status.rejections:
+            status = await world.stub.GetStatus(pb.GetStatusRequest())
+        assert [(r.utterance, r.stage, r.reason) for r in status.rejections] == [("u7", "vtlp", "NaN at sample 3")]
+        assert status.epochs[0].rejected == 1
+
+    play(redis_url, scene)
+
+
+def test_a_record_that_no_shard_has_is_refused(redis_url):
+    async def scene(world):
+        lineage = Lineage(epoch=0, shard=7, index=2)
+        code, reason = await status_of(world.stub.RejectExample(pb.RejectExampleRequest(lineage=lineage)))
+        assert (code, "shard 7" in reason) == (grpc.StatusCode.INVALID_ARGUMENT, True)
+
+    play(redis_url, scene)
+
+
+def test_the_run_is_finished_once_the_ledger_has_settled_the_last_epoch(redis_url):
+    async def scene(world):
+        await world.register("trainer", "t")
+        await world.begin()
+        assert not (await world.beat("t")).finished
+        claim(world.ledger, 1, 0, range(TOTAL))
+        commit(world.ledger, 1, 0, range(TOTAL))
+        while not (await world.beat("t")).finished:
+            await asyncio.sleep(0)
+
+    play(redis_url, scene)
+
+
+def test_a_restarted_coordinator_goes_on_from_redis(redis_url):
+    async def before(world):
+        await world.begin(generation=3)
+        claim(world.ledger, 3, 0, [0, 1, 6])
+        commit(world.ledger, 3, 0, [0, 6])
+
+    async def after(world):
+        await world.register("shard_reader", "r")
+        left = [name for at, name in enumerate(EVERYTHING) if at not in (0, 6)]
+        assert names(await world.lease_all()) == left
+        watch = world.stub.WatchEndpoints(pb.WatchEndpointsRequest(stage="shard_reader"))
+        begun = time.monotonic()
+        await watch.read()
+        assert time.monotonic() - begun > 0.1  # replicas had their time to register
+        watch.cancel()
+
+    play(redis_url, before)
+    play(redis_url, after, dead_after_s=0.3)
+
+
+def test_a_generation_that_the_ledger_does_not_know_is_refused(redis_url):
+    async def scene(world):
+        world.ledger.restore(5, None)
+        code, reason = await status_of(world.begin(generation=4))
+        assert code == grpc.StatusCode.FAILED_PRECONDITION
+        assert "generation 4" in reason
+
+    play(redis_url, scene)
