@@ -42,6 +42,7 @@ class ControlPlane:
             lease_examples=pipeline.lease_examples,
             lease_timeout_s=pipeline.lease_timeout_s,
             lookahead_examples=pipeline.lookahead_examples,
+            reach_examples=pipeline.lookahead_examples if pipeline.order == "strict" else None,
         )
         self._stages = stage_order(recipe)
         self._lost_by = ""  # why examples that are leased may be lost; empty: they are not

@@ -1,5 +1,6 @@
 """The trainer's source of examples: links to the last stage, and a line to the coordinator, for one rank."""
 
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -45,14 +46,17 @@ class LinkedExampleSource:
         self._seen: defaultdict[int, set[Lineage]] = defaultdict(set)
         self._drained: set[int] = set()
         self._crash: Exception | None = None
+        pipeline = recipe.pipeline
+        # In strict order nothing is leased far past an example that is not known to have arrived: say so in time.
+        self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
         self._meter = Meter(queued=lambda: len(self._here))
         self._meter.generation = generation
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._upstream = UpstreamLinks(
             self._context,
             self._on_example,
-            dead_after_s=recipe.pipeline.dead_after_s,
-            max_example_bytes=int(recipe.pipeline.max_example_mb * 1e6),
+            dead_after_s=pipeline.dead_after_s,
+            max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
         )
         self._loop = LinkLoop([self._upstream], self._on_crash)
@@ -114,12 +118,13 @@ class LinkedExampleSource:
                 self._changed.notify_all()
         # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A second copy is
         # reported too: the coordinator leased it again because it had not heard of the first.
-        self._meter.arrived(lineage)
+        if self._meter.arrived(lineage) > self._most_unreported:
+            self._client.beat_now()
         if known:
             self._meter.dropped(lineage.epoch)
             self._upstream.release(1)
 
-    def _on_response(self, response: pb.HeartbeatResponse, _asked_s: float) -> None:
+    def _on_response(self, response: pb.HeartbeatResponse) -> None:
         done = {progress.epoch for progress in response.epochs if progress.outstanding == 0}
         if response.epochs:  # those that are no longer listed are through
             done |= set(range(min(progress.epoch for progress in response.epochs)))

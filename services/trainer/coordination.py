@@ -40,7 +40,8 @@ class StageWatch:
 
     def __init__(self, address: str, metrics: MetricsLog) -> None:
         self._metrics = metrics
-        self._stub = CoordinatorStub(grpc.insecure_channel(address, options=_OPTIONS))
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._stub = CoordinatorStub(self._channel)
         self._due_s = time.monotonic() + _EVERY_S
         self._asked: grpc.Future[pb.GetStatusResponse] | None = None
 
@@ -53,6 +54,10 @@ class StageWatch:
         if self._asked is None and now_s >= self._due_s:
             self._due_s = now_s + _EVERY_S
             self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S)
+
+    def close(self) -> None:
+        """Hang up; an answer that has not come is not waited for."""
+        self._channel.close()
 
 
 def _figures(status: pb.GetStatusResponse) -> dict[str, object]:

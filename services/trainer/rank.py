@@ -2,10 +2,12 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import structlog
+import tensorflow as tf
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.lifecycle import Shutdown
@@ -15,7 +17,10 @@ from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
+from sonorant.errors import BadRecipe
 from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.order import EpochOrder
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -28,6 +33,7 @@ from sonorant.training.loop import Reason, Trainer, TrainerParts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 from sonorant.training.step import TrainStep
+from sonorant.training.strict_intake import StrictIntake
 
 __all__ = ["Rank"]
 
@@ -54,6 +60,9 @@ class Rank:
         self._collective = collective
         self._shutdown = shutdown
         self._recipe = load_recipe(self._run.recipe)
+        if self._recipe.pipeline.order == "strict":
+            _check_strict(self._run.recipe, collective.size)
+            tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
         self._train = ShardSet.open(self._run.shards, "train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
@@ -68,16 +77,18 @@ class Rank:
         """Train; return the exit code."""
         generation, checkpoint = self._begin()
         progress = checkpoint.progress if checkpoint else Progress()
-        if len(progress.batches) != self._collective.size:  # the gang is another size than before
-            progress.batches = [0] * self._collective.size
+        if len(progress.batches) != self._collective.size:  # the gang is another size than before: no number twice
+            progress.batches = [max(progress.batches, default=0)] * self._collective.size
         model = LstmCtc(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
         step = TrainStep(model, self._recipe, self._collective)
         if checkpoint:
             step.restore(checkpoint)
-        with LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation) as source:
+        with (
+            LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation) as source,
+            self._reporter(source, progress) as reporter,
+        ):
             feeder = self._feeder(source, generation, progress)
             feeder.start()
-            reporter = self._reporter(source, progress)
             try:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 reason = self._trainer(step, feeder, evaluator, reporter, progress).run()
@@ -85,7 +96,6 @@ class Rank:
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
                 feeder.close()
-                reporter.close()
         return _EXIT_AGAIN if reason is Reason.TERMINATED else 0
 
     def _begin(self) -> tuple[int, Checkpoint | None]:
@@ -104,27 +114,43 @@ class Rank:
         return start
 
     def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
-        training, rank = self._recipe.training, self._collective.rank
-        intake = Intake(training, self._recipe.seed, rank, progress.epoch, progress.batches[rank])
+        training, intake = self._recipe.training, self._intake(progress)
         labeller = Labeller(self._units, self._train.counts, self._recipe.features)
         return Feeder(source, self._ledger, generation, intake, labeller, training.epochs, measure=progress.step == 0)
+
+    def _intake(self, progress: Progress) -> Intake:
+        recipe, rank = self._recipe, self._collective.rank
+        place = (progress.epoch, progress.batches[rank])
+        if recipe.pipeline.order == "fast":
+            return Intake(recipe.training, recipe.seed, rank, *place)
+        settled = {progress.epoch: self._ledger.settled(progress.epoch)}
+
+        def order(epoch: int) -> Iterator[int]:
+            whole = EpochOrder(self._train.counts, recipe.seed, epoch, recipe.pipeline.lease_examples)
+            return whole.without(settled.get(epoch, Bitmap(self._train.total)))
+
+        reach = max(recipe.pipeline.lookahead_examples, recipe.pipeline.lease_examples)
+        return StrictIntake(recipe.training, recipe.seed, order, reach, *place)
 
     def _dev(self) -> list[DevUtterance]:
         dev = ShardSet.open(self._run.shards, "dev")
         featurizer = build_stage(FEATURIZER, self._recipe, StageResources(None, self._run.shards))
         return dev_utterances(dev, featurizer, self._collective.rank, self._collective.size)
 
-    def _reporter(self, source: LinkedExampleSource, progress: Progress) -> Reporter:
+    @contextmanager
+    def _reporter(self, source: LinkedExampleSource, progress: Progress) -> Iterator[Reporter]:
         if self._collective.rank != 0:
-            return Reporter(worked=source.report)
+            yield Reporter(worked=source.report)
+            return
         metrics = MetricsLog(self._run.metrics, progress.train_s)
-        watch = StageWatch(self._coordinator, metrics)
+        with closing(StageWatch(self._coordinator, metrics)) as watch:
 
-        def show(figures: Mapping[str, float]) -> None:
-            source.show(dict(figures))
-            watch.write_if_due(progress.train_s, time.monotonic())
+            def show(figures: Mapping[str, float]) -> None:
+                source.show(dict(figures))
+                watch.write_if_due(progress.train_s, time.monotonic())
 
-        return Reporter(metrics, self._run.tensorboard, show, source.report)
+            with closing(Reporter(metrics, self._run.tensorboard, show, source.report)) as reporter:
+                yield reporter
 
     def _trainer(
         self, step: TrainStep, feeder: Feeder, evaluator: Evaluator, reporter: Reporter, progress: Progress
@@ -176,3 +202,11 @@ class Rank:
                 "duplicated": progress.examples - committed,
             },
         }
+
+
+def _check_strict(recipe: Path, ranks: int) -> None:
+    if ranks > 1:
+        raise BadRecipe(
+            f"{recipe}: pipeline.order: strict with {ranks} ranks: there must be 1, because an example goes to "
+            "whichever rank has room for it; start one rank, or set pipeline.order: fast"
+        )

@@ -18,6 +18,12 @@ class PipelineRecipe(Section):
         description="Replicas per stage (shard_reader, those of the recipe's stages, featurizer; or example_server if "
         "fused); absent: 1.",
     )
+    order: Literal["fast", "strict"] = Field(
+        "fast",
+        description="Batches of whatever has arrived; or the same sequence of batches in every run of this recipe, "
+        "however many replicas there are and whatever dies: weights are equal bit for bit. strict needs "
+        "training.ranks: 1, and waits for the slowest example of each batch.",
+    )
     credits: int = Field(
         16, ge=1, le=4096, description="Examples that one replica may hold: being computed, or waiting."
     )
@@ -28,6 +34,9 @@ class PipelineRecipe(Section):
     heartbeat_s: float = Field(0.5, gt=0, le=60, description="Time between heartbeats, in seconds.")
     dead_after_s: float = Field(2.5, gt=0, description="Silence after which a replica counts as dead, in seconds.")
     lookahead_examples: int = Field(
-        512, ge=0, description="Examples of the next epoch that may be under way before one ends."
+        512,
+        ge=0,
+        description="Examples of the next epoch that may be under way before one ends; with order strict also how far "
+        "past the oldest example that is under way others may be.",
     )
     max_example_mb: float = Field(64.0, gt=0, le=1024, description="Largest example on a link, in megabytes.")

@@ -50,6 +50,11 @@ class Recipe(Section):
                 f"training.alignment_weight={self.training.alignment_weight} needs text.units: words, found "
                 f"{self.text.units}: the corpus knows when words end, not when smaller units do; set it to 0"
             )
+        if self.pipeline.order == "strict" and self.training.ranks > 1:
+            raise ValueError(
+                f"pipeline.order: strict needs training.ranks: 1, found {self.training.ranks}: an example goes to "
+                "whichever rank has room for it, so what each of several ranks gets follows from their speed"
+            )
         names = [stage.stage for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages {names}: each stage may stand once")

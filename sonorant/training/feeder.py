@@ -123,18 +123,24 @@ class Feeder:
             self._room.clear()
         elif self._intake.can_form(drained and not arrived):
             self._form()
-        elif drained and not arrived and not len(self._intake):
+        elif not arrived and self._intake.ended(drained):
             self._measure()
             self._ready.put(EpochEnd(self._intake.epoch))
             self._intake.next_epoch()
+        elif not arrived and (awaited := self._intake.awaited(drained)):
+            with self._ledger_lock:
+                rejected = self._ledger.rejected(self._intake.epoch, awaited)
+            self._intake.skip(self._intake.epoch, [o for o, gone in zip(awaited, rejected, strict=True) if gone])
 
     def _add(self, example: Example) -> None:
         try:
             self._intake.add(self._labeller(example))
         except RejectedExample as error:
             rejection = Rejection(example.lineage, example.utterance, _STAGE, error.reason)
+            epoch, ordinal = example.lineage.epoch, self._labeller.ordinal(example)
             with self._ledger_lock:
-                self._ledger.reject(example.lineage.epoch, self._labeller.ordinal(example), rejection)
+                self._ledger.reject(epoch, ordinal, rejection)
+            self._intake.skip(epoch, [ordinal])
 
     def _form(self) -> None:
         self._measure()

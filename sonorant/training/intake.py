@@ -103,7 +103,7 @@ class Intake:
 
     def credits(self) -> int:
         """Return how many credits to grant now; they count as granted."""
-        count = max(0, self._capacity - len(self._pool) - self._granted)
+        count = max(0, self._room() - self._granted)
         self._granted += count
         return count
 
@@ -115,13 +115,17 @@ class Intake:
         """Take in one example; of an epoch that is over, it is dropped."""
         epoch = item.lineage.epoch
         if epoch == self.epoch:
-            self._pool.add(item)
+            self._add(item)
         elif epoch > self.epoch:
             self._waiting[epoch].append(item)
 
     def can_form(self, drained: bool) -> bool:
         """Whether a batch may be formed now: from a pool half full, or from what is left of a drained epoch."""
         return len(self._pool) >= (1 if drained else self._enough)
+
+    def ended(self, drained: bool) -> bool:
+        """Whether the current epoch has no further batch."""
+        return drained and not len(self)
 
     def form(self) -> list[Labelled]:
         """Remove and return the next batch."""
@@ -134,4 +138,18 @@ class Intake:
         self.epoch += 1
         self.batches = 0
         for item in self._waiting.pop(self.epoch, []):
-            self._pool.add(item)
+            self._add(item)
+
+    def awaited(self, drained: bool) -> list[int]:
+        """Return ordinals of the current epoch that batches wait for: those that were rejected must be skipped."""
+        del drained
+        return []
+
+    def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
+        """Take note that examples were rejected and will never come."""
+
+    def _room(self) -> int:
+        return self._capacity - len(self._pool)
+
+    def _add(self, item: Labelled) -> None:
+        self._pool.add(item)

@@ -74,7 +74,7 @@ class MemorySource:
 
     def __post_init__(self):
         names = itertools.product(range(self.epoch, self.epochs), range(self.total))
-        self._left = [(e, o) for e, o in names if not self.ledger.settled(e)[o]]
+        self._left = [(e, o) for e, o in names if not self.ledger.settled(e).has([o])[0]]
 
     def take(self, timeout_s):
         count = min(self._credits, len(self._left))

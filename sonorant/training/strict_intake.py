@@ -1,0 +1,88 @@
+"""Intake whose batches follow from the seed: `pipeline.order: strict`."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sonorant.recipe.training import TrainingRecipe
+from sonorant.training.intake import Intake
+from sonorant.training.pool import Labelled
+from sonorant.training.reorder import ReorderBuffer
+
+__all__ = ["StrictIntake"]
+
+_ASKED_AT_ONCE = 64
+
+
+class StrictIntake(Intake):
+    """Lets examples into the pool in the epoch's own order, and draws only from one that is full.
+
+    So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
+    drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
+    Only one rank can do that: with several, who gets which example follows from their speed.
+
+    order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
+    that is missing others may come; they wait here. epoch, batches: see `Intake`.
+    """
+
+    def __init__(
+        self,
+        recipe: TrainingRecipe,
+        seed: int,
+        order: Callable[[int], Iterable[int]],
+        reach: int,
+        epoch: int = 0,
+        batches: int = 0,
+    ) -> None:
+        super().__init__(recipe, seed, 0, epoch, batches)
+        self._order = order
+        self._reach = reach
+        self._arrivals: ReorderBuffer[Labelled] = ReorderBuffer(order(epoch))
+
+    def __len__(self) -> int:
+        """Examples of the current epoch that wait."""
+        return len(self._pool) + len(self._arrivals)
+
+    def can_form(self, drained: bool) -> bool:
+        """Whether a batch may be formed now: from a full pool, or from the end of the order."""
+        del drained  # the order itself tells when it is over
+        return len(self._pool) == self._capacity or (self._arrivals.over and len(self._pool) > 0)
+
+    def ended(self, drained: bool) -> bool:
+        """Whether the current epoch has no further batch."""
+        del drained
+        return self._arrivals.over and not len(self)
+
+    def form(self) -> list[Labelled]:
+        """Remove and return the next batch."""
+        batch = super().form()
+        self._fill()
+        return batch
+
+    def next_epoch(self) -> None:
+        """Go on to the next epoch, whose early examples find their places."""
+        self._arrivals = ReorderBuffer(self._order(self.epoch + 1))
+        super().next_epoch()
+
+    def awaited(self, drained: bool) -> list[int]:
+        """Return what is missing although something after it has come, or nothing will come any more."""
+        if len(self._pool) < self._capacity and (drained or len(self._arrivals)):
+            return self._arrivals.missing(_ASKED_AT_ONCE)
+        return []
+
+    def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
+        """Let batches no longer wait for what was rejected; of a later epoch, `awaited` will ask for it."""
+        if epoch == self.epoch:
+            self._arrivals.skip(ordinals)
+            self._fill()
+
+    def _room(self) -> int:
+        """As long as the pool waits for an example there is credit for it, whatever else has come."""
+        room = self._capacity + self._reach - len(self)
+        return max(room, 1) if len(self._pool) < self._capacity else room
+
+    def _add(self, item: Labelled) -> None:
+        self._arrivals.add(item.ordinal, item)
+        self._fill()
+
+    def _fill(self) -> None:
+        while len(self._pool) < self._capacity and (item := self._arrivals.pop()) is not None:
+            self._pool.add(item)
