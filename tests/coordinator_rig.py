@@ -21,6 +21,8 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
         self.beats = []
         self.rejections = []
         self.refusals = []  # statuses for the next rejections
+        self.beat_refusals = []  # the same of heartbeats
+        self.interval_s = 0.05
         self.leases = []
         self.endpoints = []
         self.epochs = []
@@ -40,7 +42,7 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
     def Register(self, request, context):
         self.registrations += 1
         self.known[request.replica] = request
-        return pb.RegisterResponse(heartbeat_interval=seconds(0.05))
+        return pb.RegisterResponse(heartbeat_interval=seconds(self.interval_s))
 
     def WatchEndpoints(self, request, context):
         for endpoints in list(self.endpoints):
@@ -50,7 +52,10 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
         if request.replica not in self.known:
             context.abort(grpc.StatusCode.NOT_FOUND, "register again")
         self.beats.append(request)
-        return pb.HeartbeatResponse(epochs=self.epochs, finished=self.finished)
+        if self.beat_refusals:
+            context.abort(self.beat_refusals.pop(0), "not so")
+        interval = seconds(self.interval_s)
+        return pb.HeartbeatResponse(epochs=self.epochs, finished=self.finished, heartbeat_interval=interval)
 
     def AcquireLease(self, request, context):
         if self.leases:

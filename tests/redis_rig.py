@@ -11,14 +11,15 @@ import redis
 class RedisServer:
     """A real redis-server with an append-only file, on a unix socket; can be killed and started again."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, fsync="always"):
         self.folder = folder
+        self.fsync = fsync
         self.url = f"unix://{folder}/redis.sock"
         self.process = None
 
     def start(self):
         arguments = ["--port", "0", "--unixsocket", f"{self.folder}/redis.sock", "--dir", str(self.folder)]
-        arguments += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+        arguments += ["--save", "", "--appendonly", "yes", "--appendfsync", self.fsync]
         self.process = subprocess.Popen(["redis-server", *arguments], stdout=subprocess.DEVNULL)
         client = redis.Redis.from_url(self.url)
         deadline = time.monotonic() + 10

@@ -16,10 +16,12 @@ EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrot
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
 TENSORS = {"tensorflow", "keras", "horovod"}
 GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "default_rng"}
+WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
-AMBIENT = CLOCKS | {"os.environ", "os.getenv", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
+AMBIENT = CLOCKS | WALL_CLOCKS | {"os.environ", "os.getenv"}
 
 MODULES = sorted(ROOT.rglob("*.py"))
+SERVICES = sorted((ROOT.parent / "services").rglob("*.py"))
 LIBRARY = [path for path in MODULES if path.relative_to(ROOT).parts[0] not in EDGES]
 
 
@@ -83,6 +85,13 @@ def test_no_module_imports_itself_by_way_of_others():
         for name in (_name(path).removesuffix(".__init__"),)
     }
     graphlib.TopologicalSorter(imported).prepare()
+
+
+@pytest.mark.parametrize("path", [*MODULES, *SERVICES], ids=_name)
+def test_nothing_looks_at_the_clock_on_the_wall_which_may_jump(path):
+    tree = ast.parse(path.read_text())
+    read = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | set(_imports(tree))
+    assert not read & WALL_CLOCKS
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,6 @@ class Bitmap:
         self._bytes = np.zeros((total + 7) // 8, dtype=np.uint8)
         self._bytes[: len(packed)] = np.frombuffer(packed, dtype=np.uint8)
 
-    @classmethod
-    def of(cls, flags: NDArray[np.bool_]) -> "Bitmap":
-        """Return the bitmap of Bool[total]."""
-        return cls(len(flags), np.packbits(flags).tobytes())
-
     def flags(self) -> NDArray[np.bool_]:
         """Return Bool[total], which takes 8 times the memory."""
         return np.unpackbits(self._bytes, count=self.total).astype(bool)

@@ -1,7 +1,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sonorant.pipeline.registry import Load, Registry
+from sonorant.pipeline.registry import MOST_BEATS, Load, Registry
 
 NAMES = st.sampled_from(["a", "b", "c"])
 STAGES = st.sampled_from(["vtlp", "room"])
@@ -17,6 +17,46 @@ def test_a_restarted_replica_appears_beside_the_old_one_until_that_is_dead():
     assert [r.name for r in registry.expire(2.5)] == ["a"]
     assert registry.endpoints("vtlp") == ("tcp://h:2",)
     assert not registry.heartbeat("a", Load(), 0, False, 2.6)
+
+
+def test_the_more_replicas_the_slower_they_beat_and_the_later_they_are_missed():
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
+    registry.register("vtlp", "first", "", 0.0)
+    for number in range(2 * MOST_BEATS - 1):
+        registry.register("room", f"r{number}", "", 1.0)
+    assert registry.heartbeat_s == 2.0
+    assert registry.heartbeat("first", Load(), 0, False, 1.0)
+    dead_s = 1.0 + DEAD_AFTER_S * 2.0 / HEARTBEAT_S
+    registry.expire(dead_s - 0.01)
+    assert "first" in registry
+    registry.expire(dead_s)
+    assert "first" not in registry
+
+
+def test_a_fleet_that_shrinks_leaves_those_in_peace_that_were_told_to_beat_slowly():
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
+    for number in range(2 * MOST_BEATS):
+        registry.register("room", f"r{number}", "", 0.0)
+    registry.heartbeat("r0", Load(), 0, False, 10.0)  # and hears that the next is due in 2 s
+    assert len(registry.expire(10.0)) > MOST_BEATS
+    assert "r0" in registry
+    registry.expire(10.0 + DEAD_AFTER_S)
+    assert "r0" in registry
+
+
+def test_more_replicas_than_anyone_runs_are_refused(monkeypatch):
+    monkeypatch.setattr("sonorant.pipeline.registry.MOST_REPLICAS", 2)
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
+    assert [registry.register("vtlp", name, "", 0.0) for name in ("a", "b", "c", "a")] == [True, True, False, True]
+
+
+def test_what_is_kept_of_a_replica_is_bounded_however_often_it_beats():
+    registry = Registry(HEARTBEAT_S, DEAD_AFTER_S)
+    registry.register("vtlp", "a", "", 0.0)
+    for _ in range(1000):
+        registry.heartbeat("a", Load(elapsed_s=0.0), 0, False, 0.0)
+    (replica,) = registry.replicas()
+    assert len(replica.loads) <= 64
 
 
 def test_utilisation_and_rate_are_those_of_the_last_seconds():

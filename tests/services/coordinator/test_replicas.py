@@ -1,7 +1,7 @@
 """Who is there: registering, beating, watching, status."""
 
 import grpc
-from coordinator_world import play, status_of
+from coordinator_world import names, play, replicas, status_of, until
 from google.protobuf.duration_pb2 import Duration
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -64,5 +64,58 @@ def test_health_and_reflection_answer(redis_url):
         services = (await call.read()).list_services_response.service
         assert "sonorant.v1.Coordinator" in {service.name for service in services}
         call.cancel()
+
+    play(redis_url, scene)
+
+
+def test_a_heartbeat_with_a_record_that_no_shard_has_is_refused_whole(redis_url):
+    async def scene(world):
+        await world.register("trainer", "t")
+        await world.begin()
+        good, bad = pb.RecordSet(epoch=0, shard=0, indexes=[1]), pb.RecordSet(epoch=0, shard=1, indexes=[0, 99])
+        code, reason = await status_of(world.beat("t", generation=1, arrived=[good, bad], figures={"loss": 1.0}))
+        assert (code, "shard 1, record 99" in reason) == (grpc.StatusCode.INVALID_ARGUMENT, True)
+        answer = await world.beat("t", generation=1)
+        assert answer.epochs[0].outstanding == answer.epochs[0].total
+        assert not (await world.stub.GetStatus(pb.GetStatusRequest())).figures
+
+    play(redis_url, scene)
+
+
+def test_figures_epochs_and_names_that_nobody_can_show_are_not_kept(redis_url):
+    async def scene(world):
+        await world.register("trainer", "t")
+        await world.begin()
+        for first in range(0, 1000, 100):
+            figures = {f"f{number}": 1.0 for number in range(first, first + 100)}
+            await world.beat("t", generation=1, figures=figures, dropped={number + 1: 1 for number in range(100)})
+        await world.beat("t", figures={"n" * 10_000: 1.0})
+        status = await world.stub.GetStatus(pb.GetStatusRequest())
+        assert 0 < len(status.figures) <= 64
+        assert max(map(len, status.figures)) < 10
+        assert not world.control._dropped
+        code, reason = await status_of(world.register("vtlp", "v" * 10_000))
+        assert (code, "10000 characters" in reason) == (grpc.StatusCode.INVALID_ARGUMENT, True)
+
+    play(redis_url, scene)
+
+
+def test_a_clock_that_jumps_costs_a_second_reading_and_no_example(redis_url):
+    async def scene(world):
+        for stage, replica in (("shard_reader", "r"), ("vtlp", "v"), ("trainer", "t")):
+            await world.register(stage, replica)
+        await world.begin()
+        first, *others = await world.lease_all()
+        await world.beat("t", generation=1, arrived=[first])
+        world.clock.now += 1e6
+        await until(lambda: not replicas(world))  # all seem dead
+        code, _ = await status_of(world.beat("t", generation=1))
+        assert code == grpc.StatusCode.NOT_FOUND
+        for stage, replica in (("shard_reader", "r"), ("trainer", "t")):
+            await world.register(stage, replica)
+        assert names(await world.lease_all()) == names(others)
+        world.clock.now -= 2e6
+        await world.beat("t", generation=1, arrived=others)
+        assert (await world.beat("t", generation=1)).epochs[0].outstanding == 0
 
     play(redis_url, scene)

@@ -139,3 +139,42 @@ def test_answers_to_heartbeats_are_passed_on(coordinator):
     with client_of(coordinator.address, on_response=lambda answer: answers.append(answer)):
         eventually(lambda: answers)
     assert list(answers[0].epochs) == coordinator.epochs
+
+
+def test_a_heartbeat_is_repeated_until_heard_but_not_if_it_is_refused_for_good(coordinator):
+    coordinator.beat_refusals = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT]
+    meter = Meter()
+    meter.arrived(Lineage(0, 99, 7))
+    with client_of(coordinator.address, meter):
+        eventually(lambda: len(coordinator.beats) >= 4)
+    assert [len(beat.arrived) for beat in coordinator.beats[:4]] == [1, 1, 0, 0]
+
+
+def test_the_coordinator_says_how_often_to_beat(coordinator):
+    coordinator.interval_s = 3600.0
+    with client_of(coordinator.address) as client:
+        eventually(lambda: coordinator.beats)
+        coordinator.interval_s = 0.01
+        client.beat_now()
+        eventually(lambda: len(coordinator.beats) > 5)
+
+
+def test_closing_waits_for_no_heartbeat_even_if_it_comes_just_before_one(coordinator):
+    coordinator.interval_s = 3600.0
+
+    class LateClear(threading.Event):
+        """Clears what `close` sets just before."""
+
+        def clear(self):
+            if coordinator.beats:
+                client._quit.set()
+            super().clear()
+
+    client = CoordinatorClient(coordinator.address, pb.RegisterRequest(stage="vtlp", replica="v"), Meter())
+    client._wake = LateClear()
+    client.start()
+    eventually(lambda: coordinator.beats)
+    client.beat_now()
+    client._threads[0].join(20)
+    assert not client._threads[0].is_alive()
+    client.close()

@@ -98,6 +98,22 @@ def machine(url):
             answer = self.both(lambda ledger: ledger.reject(epoch, ordinal, rejection(epoch, ordinal)))
             assert answer == (self.model.state.setdefault((epoch, ordinal), ("rejected",)) == ("rejected",))
 
+        @rule(epoch=EPOCHS)
+        def complete(self, epoch):
+            """Commit whatever is not rejected: from the next snapshot on the epoch is past."""
+            for ledger in self.ledgers:
+                granted = claim(ledger, self.generation, epoch, range(TOTAL))
+                mine = [o for o in range(TOTAL) if granted[o] or self.model.state.get((epoch, o), "")[0] == "claimed"]
+                commit(ledger, self.generation, epoch, mine)
+            for o in range(TOTAL):
+                if self.model.state.get((epoch, o)) != ("rejected",):
+                    self.model.state[epoch, o] = ("committed",)
+
+        @rule(epoch=EPOCHS, ordinals=ORDINALS)
+        def ask_for_rejected_ones(self, epoch, ordinals):
+            answer = self.both(lambda ledger: ledger.rejected(epoch, ordinals))
+            assert answer == [self.model.state.get((epoch, o)) == ("rejected",) for o in ordinals]
+
         @rule(epoch=EPOCHS, ordinals=ORDINALS, behind=st.sampled_from([-1, 1]))
         def another_generation_is_refused(self, epoch, ordinals, behind):
             found = self.generation + behind
@@ -234,3 +250,34 @@ def test_events_are_counted_by_epoch_and_outlive_generations(ledger):
 def test_an_ordinal_outside_the_corpus_is_refused(ledger):
     with pytest.raises(ValueError, match=r"ordinal 11.*0\.\.10"):
         claim(ledger, 1, 0, [TOTAL])
+
+
+def test_epochs_that_are_whole_take_no_memory_but_answer_as_before(redis_url, ledger):
+    ledger.reject(0, 4, rejection(0, 4))
+    for epoch in range(2):
+        granted = claim(ledger, 1, epoch, range(TOTAL))
+        commit(ledger, 1, epoch, [o for o in range(TOTAL) if granted[o]])
+    ledger.snapshot()
+    client = redis.Redis.from_url(redis_url)
+    assert client.keys("sonorant:committed:*") + client.keys("sonorant:rejected:*") == []
+    ledger.restore(2, ledger.snapshot())
+    assert client.keys("sonorant:committed:*") == []
+    client.close()
+    assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (TOTAL - 1, 1)
+    assert ledger.settled(0).count() == TOTAL
+    assert ledger.rejections() == [rejection(0, 4)]
+    assert claim(ledger, 2, 0, [3, 4]) == [False, False]
+    assert (ledger.reject(0, 4, rejection(0, 4)), ledger.reject(0, 3, rejection(0, 3))) == (True, False)
+    commit(ledger, 2, 0, [3])
+    with pytest.raises(LedgerConflict):
+        commit(ledger, 2, 0, [3, 4])
+
+
+@pytest.mark.parametrize("count", [999, 1000, 1001, 3000])
+def test_a_batch_larger_than_what_lua_can_pass_at_once_is_claimed_and_committed(redis_url, count):
+    ledger = RedisLedger(redis_url, 4000)
+    ledger.restore(1, None)
+    assert claim(ledger, 1, 0, range(count)) == [True] * count
+    assert ledger.commit_and_claim(1, (0, range(count)), (0, range(count + 5))) == [False] * count + [True] * 5
+    assert ledger.progress(0).committed == count
+    ledger.close()
