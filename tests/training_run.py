@@ -1,5 +1,6 @@
 """A training whose parts a test starts and kills: real coordinator, real example servers, real trainer."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
+from sonorant.training.checkpoints import load_checkpoint
 
 RECORDS = (24, 16)
 TOTAL = sum(RECORDS)
@@ -82,6 +84,14 @@ class Run:
     def kill(self, process):
         process.kill()
         process.wait()
+
+    def back_into_an_epoch(self):
+        """Lose the newest checkpoints that stand between two epochs; return the progress of the newest that is left."""
+        while True:
+            progress = load_checkpoint(self.folder.checkpoints, str(self.last_step())).progress
+            if progress.examples % TOTAL:
+                return progress
+            shutil.rmtree(self.folder.checkpoints / f"step-{progress.step:08d}")
 
     def last_step(self):
         steps = [int(p.name.removeprefix("step-")) for p in self.folder.checkpoints.glob("step-*")]

@@ -9,6 +9,8 @@ import signal
 import pytest
 from training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
+from services.local.past_run import audit_run
+
 
 @pytest.fixture
 def run(tmp_path, redis_url):
@@ -21,20 +23,25 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
         pytest.skip("needs mpirun")
     killed = run.train()
     wait_for(lambda: run.last_step() >= 6, killed)
-    killed.kill()
-    killed.wait()
-    before = run.last_step()
+    run.kill(killed)
+    before = run.back_into_an_epoch().step
+    run.serve()
 
     terminated = run.train(*MPIRUN)
     wait_for(lambda: run.last_step() >= before + 3, terminated)
     os.kill(terminated.pid, signal.SIGUSR1)
     assert terminated.wait(PATIENCE_S) == 75, run.log("trainer")
+    run.back_into_an_epoch()
+    run.kill(run.servers[0])
 
     assert run.train().wait(PATIENCE_S) == 0, run.log("trainer")
     totals = json.loads((run.folder.path / "finished.json").read_text())
     assert totals["reason"] == "epochs"
     assert totals["examples"] == EPOCHS * TOTAL
     assert totals["ledger"] == {"committed": EPOCHS * TOTAL, "rejected": 0, "lost": 0, "duplicated": 0}
+    found = audit_run(run.folder)
+    assert found.exact
+    assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TOTAL, TOTAL)] * EPOCHS
     lines = [json.loads(line) for line in run.folder.metrics.read_text().splitlines()]
     assert sum(line["examples"] for line in lines if line["kind"] == "step") == EPOCHS * TOTAL
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(1, totals["steps"] + 1))
