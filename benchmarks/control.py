@@ -48,7 +48,7 @@ def _coordinator(ledger: LedgerUnderLoad, progress: Progress) -> Iterator[Row]:
     progress(f"{case} and {_RANKS} ranks register")
     with Child(coordinator, _TOTAL, ledger.url) as server:
         port, _ = server.ask()
-        with Child(fleet, f"127.0.0.1:{port}", _REPLICAS, _RANKS) as clients:
+        with Child(fleet, f"127.0.0.1:{port}", _TOTAL, _REPLICAS, _RANKS) as clients:
             clients.ask("beats 0.5")
             rates = {}
             for what in ("beats", "leases", "arrivals"):

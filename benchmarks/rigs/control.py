@@ -134,14 +134,14 @@ def coordinator(connection: Connection, total: int, redis_url: str) -> None:
     asyncio.run(serve())
 
 
-def fleet(connection: Connection, address: str, replicas: int, ranks: int) -> None:
+def fleet(connection: Connection, address: str, total: int, replicas: int, ranks: int) -> None:
     """Play stage replicas and ranks; answer "beats S", "arrivals S" and "leases S" with how many there were in S s."""
-    asyncio.run(_Fleet(address, replicas, ranks).answer(connection))
+    asyncio.run(_Fleet(address, total, replicas, ranks).answer(connection))
 
 
 class _Fleet:
-    def __init__(self, address: str, replicas: int, ranks: int) -> None:
-        self._address = address
+    def __init__(self, address: str, total: int, replicas: int, ranks: int) -> None:
+        self._address, self._shards = address, len(shards(total))
         self._names = [f"vtlp-{number}" for number in range(replicas)]
         self._ranks = [f"trainer-{number}" for number in range(ranks)]
 
@@ -179,7 +179,7 @@ class _Fleet:
     async def _arrivals(self, at: int, end_s: float) -> int:
         count, rng = 0, np.random.default_rng(at)
         while time.monotonic() < end_s:
-            sets = [pb.RecordSet(epoch=0, shard=int(s), indexes=range(LEASE)) for s in rng.integers(0, 100, 4)]
+            sets = [pb.RecordSet(epoch=0, shard=int(s), indexes=range(LEASE)) for s in rng.integers(0, self._shards, 4)]
             beat = pb.HeartbeatRequest(replica=self._ranks[at % len(self._ranks)], generation=1, arrived=sets)
             await self._stubs[at].Heartbeat(beat)  # type: ignore[misc]
             count += 4 * LEASE

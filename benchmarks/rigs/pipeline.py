@@ -73,7 +73,13 @@ class PipelineRun:
         self.ledger_url = redis.url
         self._coordinator = coordinator = self._start_coordinator(redis.url)
         stages = ("shard_reader", *stage_names(recipe)) if recipe.pipeline.layout == "split" else ("example_server",)
-        self._stages = {stage: self._start_service(program(stage), "--coordinator", coordinator) for stage in stages}
+        self._stages = {
+            stage: [
+                self._start_service(program(stage), "--coordinator", coordinator)
+                for _ in range(recipe.pipeline.replicas.get(stage, 1))
+            ]
+            for stage in stages
+        }
         self.source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
 
     def take(self, count: int) -> None:
@@ -96,8 +102,8 @@ class PipelineRun:
         return {stage: sum(r.queued for r in status.replicas if r.stage == stage) for stage in self._stages}
 
     def cpu_s(self) -> dict[str, float]:
-        """Return the CPU seconds of each stage's process so far."""
-        return {stage: _cpu_s(process.pid) for stage, process in self._stages.items()}
+        """Return the CPU seconds of each stage's processes so far."""
+        return {stage: sum(_cpu_s(process.pid) for process in started) for stage, started in self._stages.items()}
 
     def __enter__(self) -> Self:
         return self

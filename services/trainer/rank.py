@@ -19,8 +19,6 @@ from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.models.lstm_ctc import LstmCtc
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.order import EpochOrder
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -123,14 +121,7 @@ class Rank:
         place = (progress.epoch, progress.batches[rank])
         if recipe.pipeline.order == "fast":
             return Intake(recipe.training, recipe.seed, rank, *place)
-        settled = {progress.epoch: self._ledger.settled(progress.epoch)}
-
-        def order(epoch: int) -> Iterator[int]:
-            whole = EpochOrder(self._train.counts, recipe.seed, epoch, recipe.pipeline.lease_examples)
-            return whole.without(settled.get(epoch, Bitmap(self._train.total)))
-
-        reach = max(recipe.pipeline.lookahead_examples, recipe.pipeline.lease_examples)
-        return StrictIntake(recipe.training, recipe.seed, order, reach, *place)
+        return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), *place)
 
     def _dev(self) -> list[DevUtterance]:
         dev = ShardSet.open(self._run.shards, "dev")

@@ -1,7 +1,11 @@
 """Intake whose batches follow from the seed: `pipeline.order: strict`."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Self
 
+from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.order import EpochOrder
+from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.training.intake import Intake
 from sonorant.training.pool import Labelled
@@ -36,6 +40,21 @@ class StrictIntake(Intake):
         self._order = order
         self._reach = reach
         self._arrivals: ReorderBuffer[Labelled] = ReorderBuffer(order(epoch))
+
+    @classmethod
+    def of(cls, recipe: Recipe, counts: Sequence[int], settled: Bitmap, epoch: int = 0, batches: int = 0) -> Self:
+        """Return the intake that takes the coordinator's order: that of shards with `counts` records.
+
+        settled: what of `epoch` is committed or rejected already.
+        """
+        pipeline = recipe.pipeline
+
+        def order(number: int) -> Iterable[int]:
+            whole = EpochOrder(counts, recipe.seed, number, pipeline.lease_examples)
+            return whole.without(settled if number == epoch else Bitmap(settled.total))
+
+        reach = max(pipeline.lookahead_examples, pipeline.lease_examples)
+        return cls(recipe.training, recipe.seed, order, reach, epoch, batches)
 
     def __len__(self) -> int:
         """Examples of the current epoch that wait."""

@@ -1,6 +1,11 @@
+import shutil
+
 import pytest
+import redis
+from redis_rig import RedisServer
 from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
 
+from services.runtime.redis_ledger import RedisLedger
 from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
 from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Intake, Labeller
@@ -27,10 +32,9 @@ def ledger():
     return ledger
 
 
-@pytest.fixture
-def feeder(ledger):
+def feeder_of(ledger):
     recipe = tiny_recipe(epochs=1)
-    feeder = Feeder(
+    return Feeder(
         MemorySource(ledger, TOTAL),
         ledger,
         1,
@@ -39,6 +43,11 @@ def feeder(ledger):
         epochs=1,
         measure=False,
     )
+
+
+@pytest.fixture
+def feeder(ledger):
+    feeder = feeder_of(ledger)
     feeder.start()
     yield feeder
     feeder.close()
@@ -71,3 +80,26 @@ def test_what_the_thread_hits_is_raised_to_who_gets(feeder, ledger):
     ledger.restore(2, None)
     with pytest.raises(StaleGeneration):
         list(batches(feeder))
+
+
+def test_an_epoch_costs_redis_one_call_a_step_and_one_to_end_it(tmp_path):
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    server = RedisServer(tmp_path)
+    server.start()
+    ledger = RedisLedger(server.url, TOTAL)
+    ledger.restore(1, None)
+    feeder = feeder_of(ledger)
+    ledger.commit_and_claim(1, (0, ()), (0, ()))  # Redis has the script now
+    with redis.Redis.from_url(server.url) as client:
+        client.config_resetstat()
+        feeder.start()
+        for batch in batches(feeder):
+            feeder.commit(batch)
+        feeder.flush()
+        feeder.close()
+        calls = client.info("commandstats")
+    assert calls["cmdstat_evalsha"]["calls"] == 10 + 1
+    assert ledger.progress(0).committed == TOTAL
+    ledger.close()
+    server.kill()
