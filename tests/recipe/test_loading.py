@@ -67,6 +67,11 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             HEAD + "training: {learning_rate: .inf}\n",
             "r.yaml:6: training.learning_rate=Infinity: must be a finite number",
         ),
+        (
+            HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2}\n",
+            "r.yaml:1: pipeline.order: strict needs training.ranks: 1, found 2: an example goes to whichever rank has "
+            "room for it, so what each of several ranks gets follows from their speed",
+        ),
         (HEAD + "training:\n  ranks: 0\n", "r.yaml:7: training.ranks=0: must be greater than or equal to 1"),
         (HEAD + "  channel: left\n", "r.yaml:6: corpus.channel=\"left\": must be a valid integer, or must be 'mean'"),
         (

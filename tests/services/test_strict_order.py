@@ -5,14 +5,22 @@ import os
 import signal
 
 import numpy as np
+import pytest
 import redis
 from training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
 from services.local.past_run import audit_run
+from services.trainer.rank import Rank
+from sonorant.errors import BadRecipe
 from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.collective import SingleProcess
 
 EPOCHS = 4
 RECIPE = tiny_recipe({"order": "strict", "dead_after_s": 1.0}, epochs=EPOCHS, frequency_masks=1)
+
+
+class TwoRanks(SingleProcess):
+    size = 2
 
 
 def outcome(run):
@@ -54,3 +62,9 @@ def test_weights_are_equal_bit_for_bit_whatever_was_killed_and_however_many_repl
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
     np.testing.assert_array_equal(train_under_fire(tmp_path / "fire", redis_url), undisturbed)
+
+
+def test_several_ranks_are_refused_before_they_start(tmp_path, redis_url):
+    folder = write_run(tmp_path / "run", RECIPE)
+    with pytest.raises(BadRecipe, match=r"recipe.yaml: pipeline.order: strict with 2 ranks: there must be 1"):
+        Rank(folder.path, "nowhere:1", redis_url, "trainer-0", TwoRanks(), None)
