@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from benchmarks.rigs.process import Child
 from benchmarks.rigs.transport import CREDITS, GrpcWay, LinksWay, Way, resident_mb, take_slowly
 from benchmarks.row import Progress, Row
+from services.runtime.memory import keep_freed_memory
 
 __all__ = ["rows"]
 
@@ -23,6 +24,7 @@ _REST_S = 0.02  # of the slow consumer, after each look
 
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield speed and cost by size and number of producers, then what slow consumers do to others and to memory."""
+    keep_freed_memory()  # as services do
     for samples, producers in _CASES:
         case = f"{samples * 4 // 1000} KB, {producers} producer{'s' * (producers > 1)}"
         progress(case)

@@ -1,10 +1,13 @@
 """A child process that answers questions, so that its CPU time can be read while it works."""
 
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
+
+from services.runtime.memory import keep_freed_memory
 
 __all__ = ["Child", "Main"]
 
@@ -42,4 +45,8 @@ class Child:
 
 
 def _run(main: Main, connection: Connection, arguments: Sequence[object]) -> None:
-    main(connection, *arguments)
+    keep_freed_memory()  # as services do
+    try:
+        main(connection, *arguments)
+    except EOFError:  # who asks has died
+        os._exit(1)

@@ -3,6 +3,10 @@
 import importlib
 import json
 import pkgutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 
 import click
@@ -25,12 +29,24 @@ def command(name: str, as_json: bool) -> None:
     ratio is value / peer_value. Peers need the extra `bench`; rows stand without those that are not installed.
     """
     rows = []
-    for row in importlib.import_module(f"benchmarks.{name}").rows(lambda doing: click.echo(f"… {doing}", err=True)):
-        rows.append(row)
-        if not as_json:
-            click.echo(_line(row))
+    benchmark = importlib.import_module(f"benchmarks.{name}")
+    with _leaving_in_order(), closing(benchmark.rows(lambda doing: click.echo(f"… {doing}", err=True))) as measured:
+        for row in measured:
+            rows.append(row)
+            if not as_json:
+                click.echo(_line(row))
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+
+
+@contextmanager
+def _leaving_in_order() -> Iterator[None]:
+    """Let SIGTERM end the benchmark as an exception does, so that it ends the processes that it started."""
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _line(row: Row) -> str:

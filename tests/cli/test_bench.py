@@ -1,5 +1,8 @@
 import json
+import subprocess
 import sys
+import time
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -50,3 +53,35 @@ def test_another_name_is_refused_with_those_that_there_are():
     result = CliRunner().invoke(command, ["soup"])
     assert result.exit_code == 2
     assert "'dsp'" in result.stderr
+
+
+def _session(leader):
+    """Processes of a session, zombies left out."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it ended
+            continue
+        if int(session) == leader and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def _eventually(condition):
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("end", ["terminate", "kill"])
+def test_a_benchmark_that_is_ended_leaves_no_process_behind(end):
+    command = [sys.executable, "-m", "sonorant.cli", "bench", "links"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as bench:
+        assert "1 producer" in bench.stderr.readline().decode()
+        _eventually(lambda: len(_session(bench.pid)) >= 4)  # two producers and their fork server beside it
+        getattr(bench, end)()
+        assert bench.wait(60) == {"terminate": 143, "kill": -9}[end]
+        _eventually(lambda: not _session(bench.pid))
