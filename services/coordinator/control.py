@@ -100,7 +100,9 @@ class ControlPlane:
         load = Load(_seconds(request.busy), _seconds(request.elapsed), request.examples, _seconds(request.audio))
         arrived = [(r.epoch, self._leases.ordinals(r.shard, r.indexes)) for r in request.arrived]
         with self._lock:
-            if not self._registry.heartbeat(request.replica, load, request.queued, request.draining, now):
+            if not self._registry.heartbeat(
+                request.replica, load, request.queued, request.draining, now, request.link_faults
+            ):
                 return False
             if self._start is not None and request.generation == self._start.generation:
                 for epoch, ordinals in arrived:
@@ -255,6 +257,7 @@ def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         examples_per_second=replica.examples_per_second,
         queued=replica.queued,
         draining=replica.draining,
+        link_faults=replica.link_faults,
     )
     status.heartbeat_age.FromNanoseconds(max(0, round((now - replica.heard_s) * 1e9)))
     return status

@@ -86,14 +86,15 @@ def _replicas(status: pb.GetStatusResponse) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("stage")
     table.add_column("replica")
-    for name in ("utilisation", "examples/s", "queued", "heard, s ago"):
+    for name in ("utilisation", "examples/s", "queued", "link faults", "heard, s ago"):
         table.add_column(name, justify="right")
     for replica in status.replicas:
         style = "bold red" if replica.stage == status.bottleneck else None
         age_s = replica.heartbeat_age.ToNanoseconds() / 1e9
         name = f"{replica.replica} (draining)" if replica.draining else replica.replica
-        figures = (f"{replica.utilisation:.0%}", f"{replica.examples_per_second:.1f}", f"{replica.queued}")
-        table.add_row(replica.stage, name, *figures, f"{age_s:.1f}", style=style)
+        rates = (f"{replica.utilisation:.0%}", f"{replica.examples_per_second:.1f}")
+        counts = (f"{replica.queued}", f"{replica.link_faults}")
+        table.add_row(replica.stage, name, *rates, *counts, f"{age_s:.1f}", style=style)
     return table
 
 

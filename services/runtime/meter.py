@@ -16,9 +16,10 @@ class Meter:
     """Counts from any thread; a heartbeat takes the counts, and puts them back if it does not get through.
 
     queued: called at each heartbeat, says how many examples wait in the replica.
+    link_faults: likewise, says how many faults its links have had.
     """
 
-    def __init__(self, queued: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, queued: Callable[[], int] = lambda: 0, link_faults: Callable[[], int] = lambda: 0) -> None:
         self._lock = threading.Lock()
         self._busy_s = 0.0
         self._audio_s = 0.0
@@ -28,6 +29,7 @@ class Meter:
         self._dropped: Counter[int] = Counter()
         self._figures: dict[str, float] = {}
         self.queued = queued
+        self._link_faults = link_faults
         self.generation = 0
         self.draining = False
 
@@ -79,6 +81,7 @@ class Meter:
                 draining=self.draining,
                 broken_links=self._broken_links,
                 dropped=self._dropped,
+                link_faults=self._link_faults(),
             )
             self._busy_s = self._audio_s = 0.0
             self._examples = self._broken_links = 0

@@ -32,6 +32,7 @@ class Replica:
     dead_s: float = 0.0  # when it counts as dead if nothing is heard until then
     queued: int = 0
     draining: bool = False
+    link_faults: int = 0
     loads: deque[Load] = field(default_factory=deque)
     _measured_s: float = 0.0  # in all of `loads`
 
@@ -91,13 +92,15 @@ class Registry:
         self._hear(known, now)
         return True
 
-    def heartbeat(self, replica: str, load: Load, queued: int, draining: bool, now: float) -> bool:
+    def heartbeat(
+        self, replica: str, load: Load, queued: int, draining: bool, now: float, link_faults: int = 0
+    ) -> bool:
         """Note a sign of life; returns False if the replica is unknown and has to register (again)."""
         known = self._replicas.get(replica)
         if known is None:
             return False
         self._hear(known, now)
-        known.queued, known.draining = queued, draining
+        known.queued, known.draining, known.link_faults = queued, draining, link_faults
         known.note(load)
         return True
 

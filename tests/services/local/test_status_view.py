@@ -13,6 +13,7 @@ def status():
         "utilisation": 0.97,
         "examples_per_second": 31.26,
         "queued": 14,
+        "link_faults": 273,
         "heartbeat_age": Duration(nanos=3 * 10**8),
     }
     return pb.GetStatusResponse(
@@ -44,6 +45,7 @@ def test_everything_that_one_wants_to_know_is_shown():
         "40/100 settled, 30 on their way, 7 leased again",
         "97%",
         "31.3",
+        "273",
         "rejected by vtlp: u7: NaN at sample 3",
         "rejected by shard_reader: epoch 0, shard 1, record 2: CRC differs",
     ):
