@@ -144,5 +144,4 @@ class _Alone:
         passed = [example]
         for name, stage in self._chain.items():
             passed.append(example := apply_stage(name, stage, example, self._seed))
-        frames = [frame for sent in (passed if layout == "split" else passed[-1:]) for frame in encode_example(sent)]
-        return sum(len(frame) for frame in frames) / 1e3
+        return sum(len(encode_example(sent)) for sent in (passed if layout == "split" else passed[-1:])) / 1e3

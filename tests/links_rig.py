@@ -11,7 +11,7 @@ from services.runtime.downstream import DownstreamLinks, Parcel
 from services.runtime.link_loop import LinkLoop
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.wire import encode_example
+from sonorant.pipeline.wire import encode_example, join_examples
 
 DEAD_AFTER_S = 3.0  # the machine may be busy
 PATIENCE_S = 20.0
@@ -22,7 +22,12 @@ def example(number, samples=16):
 
 
 def parcel(number, samples=16):
-    return Parcel(*encode_example(example(number, samples)), audio_s=1.0)
+    return Parcel(encode_example(example(number, samples)), audio_s=1.0)
+
+
+def message(number, samples=16):
+    """Return the message that brings one example."""
+    return join_examples([encode_example(example(number, samples))], more=False)
 
 
 def eventually(condition):

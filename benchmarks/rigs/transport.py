@@ -210,7 +210,7 @@ def produce_links(connection: Connection, samples: int) -> None:
             room.acquire()
             lineage = Lineage(0, 0, number)
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
-            loop.post(partial(offer, Parcel(*encode_example(example), audio_s=example.duration_s)))
+            loop.post(partial(offer, Parcel(encode_example(example), audio_s=example.duration_s)))
 
     def offer(parcel: Parcel) -> None:
         links.offer(parcel)

@@ -1,16 +1,28 @@
 """Links to the replicas of the stage after: one ROUTER, credit comes in, examples go out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
 from services.runtime.addresses import local_address
+from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.errors import Unavailable
 from sonorant.pipeline.credit import Outbox
-from sonorant.pipeline.wire import PROTOCOL_VERSION, BadMessage, Kind, decode_header, encode_header
+from sonorant.pipeline.wire import (
+    BUNDLE_BYTES,
+    PROTOCOL_VERSION,
+    BadMessage,
+    Kind,
+    decode_header,
+    encode_header,
+    join_examples,
+)
 
 __all__ = ["DownstreamLinks", "Parcel"]
 
@@ -19,26 +31,45 @@ log = structlog.get_logger()
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
 _HANDSHAKE_MS = 5000
 _COPY_BELOW_BYTES = 100_000  # below it, a copy is cheaper than the bookkeeping of none
-_MAX_CONTROL_BYTES = 4096
+_MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
+_BUNDLE_EXAMPLES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An example, ready to be sent: the frames after the header, and its audio in seconds."""
+    """An example, ready to be sent (`encode_example`), and its audio in seconds."""
 
-    envelope: bytes
-    array: memoryview
+    message: memoryview
     audio_s: float
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """Parcels that go to one consumer in one message."""
+
+    consumer: bytes
+    parcels: list[Parcel] = field(default_factory=list)
+    size: int = 0
+    more: bool = False
+
+    def has_room(self, parcel: Parcel) -> bool:
+        return len(self.parcels) < _BUNDLE_EXAMPLES and self.size + len(parcel.message) <= BUNDLE_BYTES
+
+    def add(self, parcel: Parcel, more: bool) -> None:
+        self.parcels.append(parcel)
+        self.size += len(parcel.message)
+        self.more = more
 
 
 class DownstreamLinks:
     """Sends parcels to consumers with credit, and calls `on_handed` after each; binds a port of `host`.
 
+    Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
     parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
-    arrived. Messages that make no sense are dropped, and counted in `dropped`. Only one thread may use it.
+    arrived. Messages that make no sense are dropped. One thread at a time may use it.
     Raises Unavailable if `host` cannot be bound.
     """
 
@@ -61,8 +92,10 @@ class DownstreamLinks:
         self._give_up: Callable[[], None] | None = None
         self._give_up_s = float("inf")
         self._lonely_since_s = 0.0
-        self.dropped = 0
+        self._faults = LinkFaults()
         self._router = context.socket(zmq.ROUTER)
+        self._monitor = self._router.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_DISCONNECTED)
+        self._sockets = (self._router, self._monitor)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.LINGER, _LINGER_MS)
         self._router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
@@ -72,6 +105,8 @@ class DownstreamLinks:
         try:
             self._router.bind(f"tcp://{host}:*")
         except zmq.ZMQError as error:
+            self._router.disable_monitor()
+            self._monitor.close(linger=0)
             self._router.close(linger=0)
             raise Unavailable(
                 f"host {host}: cannot bind a port there ({error}); give an address of this machine"
@@ -82,9 +117,18 @@ class DownstreamLinks:
         except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
             log.warning("no_local_address", endpoint=self.endpoint, error=str(error))
 
-    def sockets(self) -> list[zmq.Socket[bytes]]:
-        """Return the socket to listen to."""
-        return [self._router]
+    def sockets(self) -> Sequence[zmq.Socket[bytes]]:
+        """Return the sockets to listen to."""
+        return self._sockets
+
+    def take_written(self) -> Collection[zmq.Socket[bytes]]:
+        """Return the socket that is written to."""
+        return (self._router,)
+
+    @property
+    def faults(self) -> int:
+        """Messages that were dropped, and connections that ended without a goodbye."""
+        return self._faults.total
 
     @property
     def waiting(self) -> int:
@@ -92,9 +136,8 @@ class DownstreamLinks:
         return len(self._outbox)
 
     def offer(self, parcel: Parcel) -> None:
-        """Take a parcel to send."""
+        """Take a parcel; `on_time` sends it, once a turn."""
         self._outbox.offer(parcel)
-        self._pump()
 
     def part(self, on_parted: Callable[[], None]) -> None:
         """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
@@ -110,19 +153,14 @@ class DownstreamLinks:
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
         """Receive what there is, without blocking."""
-        for _ in range(_READS):
-            try:
-                consumer, *frames = readable.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                break
-            try:
-                self._on_message(consumer, frames, now_s)
-            except BadMessage as error:
-                self._drop(error)
-        self._pump()
+        if readable is self._monitor:
+            self._on_events()
+        else:
+            self._receive(now_s)
 
     def on_time(self, now_s: float) -> float:
-        """Forget the silent; return when the next such thing is due."""
+        """Send what there is credit for, forget the silent; return when the next such thing is due."""
+        self._pump()
         for consumer in self._liveness.dead(now_s):
             self._forget(consumer, "silent")
         self._part_if_empty()
@@ -141,7 +179,20 @@ class DownstreamLinks:
         """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""
         for consumer in self._outbox.consumers:
             self._send(consumer, Kind.BYE)
+        self._router.disable_monitor()
+        self._monitor.close(linger=0)
         self._router.close()
+
+    def _receive(self, now_s: float) -> None:
+        for _ in range(_READS):
+            try:
+                consumer, *frames = self._router.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            try:
+                self._on_message(consumer, frames, now_s)
+            except BadMessage as error:
+                self._faults.drop(error)
 
     def _on_message(self, consumer: bytes, frames: list[bytes], now_s: float) -> None:
         if len(frames) != 1:
@@ -151,9 +202,10 @@ class DownstreamLinks:
             self._on_hello(consumer, number, now_s)
             return
         if kind is Kind.BYE:
+            self._faults.excuse()
             self._forget(consumer, "bye")
             return
-        if consumer not in self._outbox.consumers:
+        if consumer not in self._outbox:
             self._send(consumer, Kind.BYE)  # it believes in a link that is no more
             raise BadMessage(f"{kind.name} before HELLO")
         self._liveness.heard(consumer, now_s)
@@ -179,21 +231,38 @@ class DownstreamLinks:
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
 
     def _pump(self) -> None:
-        while (send := self._outbox.next_send()) is not None:
-            parcel = send.item
-            frames = (send.consumer, encode_header(Kind.EXAMPLE, int(send.more)), parcel.envelope, parcel.array)
-            try:
-                self._router.send_multipart(frames, zmq.NOBLOCK, copy=False)
-            except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
-                self._outbox.unsent(send.consumer, parcel)
-                self._liveness.forget(send.consumer)
-                log.info("consumer_unreachable", error=str(error))
-                self._on_broken()
-                continue
-            self._on_handed(parcel)
+        while bundles := self._bundles():
+            unsent = [bundle for bundle in bundles if not self._send_bundle(bundle)]
+            for bundle in reversed(unsent):
+                for parcel in reversed(bundle.parcels):
+                    self._outbox.unsent(bundle.consumer, parcel)
         for notice in self._outbox.backlogs():
             self._send(notice.consumer, Kind.BACKLOG, int(notice.waiting))
-        self._part_if_empty()
+
+    def _bundles(self) -> list[_Bundle]:
+        """Take from the outbox all that may go now."""
+        bundles: list[_Bundle] = []
+        latest: dict[bytes, _Bundle] = {}
+        while (send := self._outbox.next_send()) is not None:
+            bundle = latest.get(send.consumer)
+            if bundle is None or not bundle.has_room(send.item):
+                bundle = latest[send.consumer] = _Bundle(send.consumer)
+                bundles.append(bundle)
+            bundle.add(send.item, send.more)
+        return bundles
+
+    def _send_bundle(self, bundle: _Bundle) -> bool:
+        """Send a bundle; False if its consumer cannot be reached."""
+        message = join_examples([parcel.message for parcel in bundle.parcels], bundle.more)
+        try:
+            self._router.send(bundle.consumer, zmq.SNDMORE | zmq.NOBLOCK)
+            self._router.send(message, zmq.NOBLOCK, copy=len(message) < _COPY_BELOW_BYTES)
+        except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
+            self._lose(bundle.consumer, str(error))
+            return False
+        for parcel in bundle.parcels:
+            self._on_handed(parcel)
+        return True
 
     def _part_if_empty(self) -> None:
         if self._on_parted is None or self._outbox:
@@ -209,18 +278,28 @@ class DownstreamLinks:
     def _send(self, consumer: bytes, kind: Kind, number: int = 0) -> None:
         try:
             self._router.send_multipart((consumer, encode_header(kind, number)), zmq.NOBLOCK)
-        except zmq.ZMQError:
-            self._forget(consumer, "unreachable")
+        except zmq.ZMQError as error:
+            self._lose(consumer, str(error))
+
+    def _lose(self, consumer: bytes, error: str) -> None:
+        """Forget a consumer that cannot be reached; its goodbye may lie here unread, as any thread may send."""
+        self._receive(time.monotonic())
+        self._forget(consumer, error)
 
     def _forget(self, consumer: bytes, reason: str) -> None:
-        if consumer in self._outbox.consumers:
+        if consumer in self._outbox:
             log.info("consumer_gone", reason=reason)
             if reason != "bye":
                 self._on_broken()
         self._outbox.leave(consumer)
         self._liveness.forget(consumer)
 
-    def _drop(self, error: BadMessage) -> None:
-        self.dropped += 1
-        if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8 …: a babbling peer must not fill the log
-            log.warning("message_dropped", error=str(error), dropped=self.dropped)
+    def _on_events(self) -> None:
+        """Count the ends of connections, but not those of strangers who left before they said anything."""
+        with contextlib.suppress(zmq.Again):
+            while True:
+                event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
+                if event["event"] == zmq.EVENT_DISCONNECTED:
+                    self._faults.end()
+                else:
+                    self._faults.excuse()

@@ -49,7 +49,7 @@ class LinkedExampleSource:
         pipeline = recipe.pipeline
         # In strict order nothing is leased far past an example that is not known to have arrived: say so in time.
         self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
-        self._meter = Meter(queued=lambda: len(self._here))
+        self._meter = Meter(queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults)
         self._meter.generation = generation
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._upstream = UpstreamLinks(

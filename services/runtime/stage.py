@@ -98,6 +98,7 @@ class StageReplica:
         self.source = source
         self._chain = chain
         self._seed = seed
+        self._payload = pipeline.payload
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
         self._crash: Exception | None = None
@@ -110,8 +111,12 @@ class StageReplica:
             dead_after_s=pipeline.dead_after_s,
             on_broken=lambda: self.client.link_broke(),
         )
-        self.loop = LinkLoop([self._outlet, *source.links(self._context)], self._on_crash)
-        self.meter = Meter(queued=lambda: source.waiting() + self._outlet.waiting)
+        links = (self._outlet, *source.links(self._context))
+        self.loop = LinkLoop(links, self._on_crash)
+        self.meter = Meter(
+            queued=lambda: source.waiting() + self._outlet.waiting,
+            link_faults=lambda: sum(link.faults for link in links),
+        )
         self.client = CoordinatorClient(
             replica.coordinator,
             pb.RegisterRequest(stage=replica.stage, replica=replica.name, endpoint=self._outlet.endpoint),
@@ -166,16 +171,16 @@ class StageReplica:
         try:
             for name, stage in self._chain.items():
                 example = apply_stage(name, stage, example, self._seed)
-            envelope, array = encode_example(example)
-            if array.nbytes > self._largest_bytes:
+            message = encode_example(example, self._payload)
+            if len(message) > self._largest_bytes:
                 raise RejectedExample(
-                    f"{array.nbytes} bytes after {name}: links carry at most pipeline.max_example_mb, "
+                    f"{len(message)} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
         except Exception as error:  # one example must not stop the others, whatever it hits
             self.reject(example.lineage, example.utterance, name, error)
             return None
-        return Parcel(envelope, array, example.duration_s)
+        return Parcel(message, example.duration_s)
 
     def _on_handed(self, parcel: Parcel) -> None:
         self.meter.handed_on(1, parcel.audio_s)

@@ -1,21 +1,23 @@
 """Links to the replicas of the stage before: a DEALER each, examples come in, credit goes out."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import structlog
 import zmq
 
 from services.runtime.addresses import nearest_address
+from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.pipeline.credit import Grant, Grants
 from sonorant.pipeline.example import Example
 from sonorant.pipeline.wire import (
+    BUNDLE_BYTES,
     PROTOCOL_VERSION,
     BadMessage,
     Header,
     Kind,
-    decode_example,
+    decode_examples,
     decode_header,
     encode_header,
 )
@@ -26,7 +28,6 @@ log = structlog.get_logger()
 
 CONNECT_TIMEOUT_S = 5.0
 _LINGER_MS = 200
-_MIN_FRAME_BYTES = 1 << 20  # envelopes fit, however small the largest example is
 _HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
 _READS = 64  # messages taken from one socket before the others have their turn
 _PAUSE_S = 0.25  # between the end of a link and the next attempt
@@ -49,8 +50,8 @@ class UpstreamLinks:
     A link that breaks or stays silent is closed and opened afresh, its credits go to the others; `on_broken` is called,
     because examples may have been lost on it. An endpoint that is no longer listed keeps its link while it lives: a
     draining replica leaves the list before its last example is out.
-    Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped,
-    and counted in `dropped`. Only one thread may use it.
+    Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped.
+    One thread at a time may use it.
     """
 
     def __init__(
@@ -66,8 +67,11 @@ class UpstreamLinks:
         self._deliver = deliver
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
-        self._max_frame_bytes = max(max_example_bytes, _MIN_FRAME_BYTES)
+        self._max_bytes = max(max_example_bytes, BUNDLE_BYTES)
         self._links: dict[str, _Link] = {}
+        self._by_socket: dict[zmq.Socket[bytes], _Link] = {}
+        self._sockets: Sequence[zmq.Socket[bytes]] = ()
+        self._written: list[zmq.Socket[bytes]] = []
         self._listed: frozenset[str] = frozenset()
         self._grants: Grants[str] = Grants()
         self._liveness: Liveness[str] = Liveness(dead_after_s)
@@ -76,11 +80,21 @@ class UpstreamLinks:
         self._look_s = 0.0  # before it nothing is due: messages only put deadlines off
         self._withdrawn = False
         self._on_withdrawn: Callable[[], None] | None = None
-        self.dropped = 0
+        self._faults = LinkFaults()
 
-    def sockets(self) -> list[zmq.Socket[bytes]]:
+    @property
+    def faults(self) -> int:
+        """Messages that were dropped, and links that ended without a goodbye."""
+        return self._faults.total
+
+    def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to now."""
-        return [socket for link in self._links.values() for socket in (link.socket, link.monitor)]
+        return self._sockets
+
+    def take_written(self) -> Collection[zmq.Socket[bytes]]:
+        """Return the sockets that were written to since the last call."""
+        written, self._written = self._written, []
+        return written
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
         """Connect to the endpoints that are new."""
@@ -105,7 +119,7 @@ class UpstreamLinks:
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
         """Receive what there is, without blocking."""
-        link = next((link for link in self._links.values() if readable in (link.socket, link.monitor)), None)
+        link = self._by_socket.get(readable)
         if link is None:
             return
         ended = readable is link.monitor  # what came before that lies here to be read
@@ -147,11 +161,13 @@ class UpstreamLinks:
                 self._send(link, Kind.BYE, 0, 0.0)
             _hang_up(link)
         self._links.clear()
+        self._list_sockets()
 
     def _open(self, endpoint: str, now_s: float) -> None:
         dealer = self._context.socket(zmq.DEALER)
         dealer.setsockopt(zmq.LINGER, _LINGER_MS)
-        dealer.setsockopt(zmq.MAXMSGSIZE, self._max_frame_bytes)
+        # What is too large is dropped and counted; what is far too large makes ZeroMQ cut the link.
+        dealer.setsockopt(zmq.MAXMSGSIZE, 2 * self._max_bytes)
         dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
         dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
         # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
@@ -167,6 +183,7 @@ class UpstreamLinks:
         link = _Link(endpoint, dealer, monitor, ping_due_s=now_s)
         self._look_s = now_s
         self._links[endpoint] = link
+        self._list_sockets()
         self._connecting.heard(endpoint, now_s)
         self._send(link, Kind.HELLO, PROTOCOL_VERSION, now_s)
 
@@ -177,12 +194,14 @@ class UpstreamLinks:
         if link is None:
             return
         self._grants.leave(endpoint)
+        self._list_sockets()
         _hang_up(link)
         self._pausing.heard(endpoint, now_s)
         self._look_s = now_s
         if link.welcomed:
             log.info("link_closed", endpoint=endpoint, reason=reason)
             if reason != "bye":
+                self._faults.end()
                 self._on_broken()
         self._act(now_s)
 
@@ -191,18 +210,21 @@ class UpstreamLinks:
         if link.socket.closed:
             return False
         try:
-            frames = _receive(link.socket)
+            frame = link.socket.recv(zmq.NOBLOCK, copy=False)
         except zmq.Again:
             return False
         try:
-            self._on_message(link, frames, now_s)
+            if frame.more:
+                raise BadMessage("message of several frames: must have 1")
+            self._on_message(link, frame.buffer, now_s)
         except BadMessage as error:
-            self._drop(link.endpoint, error)
+            self._faults.drop(error, endpoint=link.endpoint)
+        while frame.more and not link.socket.closed:
+            frame = link.socket.recv(copy=False)
         return True
 
-    def _on_message(self, link: _Link, frames: list[bytes | zmq.Frame], now_s: float) -> None:
-        assert isinstance(frames[0], bytes)
-        header = decode_header(frames[0])
+    def _on_message(self, link: _Link, message: memoryview, now_s: float) -> None:
+        header = decode_header(message)
         if header.kind is Kind.WELCOME:
             self._on_welcome(link, header.number, now_s)
         elif not link.welcomed:
@@ -213,13 +235,13 @@ class UpstreamLinks:
             self._send(link, Kind.BYE, 0, now_s)
             self._close(link.endpoint, "bye", now_s)
         else:
-            self._on_linked_message(link, header, frames)
+            self._on_linked_message(link, header, message)
         if link.welcomed and self._links.get(link.endpoint) is link:
             self._liveness.heard(link.endpoint, now_s)
 
-    def _on_linked_message(self, link: _Link, header: Header, frames: list[bytes | zmq.Frame]) -> None:
-        if header.kind is Kind.EXAMPLE:
-            self._on_example(link, bool(header.number), frames)
+    def _on_linked_message(self, link: _Link, header: Header, message: memoryview) -> None:
+        if header.kind is Kind.EXAMPLES:
+            self._on_examples(link, message, header.number >> 1, backlogged=bool(header.number & 1))
         elif header.kind is Kind.BACKLOG:
             self._grants.on_backlog(link.endpoint, bool(header.number))
         elif header.kind is Kind.RETURN:
@@ -242,20 +264,22 @@ class UpstreamLinks:
         self._grants.join(link.endpoint)
         log.info("link_open", endpoint=link.endpoint)
 
-    def _on_example(self, link: _Link, backlogged: bool, frames: list[bytes | zmq.Frame]) -> None:
-        if not self._grants.on_example(link.endpoint, backlogged):
-            raise BadMessage("EXAMPLE without credit")
+    def _on_examples(self, link: _Link, message: memoryview, count: int, backlogged: bool) -> None:
+        if not self._grants.on_examples(link.endpoint, count, backlogged):
+            raise BadMessage(f"{count} examples without credit")
         try:
-            if len(frames) != 3:
-                raise BadMessage(f"EXAMPLE of {len(frames)} frames: must have 3")
-            _, envelope, array = frames
-            assert isinstance(envelope, bytes)
-            assert isinstance(array, zmq.Frame)
-            example = decode_example(envelope, array.buffer)
+            if len(message) > self._max_bytes:
+                raise BadMessage(f"message of {len(message)} bytes: at most pipeline.max_example_mb, {self._max_bytes}")
+            examples = decode_examples(message)
         except BadMessage:
-            self._grants.release(1)
+            self._grants.release(count)
             raise
-        self._deliver(example)
+        for example in examples:
+            self._deliver(example)
+
+    def _list_sockets(self) -> None:
+        self._by_socket = {s: link for link in self._links.values() for s in (link.socket, link.monitor)}
+        self._sockets = tuple(self._by_socket)
 
     def _act(self, now_s: float) -> None:
         for action in self._grants.actions():
@@ -274,27 +298,13 @@ class UpstreamLinks:
     def _send(self, link: _Link, kind: Kind, number: int, now_s: float) -> None:
         link.ping_due_s = now_s + self._dead_after_s / _PINGS
         try:
+            self._written.append(link.socket)
             link.socket.send(encode_header(kind, number), zmq.NOBLOCK)
         except zmq.Again:  # nobody reads at the other end; its silence will end the link
             log.debug("link_stuck", endpoint=link.endpoint)
-
-    def _drop(self, endpoint: str, error: BadMessage) -> None:
-        self.dropped += 1
-        if self.dropped & (self.dropped - 1) == 0:  # 1, 2, 4, 8 …: a babbling peer must not fill the log
-            log.warning("message_dropped", endpoint=endpoint, error=str(error), dropped=self.dropped)
 
 
 def _hang_up(link: _Link) -> None:
     link.socket.disable_monitor()
     link.monitor.close(linger=0)
     link.socket.close(linger=_LINGER_MS)
-
-
-def _receive(dealer: zmq.Socket[bytes]) -> list[bytes | zmq.Frame]:
-    """Return the frames of one message; the third, the array, is not copied."""
-    frames: list[bytes | zmq.Frame] = [dealer.recv(zmq.NOBLOCK)]
-    while dealer.getsockopt(zmq.RCVMORE):
-        frame = dealer.recv(copy=len(frames) != 2)
-        if len(frames) < 4:  # one more than any message has tells that this one has too many
-            frames.append(frame)
-    return frames

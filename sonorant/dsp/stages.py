@@ -9,8 +9,10 @@ from sonorant.dsp.resources import StageResources
 from sonorant.dsp.stage import Stage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example
+from sonorant.pipeline.payload import as_carried
 from sonorant.randomness import generator
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
+from sonorant.recipe.pipeline import PayloadRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import (
     LombardRecipe,
@@ -40,8 +42,16 @@ def stage_names(recipe: Recipe) -> tuple[str, ...]:
 
 
 def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
-    """Return all stages of a recipe, in the order in which an utterance passes them."""
-    return {name: build_stage(name, recipe, resources) for name in stage_names(recipe)}
+    """Return all stages of a recipe, in the order in which an utterance passes them.
+
+    Each but the first takes what a link would bring of what the one before left (`pipeline.payload`): recordings, of 16
+    bits, pass any link unchanged. What the last leaves is as it is before the link to the trainer.
+    """
+    first, *others = stage_names(recipe)
+    chain = {first: build_stage(first, recipe, resources)}
+    for name in others:
+        chain[name] = _behind_link(build_stage(name, recipe, resources), recipe.pipeline.payload)
+    return chain
 
 
 def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
@@ -72,6 +82,10 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
             bad = int(array.size - np.isfinite(array).sum())
             raise RejectedExample(f"{name} left {bad} of {array.size} values of the {content} not finite")
     return result
+
+
+def _behind_link(stage: Stage, payload: PayloadRecipe) -> Stage:
+    return lambda example, rng: stage(as_carried(example, payload), rng)
 
 
 def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResources) -> Stage:

@@ -8,6 +8,7 @@ busy one; so a producer with examples but no credit says so (backlog), and the c
 Messages of one link keep their order: when a recall is answered, all examples sent before have arrived.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Grants(Generic[Peer]):
         self._free = 0
         self._turn = 0
         self._withdrawn = False
+        self._changed = False  # since the last actions; without news there is nothing to do
         self._producers: dict[Peer, _Producer] = {}
 
     @property
@@ -62,30 +64,35 @@ class Grants(Generic[Peer]):
     def release(self, count: int) -> None:
         """Note that `count` slots are free: new ones, or those of examples that were handed on."""
         self._free += count
+        self._changed = True
 
     def join(self, producer: Peer) -> None:
         """Note a new producer."""
         self._producers[producer] = _Producer()
+        self._changed = True
 
     def leave(self, producer: Peer) -> None:
         """Note that nothing more comes from `producer`; its credits are free again."""
         gone = self._producers.pop(producer, None)
         if gone is not None:
             self._free += gone.granted
+            self._changed = True
 
-    def on_example(self, producer: Peer, backlogged: bool) -> bool:
-        """Note an example that came; return False if it had no credit and must be dropped."""
+    def on_examples(self, producer: Peer, count: int, backlogged: bool) -> bool:
+        """Note examples that came; return False if they had not credit enough and must be dropped."""
         sender = self._producers.get(producer)
-        if sender is None or sender.granted == 0:
+        if sender is None or sender.granted < count:
             return False
-        sender.granted -= 1
+        sender.granted -= count
         sender.backlogged = backlogged
+        self._changed = True
         return True
 
     def on_backlog(self, producer: Peer, backlogged: bool) -> None:
         """Note whether examples wait at `producer`."""
         if producer in self._producers:
             self._producers[producer].backlogged = backlogged
+            self._changed = True
 
     def on_return(self, producer: Peer, count: int) -> bool:
         """Note the answer to a recall; return False if more came back than was given."""
@@ -95,14 +102,18 @@ class Grants(Generic[Peer]):
         sender.granted -= count
         sender.recalling = False
         self._free += count
+        self._changed = True
         return True
 
     def withdraw(self) -> None:
         """Grant nothing any more, and take back what is unused."""
-        self._withdrawn = True
+        self._withdrawn = self._changed = True
 
     def actions(self) -> list[Grant[Peer] | Recall[Peer]]:
         """Return what to tell the producers now; call it after events."""
+        if not self._changed:
+            return []
+        self._changed = False
         if self._withdrawn:
             return [self._recall(peer) for peer, p in self._producers.items() if p.granted and not p.recalling]
         return [*self._spread(), *self._rebalance()]
@@ -120,14 +131,17 @@ class Grants(Generic[Peer]):
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
         if not open_to or not (self._starving or self._free * _WORTH_A_MESSAGE >= self.granted):
             return []
+        poorest = [(not p.backlogged, p.granted, p.turn, number) for number, (_, p) in enumerate(open_to)]
+        heapq.heapify(poorest)
         counts: dict[Peer, int] = {}
-        while self._free:
-            peer, poorest = min(open_to, key=lambda entry: (not entry[1].backlogged, entry[1].granted, entry[1].turn))
+        for _ in range(self._free):
+            peer, producer = open_to[poorest[0][-1]]
             self._turn += 1
-            self._free -= 1
-            poorest.granted += 1
-            poorest.turn = self._turn
+            producer.granted += 1
+            producer.turn = self._turn
             counts[peer] = counts.get(peer, 0) + 1
+            heapq.heapreplace(poorest, (not producer.backlogged, producer.granted, producer.turn, poorest[0][-1]))
+        self._free = 0
         return [Grant(peer, count) for peer, count in counts.items()]
 
     def _rebalance(self) -> list[Recall[Peer]]:
@@ -183,6 +197,10 @@ class Outbox(Generic[Peer, Item]):
     def offer(self, item: Item) -> None:
         """Add an example to send."""
         self._items.append(item)
+
+    def __contains__(self, consumer: Peer) -> bool:
+        """Whether a consumer is known."""
+        return consumer in self._consumers
 
     @property
     def consumers(self) -> frozenset[Peer]:

@@ -1,12 +1,19 @@
 """Bytes on a link between two stages.
 
-A message is one or three frames. The first frame is a header of five bytes: the kind, and a number whose meaning
-depends on it. A message of kind EXAMPLE goes on with the envelope (`sonorant.v1.Example`) and the raw array.
+A message is one frame. It begins with a header of eight bytes: the kind, and a number whose meaning depends on it. In a
+message of kind EXAMPLES a record of each example follows: the sizes of its array and its envelope in 16 bytes, the raw
+array, and the envelope (`sonorant.v1.Example`); array and envelope are padded to multiples of 16 bytes.
 
 The downstream replica (consumer) opens a link with HELLO, the upstream replica (producer) answers WELCOME.
+
+Why 16: numpy aligns its own arrays to that. One that is aligned less may be summed in another order by vectorised code,
+and an example must not depend, not even in its last bit, on the way that it came. ZeroMQ puts a large frame 40 bytes
+behind a multiple of 16; so arrays lie well after the header, and need no copy.
 """
 
+import math
 import struct
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -16,32 +23,35 @@ from numpy.typing import NDArray
 
 from sonorant.errors import SonorantError
 from sonorant.pipeline.example import Example, Lineage, WordSpan
+from sonorant.pipeline.payload import EXACT, packing_by_name, packing_by_type
+from sonorant.recipe.pipeline import PayloadRecipe
 from sonorant.v1 import example_pb2 as pb
 
 __all__ = [
+    "BUNDLE_BYTES",
     "PROTOCOL_VERSION",
     "BadMessage",
     "Header",
     "Kind",
-    "decode_example",
+    "decode_examples",
     "decode_header",
     "encode_example",
     "encode_header",
+    "join_examples",
     "lineage_to_proto",
 ]
 
-PROTOCOL_VERSION = 1
-_HEADER = struct.Struct("<BI")
-
-# numpy aligns its own arrays to 16 bytes. An array that is aligned less may be summed in another order by vectorised
-# code, and an example must not depend, not even in its last bit, on the way that it came.
+PROTOCOL_VERSION = 2
+BUNDLE_BYTES = 1 << 16  # of a message with several examples, at most; a larger example travels alone
+_HEADER = struct.Struct("<B3xI")
+_SIZES = struct.Struct("<QI4x")  # of array and envelope
 _ALIGNMENT = 16
 
 Buffer = bytes | bytearray | memoryview
 
 
 class BadMessage(SonorantError):
-    """Frames that no replica of this version sends."""
+    """A message that no replica of this version sends."""
 
     exit_code = 76
 
@@ -58,31 +68,33 @@ class Kind(IntEnum):
     PING = 7  # C: are you there; 0
     PONG = 8  # P: I am; 0
     BYE = 9  # C, P: I forget you; 0
-    EXAMPLE = 10  # P: envelope and array follow; 1 if more examples wait here, else 0
+    EXAMPLES = 10  # P: examples follow; twice how many there are, and 1 more if others wait here
 
 
 class Header(NamedTuple):
-    """First frame of a message."""
+    """The beginning of a message."""
 
     kind: Kind
     number: int
 
 
 def encode_header(kind: Kind, number: int = 0) -> bytes:
-    """Return the header frame."""
+    """Return a message of its header alone."""
     return _HEADER.pack(kind, number)
 
 
 def decode_header(frame: Buffer) -> Header:
-    """Read a header frame.
+    """Read the header of a message.
 
-    Raises BadMessage if its size or kind is unknown.
+    Raises BadMessage if its kind is unknown, or the message's size none that this kind has.
     """
-    if len(frame) != _HEADER.size:
+    if len(frame) < _HEADER.size:
         raise BadMessage(f"header of {len(frame)} bytes: must have {_HEADER.size}")
-    kind, number = _HEADER.unpack(frame)
+    kind, number = _HEADER.unpack_from(frame)
     if kind not in _KINDS:
         raise BadMessage(f"message of kind {kind}: known are 1 to {max(_KINDS)}")
+    if len(frame) > _HEADER.size and kind != Kind.EXAMPLES:
+        raise BadMessage(f"{_KINDS[kind].name} of {len(frame)} bytes: must have {_HEADER.size}")
     return Header(_KINDS[kind], number)
 
 
@@ -94,8 +106,8 @@ def lineage_to_proto(lineage: Lineage) -> pb.Lineage:
     return pb.Lineage(epoch=lineage.epoch, shard=lineage.shard, index=lineage.index)
 
 
-def encode_example(example: Example) -> tuple[bytes, memoryview]:
-    """Return envelope and array; the array is not copied if it is contiguous, so it must not change any more.
+def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryview:
+    """Return a message of kind EXAMPLES with one example; it says that no other waits (`join_examples`).
 
     Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
     """
@@ -105,27 +117,86 @@ def encode_example(example: Example) -> tuple[bytes, memoryview]:
     assert array is not None
     if array.dtype != np.float32:
         raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
-    header = pb.ArrayHeader(data_type=pb.DATA_TYPE_FLOAT32, shape=array.shape)
-    envelope = pb.Example(
-        lineage=lineage_to_proto(example.lineage),
+    packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
+    envelope = _encode_envelope(example, packing.data_type, array.shape)
+    array_bytes = packing.dtype.itemsize * array.size
+    start = _HEADER.size + _SIZES.size
+    stop = start + _padded(array_bytes)
+    message = np.empty(stop + _padded(len(envelope)), np.uint8)
+    _HEADER.pack_into(message.data, 0, Kind.EXAMPLES, 2)
+    _SIZES.pack_into(message.data, _HEADER.size, array_bytes, len(envelope))
+    packing.pack(array, message[start : start + array_bytes].view(packing.dtype).reshape(array.shape))
+    message[start + array_bytes : stop] = 0
+    message[stop:] = 0
+    message[stop : stop + len(envelope)] = np.frombuffer(envelope, np.uint8)
+    return message.data
+
+
+def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape: tuple[int, ...]) -> bytes:
+    message = pb.Example(
         utterance=example.utterance,
         speaker=example.speaker,
         text=example.text,
         sample_rate_hz=example.sample_rate_hz,
-        waveform=header if example.waveform is not None else None,
-        features=header if example.features is not None else None,
         duration_s=example.duration_s,
-        words=[pb.WordSpan(word=w.word, start_s=w.start_s, end_s=w.end_s) for w in example.words],
     )
-    flat = np.ascontiguousarray(array, dtype="<f4").reshape(-1)
-    return envelope.SerializeToString(deterministic=True), flat.view(np.uint8).data
+    message.lineage.SetInParent()
+    message.lineage.epoch, message.lineage.shard, message.lineage.index = example.lineage
+    header = message.waveform if example.waveform is not None else message.features
+    header.data_type = data_type
+    header.shape.extend(shape)
+    for word in example.words:
+        message.words.add(word=word.word, start_s=word.start_s, end_s=word.end_s)
+    return message.SerializeToString()
 
 
-def decode_example(envelope: Buffer, array: Buffer) -> Example:
-    """Read an example; its array is a read-only view of `array`, or a copy if that lies badly in memory.
+def join_examples(messages: Sequence[memoryview], more: bool) -> Buffer:
+    """Return one message with the examples of all; a single one is not copied, but its header is changed.
 
-    Raises BadMessage if the frames are not an envelope and the array that it announces.
+    messages: what `encode_example` returned. more: whether other examples wait.
     """
+    number = 2 * len(messages) + more
+    if len(messages) > 1:
+        return b"".join((_HEADER.pack(Kind.EXAMPLES, number), *(message[_HEADER.size :] for message in messages)))
+    _HEADER.pack_into(messages[0], 0, Kind.EXAMPLES, number)
+    return messages[0]
+
+
+def decode_examples(message: memoryview) -> list[Example]:
+    """Read a message of kind EXAMPLES; float32 arrays are read-only views of it, or copies if it lies badly in memory.
+
+    Raises BadMessage if it does not hold as many examples as its header says.
+    """
+    number = decode_header(message).number
+    examples = [_decode_example(array, envelope) for array, envelope in _records(message)]
+    if len(examples) != number >> 1:
+        raise BadMessage(f"{len(examples)} examples: the header announced {number >> 1}")
+    return examples
+
+
+def _records(message: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
+    """Yield array and envelope of each record."""
+    at = _HEADER.size
+    while at < len(message):
+        left = len(message) - at - _SIZES.size
+        if left < 0:
+            raise BadMessage(f"{len(message) - at} bytes after the last record")
+        array_bytes, envelope_bytes = _SIZES.unpack_from(message, at)
+        if _padded(array_bytes) + _padded(envelope_bytes) > left:
+            raise BadMessage(
+                f"array of {array_bytes} and envelope of {envelope_bytes} bytes in a message with {left} left"
+            )
+        start = at + _SIZES.size
+        stop = start + _padded(array_bytes)
+        yield message[start : start + array_bytes], message[stop : stop + envelope_bytes]
+        at = stop + _padded(envelope_bytes)
+
+
+def _padded(size: int) -> int:
+    return size + -size % _ALIGNMENT
+
+
+def _decode_example(array: memoryview, envelope: memoryview) -> Example:
     message = pb.Example()
     try:
         message.ParseFromString(bytes(envelope))
@@ -134,8 +205,10 @@ def decode_example(envelope: Buffer, array: Buffer) -> Example:
     content = message.WhichOneof("content")
     if content is None or not message.HasField("lineage"):
         raise BadMessage(f"envelope of {message.utterance!r} lacks its lineage or its array")
-    header = message.waveform if content == "waveform" else message.features
-    values = _array(header, array, dimensions=(1, 2) if content == "waveform" else (2,))
+    is_waveform = content == "waveform"
+    values = _decode_array(
+        message.waveform if is_waveform else message.features, array, (1, 2) if is_waveform else (2,)
+    )
     return Example(
         lineage=Lineage(message.lineage.epoch, message.lineage.shard, message.lineage.index),
         utterance=message.utterance,
@@ -143,23 +216,20 @@ def decode_example(envelope: Buffer, array: Buffer) -> Example:
         sample_rate_hz=message.sample_rate_hz,
         duration_s=message.duration_s,
         speaker=message.speaker,
-        waveform=values if content == "waveform" else None,
-        features=values if content == "features" else None,
-        words=tuple(WordSpan(w.word, w.start_s, w.end_s) for w in message.words),
+        waveform=values if is_waveform else None,
+        features=None if is_waveform else values,
+        words=tuple([WordSpan(w.word, w.start_s, w.end_s) for w in message.words]),
     )
 
 
-def _array(header: pb.ArrayHeader, frame: Buffer, dimensions: tuple[int, ...]) -> NDArray[np.float32]:
-    if header.data_type != pb.DATA_TYPE_FLOAT32:
-        raise BadMessage(f"array of data type {header.data_type}: must be {pb.DATA_TYPE_FLOAT32}, float32")
-    shape = tuple(header.shape)
-    expected = 4
-    for size in shape:
-        expected *= size
-    if len(shape) not in dimensions or expected != len(frame):
-        raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of float32")
-    flat = np.frombuffer(frame, dtype="<f4")
-    if flat.__array_interface__["data"][0] % _ALIGNMENT:
-        flat = flat.copy()
-    flat.flags.writeable = False
-    return flat.reshape(shape)
+def _decode_array(header: pb.ArrayHeader, frame: memoryview, dimensions: tuple[int, ...]) -> NDArray[np.float32]:
+    packing, shape = packing_by_type(header.data_type), tuple(header.shape)
+    if packing is None:
+        raise BadMessage(f"array of data type {header.data_type}: known are {sorted(pb.DataType.values())[1:]}")
+    if len(shape) not in dimensions or packing.dtype.itemsize * math.prod(shape) != len(frame):
+        raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of {packing.dtype}")
+    values = packing.unpack(np.frombuffer(frame, packing.dtype))
+    if values.__array_interface__["data"][0] % _ALIGNMENT:
+        values = values.copy()
+    values.flags.writeable = False
+    return values.reshape(shape)

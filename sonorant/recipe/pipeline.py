@@ -6,11 +6,22 @@ from pydantic import Field
 
 from sonorant.recipe.section import Section
 
-__all__ = ["PipelineRecipe"]
+__all__ = ["PayloadRecipe", "PipelineRecipe"]
+
+
+class PayloadRecipe(Section):
+    """What travels on links; in layout `fused` values are rounded alike, so that both layouts give the same bits."""
+
+    waveform: Literal["float32", "int16"] = Field(
+        "float32", description="Samples: int16 takes half of the bytes, in steps of 2⁻¹⁵ as 16-bit recordings have."
+    )
+    features: Literal["float32", "float16"] = Field(
+        "float32", description="Features: float16 takes half of the bytes, and keeps 11 significant bits."
+    )
 
 
 class PipelineRecipe(Section):
-    """How work flows from shards to trainer; none of it changes a single bit of any example."""
+    """How work flows from shards to trainer; none of it but `payload` changes a single bit of any example."""
 
     layout: Literal["split", "fused"] = Field("split", description="A process per stage, or one for the whole chain.")
     replicas: dict[str, int] = Field(
@@ -39,4 +50,5 @@ class PipelineRecipe(Section):
         description="Examples of the next epoch that may be under way before one ends; with order strict also how far "
         "past the oldest example that is under way others may be.",
     )
+    payload: PayloadRecipe = Field(PayloadRecipe(), description="Precision of what links carry.")
     max_example_mb: float = Field(64.0, gt=0, le=1024, description="Largest example on a link, in megabytes.")

@@ -17,6 +17,7 @@ from sonorant.corpus.utterance import Segment
 from sonorant.dsp.stages import StageResources, build_chain
 from sonorant.errors import BadCorpus, Unavailable
 from sonorant.pipeline.example import Example, Lineage
+from sonorant.pipeline.payload import as_carried
 from sonorant.recipe.schema import Recipe
 from sonorant.report.plots import stages_plot
 from sonorant.report.stage_view import changed_views, pass_through
@@ -75,7 +76,7 @@ def write_augmented(
     passed = dict(pass_through(build_chain(recipe, resources), example, seed))
     with atomic_folder(folder) as building:
         heard = _write_waveforms(passed, building)
-        features = list(passed.values())[-1].features
+        features = as_carried(list(passed.values())[-1], recipe.pipeline.payload).features
         assert features is not None
         np.save(building / _FEATURES, features)
         (building / _PLOT).write_text(stages_plot(changed_views(passed)))

@@ -10,6 +10,7 @@ from chaos.checksums import digest
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.stages import StageResources, apply_stage, build_chain
 from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.payload import as_carried
 from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import load_recipe
 
@@ -49,7 +50,7 @@ def _features(recipe, chain, shards, epoch, shard, index):
     example = shards.read(shard, index).example(Lineage(epoch, shard, index))
     for name, stage in chain.items():
         example = apply_stage(name, stage, example, recipe.seed)
-    return digest(example.features)
+    return digest(as_carried(example, recipe.pipeline.payload).features)
 
 
 def read_history(records, progress):

@@ -10,6 +10,8 @@ import pytest
 from sonorant.dsp.stages import StageResources, apply_stage, build_chain, build_stage, stage_names
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.pipeline.example import Example, Lineage
+from sonorant.pipeline.payload import as_carried
+from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.schema import Recipe
 
 NOTHING = StageResources(None, Path("nowhere"))
@@ -52,6 +54,22 @@ def test_an_utterance_passes_the_whole_chain():
     assert example.features.ndim == 2
     assert example.features.dtype == np.float32
     assert np.isfinite(example.features).all()
+
+
+def test_a_chain_in_one_process_gives_the_bits_of_stages_whose_links_round():
+    rounding = recipe().model_copy(update={"pipeline": PipelineRecipe(payload={"waveform": "int16"})})
+    together = EXAMPLE
+    for name, stage in build_chain(rounding, NOTHING).items():
+        together = apply_stage(name, stage, together, 7)
+    apart = EXAMPLE
+    for name in stage_names(rounding):
+        left = apply_stage(name, build_stage(name, rounding, NOTHING), apart, 7)
+        apart = as_carried(left, rounding.pipeline.payload)
+    exact = EXAMPLE
+    for name, stage in build_chain(recipe(), NOTHING).items():
+        exact = apply_stage(name, stage, exact, 7)
+    assert together.features.tobytes() == apart.features.tobytes()
+    assert together.features.tobytes() != exact.features.tobytes()
 
 
 def test_a_stage_that_the_recipe_lacks_is_refused():

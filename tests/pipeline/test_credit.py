@@ -64,7 +64,7 @@ class Links(RuleBasedStateMachine):
     def _to_consumer(self, c, p):
         kind, value, more = self.down[c, p].popleft()
         if kind == "example":
-            assert self.grants[c].on_example(p, more), "more examples came than were granted"
+            assert self.grants[c].on_examples(p, 1, more), "more examples came than were granted"
             self.held[c].append(value)
         elif kind == "backlog":
             self.grants[c].on_backlog(p, value)
@@ -170,7 +170,7 @@ def test_busy_producers_take_turns():
         grants.on_backlog("a", True)
         grants.on_backlog("b", True)
         sender = "a" if not turns or turns[-1] == "b" else "b"
-        assert grants.on_example(sender, backlogged=True)
+        assert grants.on_examples(sender, 1, backlogged=True)
         grants.release(1)
         turns.append(sender)
         assert grants.actions() == [Grant("b" if sender == "a" else "a", 1)]
@@ -197,9 +197,9 @@ def test_after_withdrawal_nothing_is_granted_and_all_unused_credit_is_recalled()
 def test_an_example_without_credit_is_refused():
     grants = _grants(1, "a")
     grants.actions()
-    assert grants.on_example("a", backlogged=False)
-    assert not grants.on_example("a", backlogged=False)
-    assert not grants.on_example("stranger", backlogged=False)
+    assert grants.on_examples("a", 1, backlogged=False)
+    assert not grants.on_examples("a", 1, backlogged=False)
+    assert not grants.on_examples("stranger", 1, backlogged=False)
 
 
 def test_the_consumer_with_most_credit_is_served_first():
@@ -233,13 +233,13 @@ def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starv
     grants.release(16)
     assert {tuple(grant) for grant in grants.actions()} == {("a", 8), ("b", 8)}
     for _ in range(3):
-        assert grants.on_example("a", backlogged=False)
+        assert grants.on_examples("a", 1, backlogged=False)
     grants.release(3)
     assert grants.actions() == []
-    assert grants.on_example("a", backlogged=False)
+    assert grants.on_examples("a", 1, backlogged=False)
     grants.release(1)
     assert [tuple(grant) for grant in grants.actions()] == [("a", 4)]
     for _ in range(8):
-        assert grants.on_example("a", backlogged=True)
+        assert grants.on_examples("a", 1, backlogged=True)
     grants.release(1)
     assert [tuple(grant) for grant in grants.actions()] == [("a", 1)]

@@ -1,5 +1,8 @@
 """Messages on a link: what is sent comes out, and nothing else gets in."""
 
+import contextlib
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,13 +13,15 @@ from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.pipeline.wire import (
     BadMessage,
     Kind,
-    decode_example,
+    decode_examples,
     decode_header,
     encode_example,
     encode_header,
+    join_examples,
 )
 
 _UINT32 = st.integers(0, 2**32 - 1)
+_SIZES = struct.Struct("<QI4x").pack
 _FLOATS = st.floats(width=32)
 
 
@@ -45,14 +50,21 @@ def _bits(array):
     return None if array is None else (array.shape, array.dtype, array.tobytes())
 
 
-@given(_examples())
-def test_examples_come_out_as_they_went_in(example):
-    envelope, array = encode_example(example)
-    back = decode_example(envelope, bytes(array))
-    for name in ("lineage", "utterance", "text", "speaker", "sample_rate_hz", "duration_s", "words"):
-        assert getattr(back, name) == getattr(example, name)
-    assert _bits(back.waveform) == _bits(example.waveform)
-    assert _bits(back.features) == _bits(example.features)
+def _bits(array):
+    return None if array is None else (array.shape, array.dtype, array.tobytes())
+
+
+@given(st.lists(_examples(), min_size=1, max_size=4), st.booleans())
+def test_examples_come_out_as_they_went_in(examples, more):
+    message = join_examples([encode_example(example) for example in examples], more)
+    assert decode_header(message) == (Kind.EXAMPLES, 2 * len(examples) + more)
+    carried = decode_examples(memoryview(bytes(message)))
+    assert len(carried) == len(examples)
+    for example, back in zip(examples, carried, strict=True):
+        for name in ("lineage", "utterance", "text", "speaker", "sample_rate_hz", "duration_s", "words"):
+            assert getattr(back, name) == getattr(example, name)
+        assert _bits(back.waveform) == _bits(example.waveform)
+        assert _bits(back.features) == _bits(example.features)
 
 
 @given(st.sampled_from(Kind), _UINT32)
@@ -66,31 +78,32 @@ def test_a_garbage_header_is_a_header_or_a_bad_message(frame):
         kind, number = decode_header(frame)
     except BadMessage:
         return
-    assert encode_header(kind, number) == frame
+    again = encode_header(kind, number)
+    assert (frame[0], frame[4:8]) == (again[0], again[4:])
+    assert kind is Kind.EXAMPLES or len(frame) == 8
 
 
-@given(st.binary(max_size=200), st.binary(max_size=64))
-def test_garbage_frames_are_an_example_or_a_bad_message(envelope, array):
+@given(
+    st.integers(0, 9),
+    st.lists(st.binary(max_size=200) | st.builds(_SIZES, st.integers(0, 99), st.integers(0, 99)), max_size=4),
+)
+def test_a_garbage_message_is_examples_or_a_bad_message(number, parts):
+    with contextlib.suppress(BadMessage):
+        message = memoryview(encode_header(Kind.EXAMPLES, number) + b"".join(parts))
+        assert len(decode_examples(message)) == number >> 1
+
+
+@given(st.lists(_examples(), min_size=1, max_size=3), st.data())
+def test_a_flipped_byte_or_a_cut_never_gives_an_array_from_beyond_the_message(examples, data):
+    message = bytearray(join_examples([encode_example(example) for example in examples], more=False))
+    message[data.draw(st.integers(0, len(message) - 1))] ^= data.draw(st.integers(1, 255))
+    message = message[: data.draw(st.integers(8, len(message)))]
     try:
-        example = decode_example(envelope, array)
+        carried = decode_examples(memoryview(message))
     except BadMessage:
         return
-    content = example.waveform if example.waveform is not None else example.features
-    assert content.nbytes == len(array)
-
-
-@given(_examples(), st.data())
-def test_a_flipped_byte_or_a_cut_never_gives_an_array_of_another_size(example, data):
-    envelope, array = encode_example(example)
-    envelope = bytearray(envelope)
-    envelope[data.draw(st.integers(0, len(envelope) - 1))] ^= data.draw(st.integers(1, 255))
-    frame = bytes(array)[: data.draw(st.integers(0, array.nbytes))]
-    try:
-        back = decode_example(envelope, frame)
-    except BadMessage:
-        return
-    content = back.waveform if back.waveform is not None else back.features
-    assert content.nbytes == len(frame)
+    contents = [e.waveform if e.waveform is not None else e.features for e in carried]
+    assert sum(content.nbytes for content in contents) <= len(message)
 
 
 def _example(**changes):
@@ -98,25 +111,36 @@ def _example(**changes):
     return Example(**parts | changes)
 
 
-def test_large_arrays_are_neither_copied_when_sent_nor_when_received():
-    waveform = np.ones(50_000, np.float32)
-    envelope, frame = encode_example(_example(waveform=waveform))
-    assert np.shares_memory(np.frombuffer(frame, np.float32), waveform)
-    assert np.shares_memory(decode_example(envelope, frame).waveform, waveform)
+def _placed(message, shift):
+    """Return a copy that lies `shift` bytes behind a multiple of 16."""
+    room = np.empty(len(message) + 32, np.uint8)
+    start = -room.__array_interface__["data"][0] % 16 + shift
+    room[start : start + len(message)] = np.frombuffer(message, np.uint8)
+    return room[start : start + len(message)]
 
 
-def test_a_received_array_is_aligned_as_numpy_aligns_its_own():
-    envelope, frame = encode_example(_example(waveform=np.arange(9, dtype=np.float32)))
-    shifted = np.empty(frame.nbytes + 1, np.uint8)[1:]
-    shifted[:] = np.frombuffer(frame, np.uint8)
-    waveform = decode_example(envelope, shifted.data).waveform
-    assert waveform.__array_interface__["data"][0] % 16 == 0
-    np.testing.assert_array_equal(waveform, np.arange(9))
+def test_a_message_that_lies_as_zeromq_places_it_is_not_copied():
+    message = _placed(encode_example(_example(waveform=np.ones(50_000, np.float32))), 40 % 16)
+    assert np.shares_memory(decode_examples(message.data)[0].waveform, message)
+
+
+def test_a_single_message_is_not_copied_when_it_is_sent():
+    message = encode_example(_example(waveform=np.ones(9, np.float32)))
+    assert join_examples([message], more=True) is message
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(0, 15))
+def test_received_arrays_are_aligned_as_numpy_aligns_its_own(sizes, shift):
+    messages = [encode_example(_example(waveform=np.full(size, size, np.float32))) for size in sizes]
+    received = _placed(join_examples(messages, more=False), shift)
+    for size, example in zip(sizes, decode_examples(received.data), strict=True):
+        assert example.waveform.__array_interface__["data"][0] % 16 == 0
+        np.testing.assert_array_equal(example.waveform, np.full(size, size))
 
 
 def test_a_received_array_is_read_only():
-    envelope, frame = encode_example(_example(waveform=np.zeros(4, np.float32)))
-    assert not decode_example(envelope, bytearray(frame)).waveform.flags.writeable
+    message = bytearray(encode_example(_example(waveform=np.zeros(4, np.float32))))
+    assert not decode_examples(memoryview(message))[0].waveform.flags.writeable
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 import links_rig
 import pytest
 import zmq
-from links_rig import Consumer, Producer, eventually, parcel
+from links_rig import Consumer, Producer, eventually, message
 
 from services.runtime.addresses import local_address, nearest_address
-from sonorant.pipeline.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header
+from sonorant.pipeline.wire import PROTOCOL_VERSION, Kind, decode_examples, decode_header, encode_header
+
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48)  # ZMTP 3's, section 2
 
 
 @pytest.fixture
@@ -81,6 +84,46 @@ def test_a_consumer_without_room_gets_no_more_than_its_credits(rig):
     busy = rig(Consumer([producer.endpoint], credits=1))
     assert sorted(busy.take(17)) == list(range(3, 20))  # all that the first had no room for, while it stood still
     assert consumer.empty() == [0, 1, 2]
+
+
+def bare_consumer(bare, producer):
+    dealer = bare(zmq.DEALER)
+    dealer.connect(producer.endpoint)
+    dealer.send(encode_header(Kind.HELLO, PROTOCOL_VERSION))
+    assert decode_header(dealer.recv()) == (Kind.WELCOME, PROTOCOL_VERSION)
+    return dealer
+
+
+def receive_bundle(dealer):
+    """Return the examples of the next message that has some, and whether others wait."""
+    while (header := decode_header(message := dealer.recv())).kind is not Kind.EXAMPLES:
+        assert header.kind is Kind.BACKLOG
+    return [e.lineage.index for e in decode_examples(memoryview(message))], header.number % 2 == 1
+
+
+def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go(rig, bare):
+    producer = rig(Producer())
+    dealer = bare_consumer(bare, producer)
+    producer.offer(range(100))
+    eventually(lambda: producer.links.waiting == 100)
+    dealer.send(encode_header(Kind.GRANT, 5))
+    assert receive_bundle(dealer) == ([0, 1, 2, 3, 4], True)
+    dealer.send(encode_header(Kind.GRANT, 95))
+    assert receive_bundle(dealer) == (list(range(5, 69)), True)
+    assert receive_bundle(dealer) == (list(range(69, 100)), False)
+    producer.offer(range(100, 105), samples=6000)  # 24 KB each
+    eventually(lambda: producer.links.waiting == 5)
+    dealer.send(encode_header(Kind.GRANT, 5))
+    assert [receive_bundle(dealer)[0] for _ in range(3)] == [[100, 101], [102, 103], [104]]
+
+
+def test_an_example_that_is_alone_leaves_at_once(rig, bare):
+    producer = rig(Producer())
+    dealer = bare_consumer(bare, producer)
+    dealer.send(encode_header(Kind.GRANT, 50))
+    for number in range(3):
+        producer.offer([number])
+        assert receive_bundle(dealer) == ([number], False)
 
 
 def test_a_single_credit_serves_whichever_producer_has_something(rig):
@@ -148,8 +191,7 @@ def test_what_came_before_the_cut_is_not_thrown_away(bare, rig):
     assert credit == 3
     consumer.loop.post(lambda: threading.Event().wait(0.5))  # it does not read while all that happens
     for number in range(3):
-        made = parcel(number)
-        router.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
+        router.send_multipart([peer, message(number)])
     threading.Event().wait(0.2)
     wire.cut()
     assert consumer.take(3) == [0, 1, 2]
@@ -264,13 +306,42 @@ def test_garbage_from_a_consumer_is_dropped_and_nobody_else_notices(rig, bare):
     ]  # fmt: skip
     for frames in messages:
         rogue.send_multipart(frames)
-    eventually(lambda: producer.links.dropped == len(messages))
-    rogue.send(b"x" * 100_000)  # above the limit: libzmq hangs up
+    eventually(lambda: producer.links.faults == len(messages))
+    rogue.send(b"x" * 100_000)  # so large that ZeroMQ cuts the connection
+    eventually(lambda: producer.links.faults == len(messages) + 1)
+    producer.offer(range(1, 50))
+    assert consumer.take(49) == list(range(1, 50))
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [random.Random(0).randbytes(4096), b"\xff" + bytes(64), GREETING + random.Random(0).randbytes(200)],
+    ids=["of any kind", "in the greeting", "after the greeting"],
+)
+def test_garbage_on_the_port_is_counted_and_nobody_else_notices(rig, garbage):
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], credits=2))
     host, port = producer.endpoint.removeprefix("tcp://").split(":")
     with socket.create_connection((host, int(port))) as raw:
-        raw.sendall(os.urandom(4096))
-        producer.offer(range(1, 50))
-        assert consumer.take(49) == list(range(1, 50))
+        raw.sendall(garbage)
+        producer.offer(range(50))
+        assert consumer.take(50) == list(range(50))
+    eventually(lambda: producer.links.faults > 0)
+    assert not producer.broken
+
+
+def test_a_consumer_that_looks_in_and_one_that_says_goodbye_are_no_fault(rig):
+    producer = rig(Producer())
+    consumer = Consumer([producer.endpoint], credits=2)
+    producer.offer([0])
+    assert consumer.take(1) == [0]
+    assert nearest_address(producer.endpoint) == local_address(producer.endpoint)
+    consumer.close()
+    eventually(lambda: not producer.links._outbox.consumers)
+    another = rig(Consumer([producer.endpoint], credits=2))
+    producer.offer([1])
+    assert another.take(1) == [1]
+    assert producer.links.faults == 0
 
 
 def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
@@ -281,15 +352,15 @@ def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
     consumer.list([endpoint, producer.endpoint])
     eventually(lambda: consumer.linked == 2)
     consumer.release(4)
-    good = parcel(7)
-    example = encode_header(Kind.EXAMPLE)
+    good = bytes(message(7))
     messages = [
-        [b"garbage"], [encode_header(Kind.HELLO, 1)], [encode_header(Kind.RETURN, 9)], [example], [example, b"", b""],
-        [example, good.envelope, b"short"], [encode_header(Kind.WELCOME, PROTOCOL_VERSION)],
+        [b"garbage"], [encode_header(Kind.HELLO, 1)], [encode_header(Kind.RETURN, 9)], [encode_header(Kind.EXAMPLES)],
+        [encode_header(Kind.EXAMPLES, 2)], [good[:-1]], [good, b""], [good + bytes(16)], [good * 2],
+        [encode_header(Kind.EXAMPLES, 4) + good[8:]], [encode_header(Kind.WELCOME, PROTOCOL_VERSION)],
     ]  # fmt: skip
     for frames in messages:
         rogue.send_multipart([peer, *frames])
-    eventually(lambda: consumer.links.dropped == len(messages))
+    eventually(lambda: consumer.links.faults == len(messages))
     producer.offer(range(30))
     assert consumer.take(30) == list(range(30))
 
@@ -300,9 +371,8 @@ def test_examples_beyond_credit_are_dropped(rig, bare):
     peer, credit = welcome(greedy)
     assert credit == 2
     for number in range(5):
-        made = parcel(number)
-        greedy.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
-    eventually(lambda: consumer.links.dropped == 3)
+        greedy.send_multipart([peer, message(number)])
+    eventually(lambda: consumer.links.faults == 3)
     assert consumer.empty() == [0, 1]
 
 
@@ -318,21 +388,39 @@ def test_a_consumer_of_another_version_gets_nothing(rig, bare):
     assert producer.handed == []
 
 
-def test_an_oversized_message_ends_its_own_link_and_no_other(rig, bare):
+@pytest.fixture
+def beside_a_rogue(rig, bare):
+    """A rogue producer with credit, a good one, and their consumer, who takes examples of 1 MiB at most."""
     rogue, endpoint = bare_producer(bare)
-    producer = rig(Producer())
-    consumer = rig(Consumer([endpoint], credits=2, dead_after_s=1.0, max_example_bytes=1 << 20))
+    good = rig(Producer())
+    consumer = rig(Consumer([endpoint], credits=2, max_example_bytes=1 << 20))
     peer, _credit = welcome(rogue)
-    consumer.list([endpoint, producer.endpoint])
+    consumer.list([endpoint, good.endpoint])
     eventually(lambda: consumer.linked == 2)
     consumer.release(4)
-    made = parcel(7, samples=1 << 19)
-    rogue.send_multipart([peer, encode_header(Kind.EXAMPLE), made.envelope, made.array])
-    producer.offer(range(30))
+    return rogue, peer, good, consumer
+
+
+def test_an_example_above_the_limit_is_dropped_and_counted_and_its_link_goes_on(beside_a_rogue):
+    rogue, peer, good, consumer = beside_a_rogue
+    rogue.send_multipart([peer, message(7, samples=1 + (1 << 18))])
+    rogue.send_multipart([peer, message(8, samples=(1 << 18) - 100)])
+    assert consumer.take(1) == [8]
+    assert consumer.links.faults == 1
+    good.offer(range(30))
     assert consumer.take(30) == list(range(30))
-    while (message := rogue.recv_multipart())[0] == peer:  # until it is hung up on, and may begin anew
-        assert decode_header(message[1]).kind in (Kind.PING, Kind.GRANT, Kind.RECALL)
-    assert decode_header(message[1]) == (Kind.HELLO, PROTOCOL_VERSION)
+    assert not consumer.broken
+
+
+def test_a_message_far_above_the_limit_ends_its_own_link_and_no_other(beside_a_rogue):
+    rogue, peer, good, consumer = beside_a_rogue
+    rogue.send_multipart([peer, message(7, samples=1 << 20)])
+    good.offer(range(30))
+    assert consumer.take(30) == list(range(30))
+    while (answer := rogue.recv_multipart())[0] == peer:  # until it is hung up on, and may begin anew
+        assert decode_header(answer[1]).kind in (Kind.PING, Kind.GRANT, Kind.RECALL)
+    assert decode_header(answer[1]) == (Kind.HELLO, PROTOCOL_VERSION)
+    assert len(consumer.broken) == 1
 
 
 def test_a_consumer_on_the_same_machine_comes_by_the_local_address(rig):
