@@ -1,4 +1,7 @@
-"""Two ways to the same socket: TCP, and a local one for consumers on the same machine, at a third of the kernel's cost.
+"""Two ways to the same socket: TCP, and a local one for consumers on the same machine, which costs the kernel less.
+
+Plain ZeroMQ sockets of two processes carried a gigabyte in 0.21 to 0.31 CPU seconds by the local way and in 0.44 to
+0.86 by TCP over loopback, on the machine that this was written on.
 
 A producer that binds `tcp://HOST:PORT` also binds a Unix socket whose name follows from that, in Linux' abstract
 namespace. This belongs to the network namespace, as HOST and PORT do: where one of the two means this producer, so does
