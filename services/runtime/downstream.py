@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -69,7 +69,7 @@ class DownstreamLinks:
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
     parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
-    arrived. Messages that make no sense are dropped. One thread at a time may use it.
+    arrived. Messages that make no sense are dropped. Only one thread may use it.
     Raises Unavailable if `host` cannot be bound.
     """
 
@@ -120,10 +120,6 @@ class DownstreamLinks:
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to."""
         return self._sockets
-
-    def take_written(self) -> Collection[zmq.Socket[bytes]]:
-        """Return the socket that is written to."""
-        return (self._router,)
 
     @property
     def faults(self) -> int:
@@ -282,7 +278,7 @@ class DownstreamLinks:
             self._lose(consumer, str(error))
 
     def _lose(self, consumer: bytes, error: str) -> None:
-        """Forget a consumer that cannot be reached; its goodbye may lie here unread, as any thread may send."""
+        """Forget a consumer that cannot be reached; its goodbye may lie here unread."""
         self._receive(time.monotonic())
         self._forget(consumer, error)
 

@@ -51,7 +51,7 @@ class UpstreamLinks:
     because examples may have been lost on it. An endpoint that is no longer listed keeps its link while it lives: a
     draining replica leaves the list before its last example is out.
     Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped.
-    One thread at a time may use it.
+    Only one thread may use it.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class UpstreamLinks:
         self._links: dict[str, _Link] = {}
         self._by_socket: dict[zmq.Socket[bytes], _Link] = {}
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
-        self._written: list[zmq.Socket[bytes]] = []
         self._listed: frozenset[str] = frozenset()
         self._grants: Grants[str] = Grants()
         self._liveness: Liveness[str] = Liveness(dead_after_s)
@@ -90,11 +89,6 @@ class UpstreamLinks:
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to now."""
         return self._sockets
-
-    def take_written(self) -> Collection[zmq.Socket[bytes]]:
-        """Return the sockets that were written to since the last call."""
-        written, self._written = self._written, []
-        return written
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
         """Connect to the endpoints that are new."""
@@ -298,7 +292,6 @@ class UpstreamLinks:
     def _send(self, link: _Link, kind: Kind, number: int, now_s: float) -> None:
         link.ping_due_s = now_s + self._dead_after_s / _PINGS
         try:
-            self._written.append(link.socket)
             link.socket.send(encode_header(kind, number), zmq.NOBLOCK)
         except zmq.Again:  # nobody reads at the other end; its silence will end the link
             log.debug("link_stuck", endpoint=link.endpoint)

@@ -42,6 +42,7 @@ def bare():
         def make(kind):
             made.append(context.socket(kind))
             made[-1].linger = 0
+            made[-1].rcvtimeo = int(links_rig.PATIENCE_S * 1000)
             return made[-1]
 
         yield make
@@ -102,7 +103,7 @@ def receive_bundle(dealer):
 
 
 def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go(rig, bare):
-    producer = rig(Producer())
+    producer = rig(Producer(dead_after_s=60.0))  # the bare one gives no sign of life
     dealer = bare_consumer(bare, producer)
     producer.offer(range(100))
     eventually(lambda: producer.links.waiting == 100)
@@ -118,7 +119,7 @@ def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go
 
 
 def test_an_example_that_is_alone_leaves_at_once(rig, bare):
-    producer = rig(Producer())
+    producer = rig(Producer(dead_after_s=60.0))  # the bare one gives no sign of life
     dealer = bare_consumer(bare, producer)
     dealer.send(encode_header(Kind.GRANT, 50))
     for number in range(3):
