@@ -8,7 +8,7 @@ __all__ = ["MOST_BEATS", "MOST_REPLICAS", "Load", "Registry", "Replica"]
 _WINDOW_S = 5.0  # span over which rates and utilisation are averaged
 _MOST_LOADS = 64  # measurements kept of it, however short they are
 MOST_REPLICAS = 100_000
-MOST_BEATS = 2_000  # heartbeats a second: about half of what one core of a coordinator can answer
+MOST_BEATS = 1_000  # heartbeats a second: less than half of what one core of a coordinator can answer
 
 
 @dataclass(frozen=True, slots=True)
