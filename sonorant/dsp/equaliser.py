@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, interpolate, signal
+from scipy import fft
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.gain import within_full_scale
@@ -31,8 +31,10 @@ def smooth_curve(
     The curve passes through the points over the logarithm of frequency without overshoot (monotone cubic pieces;
     Fritsch and Carlson 1980), hence stays within the points' gains; outside the points it is level.
     """
+    from scipy.interpolate import PchipInterpolator  # loads for a second: only for who filters
+
     octaves = np.log2(np.clip(at_hz, points_hz[0], points_hz[-1]))
-    curve: NDArray[np.float64] = interpolate.PchipInterpolator(np.log2(points_hz), gains_db)(octaves)
+    curve: NDArray[np.float64] = PchipInterpolator(np.log2(points_hz), gains_db)(octaves)
     return curve
 
 
@@ -43,6 +45,8 @@ def equalise(
 
     With phase zero sounds stay where they are; with minimum they come later by their group delay, well below 1 ms.
     """
+    from scipy.signal import oaconvolve  # loads for a second: only for who filters
+
     taps = 2 * round(_FILTER_S * sample_rate_hz / 2)
     size = _OVERSAMPLING * taps
     gain_db = smooth_curve(points_hz, gains_db, fft.rfftfreq(size, 1 / sample_rate_hz))
@@ -52,7 +56,7 @@ def equalise(
     else:
         response, before = _minimum_phase(gain_db, size)[:taps] * np.hanning(2 * taps)[taps:], 0
     kernel = response.astype(np.float32).reshape((1,) * (waveform.ndim - 1) + (-1,))
-    filtered: Waveform = signal.oaconvolve(waveform, kernel, axes=-1)[..., before : before + samples]
+    filtered: Waveform = oaconvolve(waveform, kernel, axes=-1)[..., before : before + samples]
     return np.ascontiguousarray(filtered, dtype=np.float32)
 
 

@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 from ducc0 import fft
 from numpy.typing import ArrayLike, NDArray
-from scipy import signal
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.dsp import kernels
@@ -118,7 +117,9 @@ def high_passed(responses: Responses, sample_rate_hz: int) -> Responses:
     angle = 2 * np.pi * _CUTOFF_HZ / sample_rate_hz
     radius = np.exp(-angle)
     zeros, poles = (1.0, -(1 + radius), radius), (1.0, -2 * radius * np.cos(angle), radius**2)
-    passed: Responses = signal.lfilter(zeros, poles, responses, axis=-1).astype(np.float32)
+    from scipy.signal import lfilter  # loads for a second: only for who filters
+
+    passed: Responses = lfilter(zeros, poles, responses, axis=-1).astype(np.float32)
     return passed
 
 
