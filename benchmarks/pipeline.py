@@ -74,6 +74,7 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
         count = max(8, int(_TURN_S / sum(alone.turn(8).values())))
         pairs = [(alone.turn(count), _turn(run, count)) for _ in range(_TURNS)]
         queues = _queues(run, 4 * count)
+        link_kb = alone.link_kb(layout)
         peer = _peer_s(layout, run.folder.shards, rate_hz)
     ours = {stage: min(fleet[stage] for _, fleet in pairs) for stage in pairs[0][1]}
     kernels = {stage: min(loop[stage] for loop, _ in pairs) for stage in pairs[0][0]}
@@ -83,7 +84,7 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
     yield Row("pipeline", case, speed, "audio-h/core-h", "alone", seconds / least, efficiency)
     if peer is not None:
         yield Row("pipeline", case, speed, "audio-h/core-h", peer[0], seconds / peer[1])
-    yield Row("bytes", case, alone.link_kb(layout), "KB/example")
+    yield Row("bytes", case, link_kb, "KB/example")
     for stage, cost_s in ours.items():
         yield Row(stage, case, cost_s * 1e3, "CPU-ms/example", "alone", 1e3 * kernels.get(stage, least))
         yield Row(f"{stage} queue", case, queues[stage], "examples")
