@@ -1,5 +1,8 @@
 import numpy as np
+import pytest
 
+from benchmarks import pipeline
+from benchmarks.rigs import toolkits
 from benchmarks.rigs.pipeline import write_corpus
 from sonorant.corpus.shards import ShardSet
 
@@ -11,3 +14,14 @@ def test_the_corpus_compresses_about_as_speech_does(tmp_path):
     record = shards.read(0, 9)
     assert 0.3 < len(record.audio) / (2 * 16000) < 0.8  # of 16-bit samples
     assert np.abs(record.waveform()).max() < 1
+
+
+@pytest.mark.parametrize(("layout", "stages"), [("fused", ["example_server"]), ("split", ["shard_reader", "vtlp"])])
+def test_a_layout_has_a_row_of_everything(layout, stages, monkeypatch):
+    monkeypatch.setattr(toolkits, "INSTALLED", False)  # their loops take long to compile
+    monkeypatch.setattr(pipeline, "_TURN_S", 0.05)
+    rows = {row.name: row for row in pipeline._layout(layout, 0.5, 8000)}
+    assert {"pipeline", "bytes", *stages, *(f"{stage} queue" for stage in stages)} <= rows.keys()
+    assert rows["pipeline"].ratio > 0
+    samples_kb = 0.5 * 8000 * 4 / 1e3
+    assert rows["bytes"].value < samples_kb if layout == "fused" else rows["bytes"].value > 3 * samples_kb
