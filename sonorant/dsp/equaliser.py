@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+from scipy.interpolate import PchipInterpolator
+from scipy.signal import oaconvolve
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.gain import within_full_scale
@@ -31,8 +33,6 @@ def smooth_curve(
     The curve passes through the points over the logarithm of frequency without overshoot (monotone cubic pieces;
     Fritsch and Carlson 1980), hence stays within the points' gains; outside the points it is level.
     """
-    from scipy.interpolate import PchipInterpolator  # loads for a second: only for who filters
-
     octaves = np.log2(np.clip(at_hz, points_hz[0], points_hz[-1]))
     curve: NDArray[np.float64] = PchipInterpolator(np.log2(points_hz), gains_db)(octaves)
     return curve
@@ -45,8 +45,6 @@ def equalise(
 
     With phase zero sounds stay where they are; with minimum they come later by their group delay, well below 1 ms.
     """
-    from scipy.signal import oaconvolve  # loads for a second: only for who filters
-
     taps = 2 * round(_FILTER_S * sample_rate_hz / 2)
     size = _OVERSAMPLING * taps
     gain_db = smooth_curve(points_hz, gains_db, fft.rfftfreq(size, 1 / sample_rate_hz))

@@ -26,7 +26,6 @@ __all__ = [
     "SPEED_OF_SOUND",
     "ImpossibleRoom",
     "absorption_of",
-    "high_passed",
     "image_responses",
     "response_taps",
 ]
@@ -35,7 +34,6 @@ SPEED_OF_SOUND = 343.0  # m/s
 SINC_TAPS = 81  # length of the Hann-windowed sinc that each image becomes
 LEAD = SINC_TAPS // 2  # samples before the time of emission: what the sinc of an image needs
 OVERSAMPLING = 3  # points of the time grid per sample
-_CUTOFF_HZ = 100.0
 _NEAREST_M = 0.01  # at distance 0 the response is infinite
 
 _Floats = NDArray[np.float64]
@@ -106,21 +104,6 @@ def image_responses(
 def response_taps(duration_s: float, sample_rate_hz: int) -> int:
     """Return the number of taps that hold all images up to `duration_s` after emission."""
     return int(duration_s * sample_rate_hz) + SINC_TAPS
-
-
-def high_passed(responses: Responses, sample_rate_hz: int) -> Responses:
-    """Return responses [..., taps] without what the image method makes up below some 100 Hz.
-
-    All images are positive, so they add up to a gain at 0 Hz that no room has, up to 37 dB above the band of speech;
-    an SNR would then be mostly about rumble. The filter is the one of Allen and Berkley's program (1979, appendix).
-    """
-    angle = 2 * np.pi * _CUTOFF_HZ / sample_rate_hz
-    radius = np.exp(-angle)
-    zeros, poles = (1.0, -(1 + radius), radius), (1.0, -2 * radius * np.cos(angle), radius**2)
-    from scipy.signal import lfilter  # loads for a second: only for who filters
-
-    passed: Responses = lfilter(zeros, poles, responses, axis=-1).astype(np.float32)
-    return passed
 
 
 def _check(room: _Floats, absorption: float, sources: _Floats, microphones: _Floats) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Responses, Waveform
+from sonorant.dsp.high_pass import high_passed
 from sonorant.dsp.late_tail import add_late_tail
 from sonorant.dsp.mixing import mix
 from sonorant.dsp.noise_source import NoiseSource
@@ -21,7 +22,6 @@ from sonorant.dsp.room import (
     SPEED_OF_SOUND,
     ImpossibleRoom,
     absorption_of,
-    high_passed,
     image_responses,
     response_taps,
 )

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import firwin, oaconvolve
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.gain import within_full_scale
@@ -85,8 +86,6 @@ def telephone(waveform: Waveform, sample_rate_hz: int, codec: Literal["mu_law", 
     What exceeds full scale on the line is clipped there.
     """
     line = change_speed(waveform, sample_rate_hz / LINE_RATE_HZ)
-    from scipy.signal import firwin, oaconvolve  # loads for a second: only for who filters
-
     band = firwin(_TAPS, _BAND_HZ, pass_zero=False, fs=LINE_RATE_HZ).astype(np.float32)
     line = oaconvolve(line, band.reshape((1,) * (line.ndim - 1) + (-1,)), axes=-1)
     line = line[..., _TAPS // 2 : line.shape[-1] - _TAPS // 2]
