@@ -52,8 +52,8 @@ class Producer:
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
-        self.loop = LinkLoop([self.links], self.crashes.append)
-        self.loop.start()
+        self.loop = LinkLoop([self.links])
+        self.loop.start(self.crashes.append)
 
     def offer(self, numbers, samples=16):
         for number in numbers:
@@ -83,8 +83,8 @@ class Consumer:
             on_broken=lambda: self.broken.append(True),
         )
         self.crashes = []
-        self.loop = LinkLoop([self.links], self.crashes.append)
-        self.loop.start()
+        self.loop = LinkLoop([self.links])
+        self.loop.start(self.crashes.append)
         self.release(credits)
         self.list(endpoints)
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Protocol, Self
@@ -25,6 +24,7 @@ import zmq
 from benchmarks.rigs.process import Child, Main
 from services.runtime.downstream import DownstreamLinks, Parcel
 from services.runtime.link_loop import LinkLoop
+from services.runtime.stage import TURN_S
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import encode_example
@@ -125,8 +125,8 @@ class _LinksConsumer:
         self._links = UpstreamLinks(
             self._context, self._on_example, dead_after_s=_DEAD_AFTER_S, max_example_bytes=_LARGEST_BYTES
         )
-        self._loop = LinkLoop([self._links], _crash)
-        self._loop.start()
+        self._loop = LinkLoop([self._links])
+        self._loop.start(_crash)
         listed = list(endpoints)
         self._loop.post(lambda: self._links.list_endpoints(listed, time.monotonic()))
         self._loop.post(lambda: self._links.release(credits))
@@ -202,26 +202,26 @@ class GrpcWay:
 
 
 def produce_links(connection: Connection, samples: int) -> None:
-    """Encode the same waveform for ever, in a thread of its own as a stage does, each time with its own envelope."""
-    waveform, room = np.full(samples, 0.5, np.float32), threading.Semaphore(_AHEAD)
+    """Encode the same waveform for ever, between the turns of the loop as a stage does, each with its own envelope."""
+    waveform, numbers = np.full(samples, 0.5, np.float32), itertools.count()
 
-    def work() -> None:
-        for number in itertools.count():
-            room.acquire()
-            lineage = Lineage(0, 0, number)
+    def work() -> bool:
+        until_s, worked = time.monotonic() + TURN_S, False
+        while links.waiting < _AHEAD and time.monotonic() < until_s:
+            lineage = Lineage(0, 0, next(numbers))
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
-            loop.post(partial(offer, Parcel(encode_example(example), audio_s=example.duration_s)))
-
-    def offer(parcel: Parcel) -> None:
-        links.offer(parcel)
+            links.offer(Parcel(encode_example(example), audio_s=example.duration_s))
+            worked = True
+        return worked
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    links = DownstreamLinks(context, "127.0.0.1", lambda _: room.release(), dead_after_s=_DEAD_AFTER_S)
-    loop = LinkLoop([links], _crash)
-    loop.start()
-    threading.Thread(target=work, daemon=True).start()
+    links = DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)
+    loop = LinkLoop([links])
+    thread = threading.Thread(target=loop.run, args=(work,))
+    thread.start()
     _answer(connection, links.endpoint)
     loop.stop()
+    thread.join()
 
 
 def produce_grpc(connection: Connection, samples: int) -> None:

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
 _HANDSHAKE_MS = 5000
-_COPY_BELOW_BYTES = 100_000  # below it, a copy is cheaper than the bookkeeping of none
+_COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns that ZeroMQ is done with the memory
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256

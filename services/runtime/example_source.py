@@ -59,11 +59,11 @@ class LinkedExampleSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
         )
-        self._loop = LinkLoop([self._upstream], self._on_crash)
+        self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(
             coordinator, pb.RegisterRequest(stage=TRAINER, replica=replica), self._meter, self._on_response
         )
-        self._loop.start()
+        self._loop.start(self._on_crash)
         self._client.start()
         self._client.watch(stage_before(recipe, TRAINER), self._on_endpoints)
 

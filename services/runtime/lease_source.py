@@ -1,6 +1,5 @@
 """A shard reader's source: the records that the coordinator leases to it."""
 
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -25,10 +24,10 @@ class LeaseSource:
 
     def __init__(self, shards: ShardSet, credits: int) -> None:
         self._shards = shards
-        self._room = threading.Semaphore(credits)
+        self._room = credits
         self._records: deque[Lineage] = deque()
         self._asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
-        self._abandoned = False
+        self._over = self._closed = False
 
     def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
         """Return none: no stage comes before this one."""
@@ -41,49 +40,53 @@ class LeaseSource:
         self._next = self._ask()
 
     def take(self) -> Example | None:
-        """Read the next record that can be read; None: there is none any more."""
-        while True:
-            self._room.acquire()
-            lineage = self._lineage()
-            if lineage is None or self._abandoned:
-                self._asker.shutdown(wait=False, cancel_futures=True)
-                return None
+        """Read the next record that can be read; None: none is leased now, or there is no room."""
+        while self._room and (lineage := self._lineage()) is not None:
             example = self._read(lineage)
             if example is not None:
+                self._room -= 1
                 return example
-            self._room.release()
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether `take` will return no example any more."""
+        return self._over and not self._records
 
     def waiting(self) -> int:
-        """Return the number of leased records that are not read yet."""
-        return len(self._records) + self._abandoned  # abandoned: a lease may lie unread
+        """Return the number of leased records that are not read yet, and 1 more if a lease may lie unread for ever."""
+        return len(self._records) + (self._closed and not self._over)
 
     def release(self) -> None:
         """Note that an example has left the replica: there is room for another."""
-        self._room.release()
+        self._room += 1
 
     def stop(self) -> None:
         """Ask for no further lease; what is leased will be read."""
         self._replica.client.stop_leasing()
 
-    def abandon(self) -> None:
-        """Let `take` return None at once."""
-        self._abandoned = True
+    def close(self) -> None:
+        """Ask for nothing any more, and leave what is leased."""
+        self._closed = True
         self._replica.client.stop_leasing()
-        self._room.release()
+        self._asker.shutdown(wait=False, cancel_futures=True)
 
     def _ask(self) -> Future[pb.AcquireLeaseResponse | None]:
-        return self._asker.submit(self._replica.client.acquire_lease)
+        answer = self._asker.submit(self._replica.client.acquire_lease)
+        answer.add_done_callback(lambda _: self._replica.loop.wake())
+        return answer
 
     def _lineage(self) -> Lineage | None:
         """Return the next record of this lease, or of the one that was asked for when this one was begun."""
-        while not self._records:
+        if not self._records and not self._over and self._next.done():
             lease = self._next.result()
             if lease is None:
+                self._over = True
                 return None
             self._next = self._ask()
             records = lease.records
             self._records.extend(Lineage(records.epoch, records.shard, index) for index in records.indexes)
-        return self._records.popleft()
+        return self._records.popleft() if self._records else None
 
     def _read(self, lineage: Lineage) -> Example | None:
         started_s = time.perf_counter()

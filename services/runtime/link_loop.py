@@ -1,9 +1,9 @@
-"""The thread that owns a process's data sockets; all others hand it work, because a ZeroMQ socket has one owner."""
+"""The thread that owns a process's data sockets; all others hand it tasks, because a ZeroMQ socket has one owner."""
 
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
@@ -40,76 +40,102 @@ class Links(Protocol):
 class LinkLoop:
     """Polls the sockets of all `links`, and sleeps until a message, a task or a deadline comes.
 
-    An exception in the thread ends the loop and goes to `on_crash`.
+    It has a thread of its own (`start`), or the caller's, which computes between the turns (`run`): what is computed in
+    the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every example.
     """
 
-    def __init__(self, links: Sequence[Links], on_crash: Callable[[Exception], None]) -> None:
+    def __init__(self, links: Sequence[Links]) -> None:
         self._links = links
-        self._on_crash = on_crash
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._bell, self._ringer = socket.socketpair()
         self._bell.setblocking(False)
         self._ringer.setblocking(False)
         self._rung = False
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="links", daemon=True)
+        self._owner: int | None = None
+        self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self, on_crash: Callable[[Exception], None]) -> None:
+        """Start a thread that runs the loop. An exception ends it and goes to `on_crash`."""
+        self._thread = threading.Thread(target=self._run_thread, args=(on_crash,), name="links", daemon=True)
         self._thread.start()
+
+    def run(self, work: Callable[[], bool] = lambda: False) -> None:
+        """Serve the links in this thread until `stop`, and close them.
+
+        work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
+        nothing, and returned False. What takes longer than the links' patience looks like death to the other ends.
+        """
+        self._owner = threading.get_ident()
+        try:
+            self._turn(work)
+        finally:
+            for links in self._links:
+                links.close()
+            self._bell.close()
+            self._ringer.close()
 
     def post(self, task: Callable[[], None]) -> None:
         """Run `task` in the loop's thread: at once when called there, soon otherwise."""
-        if threading.get_ident() == self._thread.ident:
+        if threading.get_ident() == self._owner:
             task()
             return
         self._tasks.put(task)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the loop have a turn soon; any thread may ask for it."""
         if self._rung:  # and the tasks are not looked at before it is taken back
             return
         self._rung = True
         try:
             self._ringer.send(b"!")
-        except (BlockingIOError, OSError):  # full: it rings already; closed: nobody is left to do the task
+        except OSError:  # full: it rings already; closed: nobody is left to do the task
             return
 
     def stop(self) -> None:
-        """Close all sockets and wait for the thread's end."""
+        """Let the loop end, and wait until it has, unless it runs in this thread."""
         self.post(self._stop)
-        self._thread.join()
-        self._bell.close()
-        self._ringer.close()
+        if self._thread is not None:
+            self._thread.join()
 
     def _stop(self) -> None:
         self._stopping = True
 
-    def _run(self) -> None:
+    def _run_thread(self, on_crash: Callable[[Exception], None]) -> None:
         try:
-            self._poll()
+            self.run()
         except Exception as error:  # the thread's edge
-            self._on_crash(error)
-        finally:
-            for links in self._links:
-                links.close()
+            on_crash(error)
 
-    def _poll(self) -> None:
+    def _turn(self, work: Callable[[], bool]) -> None:
+        """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
         poller, owners = zmq.Poller(), dict[zmq.Socket[bytes], Links]()
-        listed: list[Sequence[zmq.Socket[bytes]]] = []
+        listed: list[Sequence[zmq.Socket[bytes]]] | None = None
+        timeout_ms: int | None = 0
         while not self._stopping:
-            now_s = time.monotonic()
-            due_s = min((links.on_time(now_s) for links in self._links), default=float("inf"))
             current = [links.sockets() for links in self._links]
-            if not listed or any(now is not then for now, then in zip(current, listed, strict=True)):
+            if listed is None or any(now is not then for now, then in zip(current, listed, strict=True)):
                 listed, poller = current, zmq.Poller()
                 owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
                 for pollable in (self._bell, *owners):
                     poller.register(pollable, zmq.POLLIN)
-            timeout_ms = None if due_s == float("inf") else max(0, int((due_s - now_s) * 1000) + 1)
-            for readable, _ in poller.poll(timeout_ms):
-                if isinstance(readable, zmq.Socket):
-                    if not readable.closed:
-                        owners[readable].on_readable(readable, time.monotonic())
-                else:
-                    self._run_tasks()
+                timeout_ms = 0
+            self._receive(poller.poll(timeout_ms), owners)
+            now_s = time.monotonic()
+            due_s = min((links.on_time(now_s) for links in self._links), default=float("inf"))
+            if self._stopping or work():
+                timeout_ms = 0
+            else:
+                timeout_ms = None if due_s == float("inf") else max(0, int((due_s - now_s) * 1000) + 1)
+
+    def _receive(self, events: Sequence[tuple[object, int]], owners: Mapping["zmq.Socket[bytes]", Links]) -> None:
+        for readable, _ in events:
+            if isinstance(readable, zmq.Socket):
+                if not readable.closed:
+                    owners[readable].on_readable(readable, time.monotonic())
+            else:
+                self._run_tasks()
 
     def _run_tasks(self) -> None:
         self._bell.recv(4096)

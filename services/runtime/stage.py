@@ -1,11 +1,10 @@
 """One replica of a stage: it takes examples from a source, computes, and hands them on.
 
-The main thread computes, the links' thread sends and receives, the coordinator client's threads report. At most
-`credits` examples are here at any time, whether they wait, are computed or are ready to go; so when nobody takes them,
-no more are asked for.
+The main thread receives, computes and sends, in turns; the coordinator client's threads report. At most `credits`
+examples are here at any time, whether they wait, are computed or are ready to go; so when nobody takes them, no more
+are asked for.
 """
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,26 +27,32 @@ from sonorant.pipeline.wire import encode_example
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["DRAIN_S", "Replica", "Source", "StageReplica"]
+__all__ = ["DRAIN_S", "TURN_S", "Replica", "Source", "StageReplica"]
 
 log = structlog.get_logger()
 
+TURN_S = 0.02  # of computing, at most, before the links are looked at again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
 
 
 class Source(Protocol):
-    """Where a stage's examples come from. Any thread may call it, `take` excepted."""
+    """Where a stage's examples come from. Only the loop's thread calls it, but anybody `waiting`."""
 
     def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
-        """Return the links that the links' thread must serve; called once, first."""
+        """Return the links that the loop must serve; called once, first."""
         ...
 
     def start(self, replica: "StageReplica") -> None:
-        """Begin; `replica` runs."""
+        """Begin; `replica` is about to run."""
         ...
 
     def take(self) -> Example | None:
-        """Wait for the next example; None: none will come any more."""
+        """Return an example that is here; None: there is none now. The loop is woken when that changes."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether `take` will return no example any more."""
         ...
 
     def waiting(self) -> int:
@@ -62,8 +67,8 @@ class Source(Protocol):
         """Take in nothing new; `take` still returns what is here."""
         ...
 
-    def abandon(self) -> None:
-        """Let `take` return None at once."""
+    def close(self) -> None:
+        """Leave what is still here."""
         ...
 
 
@@ -101,8 +106,8 @@ class StageReplica:
         self._payload = pipeline.payload
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
-        self._crash: Exception | None = None
-        self._parted = threading.Event()
+        self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
+        self._parting = False
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._outlet = DownstreamLinks(
             self._context,
@@ -112,7 +117,7 @@ class StageReplica:
             on_broken=lambda: self.client.link_broke(),
         )
         links = (self._outlet, *source.links(self._context))
-        self.loop = LinkLoop(links, self._on_crash)
+        self.loop = LinkLoop(links)
         self.meter = Meter(
             queued=lambda: source.waiting() + self._outlet.waiting,
             link_faults=lambda: sum(link.faults for link in links),
@@ -125,29 +130,23 @@ class StageReplica:
         )
 
     def run(self) -> None:
-        """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most.
-
-        Raises what broke the links' thread, if it did.
-        """
+        """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most."""
         health = None
         if self.replica.health_port is not None:
             health = HealthServer(self.replica.host, self.replica.health_port)
-        self.loop.start()
         self.client.start()
         try:
-            self.source.start(self)
+            self.loop.post(lambda: self.source.start(self))
             self._shutdown.on_request(self._begin_drain)
             if health is not None:
                 health.ready(True)
                 self._shutdown.on_request(lambda: health.ready(False))
-            while (example := self.source.take()) is not None:
-                self._process(example)
-            self.loop.post(lambda: self._outlet.part(self._parted.set))
-            self._parted.wait()
+            self.loop.run(self._work)
+        except Exception as error:
+            log.error("stage_crashed", exc_info=error)
+            raise
         finally:
             self._leave(health)
-        if self._crash is not None:
-            raise self._crash
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
         """Report an example that cannot be processed; the epoch goes on without it."""
@@ -157,6 +156,21 @@ class StageReplica:
         log.warning("example_rejected", utterance=utterance, lineage=lineage, at=stage, reason=reason, exc_info=trace)
         self.client.reject(lineage, utterance, stage, reason)
 
+    def _work(self) -> bool:
+        """Compute for a moment what is here; return whether there was anything.
+
+        Several short examples share one look at the links, and a message; but most of what may be here stays for the
+        next turn, so that none begins with waiting for what the last one made room for.
+        """
+        until_s, worked = time.monotonic() + TURN_S, 0
+        while worked < self._most_per_turn and time.monotonic() < until_s and (example := self.source.take()):
+            self._process(example)
+            worked += 1
+        if not worked and self.source.ended and not self._parting:
+            self._parting = True
+            self._outlet.part(self.loop.stop)
+        return worked > 0
+
     def _process(self, example: Example) -> None:
         started_s = time.perf_counter()
         parcel = self._compute(example)
@@ -164,7 +178,7 @@ class StageReplica:
         if parcel is None:
             self.source.release()
         else:
-            self.loop.post(lambda: self._outlet.offer(parcel))
+            self._outlet.offer(parcel)
 
     def _compute(self, example: Example) -> Parcel | None:
         name = self.replica.stage
@@ -190,31 +204,27 @@ class StageReplica:
         if response.finished and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()
-            self._give_up()
+            self.loop.post(self._give_up)
 
     def _begin_drain(self) -> None:
         log.info("draining")
         self.meter.draining = True
         self.client.stop_leasing()
         self.client.beat_now()
+        self.loop.post(self._drain)
+
+    def _drain(self) -> None:
         self.source.stop()
-        self.loop.post(lambda: self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._give_up))
+        self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._give_up)
 
     def _give_up(self) -> None:
         """End the drain with examples undelivered; the coordinator leases them again."""
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
-        self.source.abandon()
-        self._parted.set()
-
-    def _on_crash(self, error: Exception) -> None:
-        self._crash = error
-        log.error("links_crashed", exc_info=error)
-        self.source.abandon()
-        self._parted.set()
+        self.loop.stop()
 
     def _leave(self, health: HealthServer | None) -> None:
         self.meter.draining = True
-        self.loop.stop()
+        self.source.close()
         self.client.close()
         self._context.term()
         if health is not None:

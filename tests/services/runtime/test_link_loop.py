@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import zmq
 
 from services.runtime.link_loop import LinkLoop
 
@@ -16,8 +17,8 @@ def crashes():
 
 @pytest.fixture
 def loop(crashes):
-    loop = LinkLoop([], crashes.append)
-    loop.start()
+    loop = LinkLoop([])
+    loop.start(crashes.append)
     yield loop
     loop.stop()
 
@@ -45,3 +46,85 @@ def test_a_crash_ends_the_loop_and_is_told(loop, crashes):
     loop._thread.join(PATIENCE_S)
     assert not loop._thread.is_alive()
     assert [type(crash) for crash in crashes] == [ZeroDivisionError]
+
+
+class _Recorder:
+    """Links of one socket, which write down what the loop asks of them."""
+
+    faults = 0
+
+    def __init__(self, context, due_s=float("inf")):
+        self.socket = context.socket(zmq.PULL)
+        self.address = f"inproc://{id(self)}"
+        self.socket.bind(self.address)
+        self.listed = (self.socket,)
+        self.due_s = due_s
+        self.calls = []
+
+    def sockets(self):
+        return self.listed
+
+    def on_readable(self, readable, now_s):
+        self.calls.append(readable.recv())
+
+    def on_time(self, now_s):
+        self.calls.append("time")
+        return self.due_s
+
+    def close(self):
+        self.calls.append("close")
+        self.socket.close()
+
+
+@pytest.fixture
+def context():
+    with zmq.Context() as context:
+        yield context
+
+
+def test_what_came_during_work_is_read_before_anybody_is_judged(context):
+    links = _Recorder(context)
+    loop = LinkLoop([links])
+    with context.socket(zmq.PUSH) as writer:
+        writer.connect(links.address)
+
+        def work():
+            if b"news" in links.calls:
+                loop.stop()
+                return False
+            links.calls.append("work")
+            writer.send(b"news")
+            return True
+
+        loop.run(work)
+    assert links.calls == ["time", "work", b"news", "time", "close"]
+
+
+def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken():
+    loop, left, calls = LinkLoop([]), [3], []
+    asleep, done = threading.Event(), threading.Event()
+
+    def work():
+        calls.append(left[0])
+        if not left[0]:
+            (done if len(calls) > 4 else asleep).set()
+            return False
+        left[0] -= 1
+        return True
+
+    thread = threading.Thread(target=loop.run, args=(work,), daemon=True)
+    thread.start()
+    assert asleep.wait(PATIENCE_S)
+    assert calls == [3, 2, 1, 0]
+    loop.wake()
+    assert done.wait(PATIENCE_S)
+    loop.stop()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+def test_a_crash_of_work_closes_the_links_and_is_raised(context):
+    links = _Recorder(context)
+    with pytest.raises(ZeroDivisionError):
+        LinkLoop([links]).run(lambda: bool(1 / 0))
+    assert links.calls == ["time", "close"]
