@@ -33,6 +33,11 @@ class RunFolder:
         return self.path / "exports"
 
     @property
+    def totals(self) -> Path:
+        """What came of the training; it is there once training is complete."""
+        return self.path / "finished.json"
+
+    @property
     def logs(self) -> Path:
         """One log a process."""
         return self.path / "logs"

@@ -77,8 +77,8 @@ class Run:
         unique = f"example_server-{len(self.servers)}"
         self.servers.append(self._start("example_server", "--coordinator", self._coordinator, "--replica", unique))
 
-    def train(self, *launcher):
-        arguments = ("--coordinator", self._coordinator, "--redis", self._redis_url)
+    def train(self, *launcher, more=()):
+        arguments = ("--coordinator", self._coordinator, "--redis", self._redis_url, *more)
         return self._start("trainer", *arguments, launcher=launcher)
 
     def kill(self, process):

@@ -10,7 +10,11 @@ import structlog
 
 from services.coordinator.control import ControlPlane
 from services.coordinator.server import CoordinatorServer
+from services.runtime.health import HealthServer, health_at
+from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
+from services.runtime.options import health_port_option, patience_option, recipe_option, redis_option, run_option
+from services.runtime.prepared import await_shards
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
@@ -22,42 +26,47 @@ __all__ = ["main"]
 
 log = structlog.get_logger()
 
+_START_PATIENCE_S = 10.0
 _PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wait long for Redis
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--run",
-    "run_path",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the run: recipe.yaml and shards.",
-)
-@click.option(
-    "--redis",
-    "redis_url",
-    required=True,
-    metavar="URL",
-    help="The ledger's Redis: redis://HOST:PORT/0 or unix:///path/to/socket.",
-)
+@run_option
+@recipe_option
+@redis_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port to listen on; 0 takes a free one."
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write HOST:PORT to, once it listens.")
-def _command(run_path: Path, redis_url: str, host: str, port: int, port_file: Path | None) -> None:
+@health_port_option
+@patience_option
+def _command(
+    run_path: Path,
+    recipe_path: Path | None,
+    redis_url: str,
+    host: str,
+    port: int,
+    port_file: Path | None,
+    health_port: int | None,
+    patience_s: float,
+) -> None:
     """Run the coordinator of one training."""
+    heed_signals()
     configure_logging("coordinator")
     run = RunFolder(run_path)
-    recipe = load_recipe(run.recipe)
-    shards = ShardSet.open(run.shards, "train")
-    ledger = RedisLedger(redis_url, shards.total, patience_s=_PATIENCE_S)
-    control = ControlPlane(recipe, shards.counts, ledger)
-    asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file))
-    ledger.close()
+    recipe = load_recipe(recipe_path or run.recipe)
+    with health_at(host, health_port) as health:
+        await_shards(run, recipe, patience_s)
+        shards = ShardSet.open(run.shards, "train")
+        start_patience_s = max(patience_s, _START_PATIENCE_S)
+        ledger = RedisLedger(redis_url, shards.total, start_patience_s=start_patience_s, patience_s=_PATIENCE_S)
+        control = ControlPlane(recipe, shards.counts, ledger)
+        asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file, health))
+        ledger.close()
 
 
-async def _serve(server: CoordinatorServer, address: str, port_file: Path | None) -> None:
+async def _serve(server: CoordinatorServer, address: str, port_file: Path | None, health: HealthServer | None) -> None:
     asked_to_leave = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_leave.set)
@@ -66,7 +75,11 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
     if port_file is not None:
         atomic_write(port_file, where + "\n")
     log.info("listening", address=where)
+    if health is not None:
+        health.ready(True)
     await asked_to_leave.wait()
+    if health is not None:
+        health.ready(False)
     await server.stop(grace_s=1.0)
     log.info("left")
 

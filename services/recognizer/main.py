@@ -4,12 +4,16 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import click
 import structlog
 
+from services.runtime.health import HealthServer, health_at
+from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
+from services.runtime.options import health_port_option, patience_option
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
@@ -20,24 +24,47 @@ __all__ = ["main", "serve"]
 
 log = structlog.get_logger()
 
+_LOOK_EVERY_S = 2.0
+
 
 def serve(
-    exports: Path, serving: ServingRecipe | None, port_file: Path | None, grace_s: float, **listen: object
+    exports: Path,
+    serving: ServingRecipe | None,
+    port_file: Path | None,
+    grace_s: float,
+    *,
+    patience_s: float = 0.0,
+    threads: int = 0,
+    health_port: int | None = None,
+    **listen: object,
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
 
     serving: limits and address; absent: those of the first model's recipe. `listen` (host, port) wins over both
-    where it is not None. port_file: gets the port when the server is ready. Raises Unavailable.
+    where it is not None. port_file: gets the port when the server is ready. patience_s: how long to wait for a first
+    model. threads: streams that are computed at once; 0: one a processor. Raises Unavailable.
     """
+    heed_signals()
     configure_logging("recognizer")
-    store = ModelStore(exports, _load)
-    for change in store.refresh():
-        log.info("model_version", path=str(change.path), refusal=change.refusal)
-    if not store.models:
-        raise Unavailable(f"{exports}: no model that can be served; make one with `sonorant export`")
-    chosen = serving or next(iter(store.models.values())).recipe.serving
-    chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
-    asyncio.run(_run(store, chosen, port_file, grace_s))
+    with health_at(str(listen.get("host") or "127.0.0.1"), health_port) as health:
+        store = ModelStore(exports, _load)
+        _await_model(store, exports, patience_s)
+        chosen = serving or next(iter(store.models.values())).recipe.serving
+        chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
+        asyncio.run(_run(store, chosen, port_file, grace_s, threads, health))
+
+
+def _await_model(store: ModelStore, exports: Path, patience_s: float) -> None:
+    deadline_s = time.monotonic() + patience_s
+    log.info("looking_for_models", exports=str(exports), patience_s=patience_s)
+    while True:
+        for change in store.refresh():
+            log.info("model_version", path=str(change.path), refusal=change.refusal)
+        if store.models:
+            return
+        if time.monotonic() >= deadline_s:
+            raise Unavailable(f"{exports}: no model that can be served; make one with `sonorant export`")
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _load(folder: Path) -> StreamingModel:
@@ -49,10 +76,17 @@ def _load(folder: Path) -> StreamingModel:
     return load_exported(folder)
 
 
-async def _run(store: ModelStore, serving: ServingRecipe, port_file: Path | None, grace_s: float) -> None:
+async def _run(
+    store: ModelStore,
+    serving: ServingRecipe,
+    port_file: Path | None,
+    grace_s: float,
+    threads: int,
+    health: HealthServer | None,
+) -> None:
     from services.recognizer.server import RecognizerServer
 
-    server = RecognizerServer(store, serving)
+    server = RecognizerServer(store, serving, threads=threads)
     port = await server.start()
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -60,7 +94,11 @@ async def _run(store: ModelStore, serving: ServingRecipe, port_file: Path | None
     if port_file is not None:
         atomic_write(port_file, f"{port}\n")
     log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models))
+    if health is not None:
+        health.ready(True)
     await stopping.wait()
+    if health is not None:
+        health.ready(False)
     log.info("recognizer_draining", streams=server.servicer.admission.active, grace_s=grace_s)
     await server.stop(grace_s)
 
@@ -74,15 +112,38 @@ async def _run(store: ModelStore, serving: ServingRecipe, port_file: Path | None
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
 @click.option("--grace-s", type=float, default=30.0, show_default=True, help="Time for streams to end after SIGTERM.")
+@click.option(
+    "--threads", type=click.IntRange(0), default=0, show_default=True, help="Streams computed at once; 0: all cores."
+)
+@health_port_option
+@patience_option
 def main(
-    exports: Path, recipe: Path | None, host: str | None, port: int | None, port_file: Path | None, grace_s: float
+    exports: Path,
+    recipe: Path | None,
+    host: str | None,
+    port: int | None,
+    port_file: Path | None,
+    grace_s: float,
+    threads: int,
+    health_port: int | None,
+    patience_s: float,
 ) -> None:
     """Serve exported models to streaming clients."""
     from sonorant.recipe.loading import load_recipe
 
     try:
         serving = load_recipe(recipe).serving if recipe else None
-        serve(exports, serving, port_file, grace_s, host=host, port=port)
+        serve(
+            exports,
+            serving,
+            port_file,
+            grace_s,
+            patience_s=patience_s,
+            threads=threads,
+            health_port=health_port,
+            host=host,
+            port=port,
+        )
     except SonorantError as error:
         click.echo(f"recognizer: {error}", err=True)
         sys.exit(error.exit_code)

@@ -28,13 +28,18 @@ _REFUSE_S = 0.5
 
 
 class RecognizerServer:
-    """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop."""
+    """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop.
 
-    def __init__(self, store: ModelStore, serving: ServingRecipe, refresh_s: float = _REFRESH_S) -> None:
+    threads: streams that are computed at once; 0: one a processor.
+    """
+
+    def __init__(
+        self, store: ModelStore, serving: ServingRecipe, refresh_s: float = _REFRESH_S, threads: int = 0
+    ) -> None:
         self._store = store
         self._serving = serving
         self._refresh_s = refresh_s
-        self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="recognize")
+        self._workers = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="recognize")
         self._health = health.aio.HealthServicer()
         self._refreshing: asyncio.Task[None] | None = None
         self.servicer = RecognizerServicer(store, serving, self._workers)

@@ -37,7 +37,7 @@ class CoordinatorClient:
     """Registers one replica, beats for it, and asks on its behalf; threads do the waiting.
 
     on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported before
-    is in the answer.
+    is in the answer. A replica that stays waits for leases even when the run is over.
     """
 
     def __init__(
@@ -46,11 +46,14 @@ class CoordinatorClient:
         register: pb.RegisterRequest,
         meter: Meter,
         on_response: Callable[[pb.HeartbeatResponse], None] = lambda _response: None,
+        *,
+        stays: bool = False,
     ) -> None:
         self._address = address
         self._request = register
         self._meter = meter
         self._on_response = on_response
+        self._stays = stays
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._stub = CoordinatorStub(self._channel)
         self._interval_s = 1.0
@@ -107,7 +110,7 @@ class CoordinatorClient:
                 self._no_more_leases.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 continue
-            if answer.finished:
+            if answer.finished and not self._stays:
                 return None
             if answer.lease:
                 return answer

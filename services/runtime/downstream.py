@@ -64,13 +64,13 @@ class _Bundle:
 
 
 class DownstreamLinks:
-    """Sends parcels to consumers with credit, and calls `on_handed` after each; binds a port of `host`.
+    """Sends parcels to consumers with credit, and calls `on_handed` after each; binds `port` of `host`, 0: a free one.
 
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
     parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
     arrived. Messages that make no sense are dropped. Only one thread may use it.
-    Raises Unavailable if `host` cannot be bound.
+    Raises Unavailable if they cannot be bound.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class DownstreamLinks:
         host: str,
         on_handed: Callable[[Parcel], None],
         *,
+        port: int = 0,
         dead_after_s: float,
         on_broken: Callable[[], None] = lambda: None,
     ) -> None:
@@ -103,13 +104,13 @@ class DownstreamLinks:
         self._router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
         self._router.copy_threshold = _COPY_BELOW_BYTES
         try:
-            self._router.bind(f"tcp://{host}:*")
+            self._router.bind(f"tcp://{host}:{port or '*'}")
         except zmq.ZMQError as error:
             self._router.disable_monitor()
             self._monitor.close(linger=0)
             self._router.close(linger=0)
             raise Unavailable(
-                f"host {host}: cannot bind a port there ({error}); give an address of this machine"
+                f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
             ) from error
         self.endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
         try:

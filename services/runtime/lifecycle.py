@@ -1,14 +1,24 @@
 """When a process is asked to leave: SIGTERM and SIGINT begin its drain, a second one ends it at once."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from types import FrameType
 
-__all__ = ["Shutdown"]
+__all__ = ["Shutdown", "heed_signals"]
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def heed_signals() -> None:
+    """Leave at once when asked to, until a `Shutdown` takes over.
+
+    A container's first process gets only signals that it handles: without this, it would not hear SIGTERM while it
+    loads or waits.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Shutdown:

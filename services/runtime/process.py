@@ -1,6 +1,7 @@
 """The process around one replica of a stage: its command line, its recipe, its chain."""
 
 import os
+import socket
 import sys
 import uuid
 from collections.abc import Sequence
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING
 import click
 import structlog
 
+from services.runtime.options import health_port_option, patience_option, recipe_option, run_option, stay_option
+
 if TYPE_CHECKING:
+    from services.runtime.health import HealthServer
     from services.runtime.stage import Replica
+    from sonorant.recipe.schema import Recipe
+    from sonorant.run_folder import RunFolder
 
 __all__ = ["run_replica"]
 
@@ -19,15 +25,10 @@ log = structlog.get_logger()
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--run",
-    "run_path",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the run: recipe.yaml and shards.",
-)
+@run_option
+@recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
-@click.option("--replica", default="", help="Name, unique in the run; absent: the stage's and a random one.")
+@click.option("--replica", default="", help="Name, unique in the run; absent: one is made of the host's name.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to serve at; downstream replicas connect to it."
 )
@@ -38,18 +39,44 @@ log = structlog.get_logger()
     default=Path("."),
     help="Folder of recordings of noise, if the recipe names one.",
 )
-@click.option("--health-port", type=click.IntRange(0, 65535), help="Port of the gRPC health service; absent: none.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port to serve at; 0 takes a free one."
+)
+@health_port_option
+@patience_option
+@stay_option
 @click.pass_obj
 def _command(
-    stage: str, run_path: Path, coordinator: str, replica: str, host: str, data: Path, health_port: int | None
+    stage: str,
+    run_path: Path,
+    recipe_path: Path | None,
+    coordinator: str,
+    replica: str,
+    host: str,
+    data: Path,
+    port: int,
+    health_port: int | None,
+    patience_s: float,
+    stay: bool,
 ) -> None:
     """Run one replica of a stage."""
+    from services.runtime.health import health_at
+    from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
+    from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
+    from sonorant.recipe.loading import load_recipe
+    from sonorant.run_folder import RunFolder
 
-    name = replica or f"{stage}-{uuid.uuid4().hex[:8]}"
+    heed_signals()
+    # A pod that is started again keeps its name and must not pass for the one that died.
+    name = replica or f"{stage}-{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     configure_logging(stage, name)
-    _run(Replica(stage, name, coordinator, host, health_port), run_path, data)
+    run = RunFolder(run_path)
+    recipe = load_recipe(recipe_path or run.recipe)
+    with health_at(host, health_port) as health:
+        await_shards(run, recipe, patience_s)
+        _run(Replica(stage, name, coordinator, host, port, stays=stay), recipe, run, data, health)
 
 
 def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
@@ -73,7 +100,7 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
 
 
-def _run(replica: "Replica", run_path: Path, data: Path) -> None:
+def _run(replica: "Replica", recipe: "Recipe", folder: "RunFolder", data: Path, health: "HealthServer | None") -> None:
     from services.runtime.lease_source import LeaseSource
     from services.runtime.lifecycle import Shutdown
     from services.runtime.link_source import LinkSource
@@ -82,11 +109,7 @@ def _run(replica: "Replica", run_path: Path, data: Path) -> None:
     from sonorant.corpus.shards import ShardSet
     from sonorant.dsp.stage import Stage
     from sonorant.dsp.stages import StageResources, build_chain, build_stage
-    from sonorant.recipe.loading import load_recipe
-    from sonorant.run_folder import RunFolder
 
-    folder = RunFolder(run_path)
-    recipe = load_recipe(folder.recipe)
     shards = ShardSet.open(folder.shards, "train")
     resources = StageResources(shards, data)
     chain: dict[str, Stage] = {}
@@ -99,6 +122,6 @@ def _run(replica: "Replica", run_path: Path, data: Path) -> None:
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         source = LinkSource(stage_before(recipe, replica.stage), recipe.pipeline)
     with Shutdown() as shutdown:
-        StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown).run()
+        StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health).run()
     if resources.counts:
         log.info("stage_counts", **resources.counts)

@@ -74,18 +74,23 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Replica:
-    """Who a process is, and whom it talks to."""
+    """Who a process is, and whom it talks to.
+
+    port: to serve at; 0 takes a free one. stays: whether it goes on waiting for work when the run is over.
+    """
 
     stage: str
     name: str
     coordinator: str
     host: str = "127.0.0.1"
-    health_port: int | None = None
+    port: int = 0
+    stays: bool = False
 
 
 class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
+    health: told when the replica is ready, and when it drains.
     An example that a stage cannot process is reported and skipped. `run` returns after a drain: when `shutdown` is
     requested or the coordinator says that the run is over.
     """
@@ -98,6 +103,7 @@ class StageReplica:
         seed: int,
         pipeline: PipelineRecipe,
         shutdown: Shutdown,
+        health: HealthServer | None = None,
     ) -> None:
         self.replica = replica
         self.source = source
@@ -106,6 +112,7 @@ class StageReplica:
         self._payload = pipeline.payload
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
+        self._health = health
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
         self._parting = False
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -113,6 +120,7 @@ class StageReplica:
             self._context,
             replica.host,
             self._on_handed,
+            port=replica.port,
             dead_after_s=pipeline.dead_after_s,
             on_broken=lambda: self.client.link_broke(),
         )
@@ -127,26 +135,23 @@ class StageReplica:
             pb.RegisterRequest(stage=replica.stage, replica=replica.name, endpoint=self._outlet.endpoint),
             self.meter,
             self._on_response,
+            stays=replica.stays,
         )
 
     def run(self) -> None:
         """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most."""
-        health = None
-        if self.replica.health_port is not None:
-            health = HealthServer(self.replica.host, self.replica.health_port)
         self.client.start()
         try:
             self.loop.post(lambda: self.source.start(self))
             self._shutdown.on_request(self._begin_drain)
-            if health is not None:
-                health.ready(True)
-                self._shutdown.on_request(lambda: health.ready(False))
+            if self._health is not None:
+                self._health.ready(True)
             self.loop.run(self._work)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
             raise
         finally:
-            self._leave(health)
+            self._leave()
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
         """Report an example that cannot be processed; the epoch goes on without it."""
@@ -201,13 +206,15 @@ class StageReplica:
         self.source.release()
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:
-        if response.finished and not self._shutdown.requested:
+        if response.finished and not self.replica.stays and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()
             self.loop.post(self._give_up)
 
     def _begin_drain(self) -> None:
         log.info("draining")
+        if self._health is not None:
+            self._health.ready(False)
         self.meter.draining = True
         self.client.stop_leasing()
         self.client.beat_now()
@@ -222,11 +229,9 @@ class StageReplica:
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
         self.loop.stop()
 
-    def _leave(self, health: HealthServer | None) -> None:
+    def _leave(self) -> None:
         self.meter.draining = True
         self.source.close()
         self.client.close()
         self._context.term()
-        if health is not None:
-            health.close()
         log.info("left")

@@ -10,8 +10,21 @@ import signal
 import sys
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
+
+from services.runtime.options import (
+    health_port_option,
+    patience_option,
+    recipe_option,
+    redis_option,
+    run_option,
+    stay_option,
+)
+
+if TYPE_CHECKING:
+    from sonorant.run_folder import RunFolder
 
 __all__ = ["main"]
 
@@ -20,31 +33,64 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--run",
-    "run_path",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    required=True,
-    help="Folder of the run: recipe.yaml and shards; all ranks must see it.",
-)
+@run_option
+@recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
-@click.option("--redis", "redis_url", required=True, metavar="URL", help="The ledger's Redis, redis:// or unix://.")
+@redis_option
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="Threads of an operation; 0: cores / ranks.")
 @click.option("--replica", default="trainer", show_default=True, help="Name, to which the rank's number is added.")
-def _command(run_path: Path, coordinator: str, redis_url: str, threads: int, replica: str) -> None:
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of the health port.")
+@health_port_option
+@patience_option
+@click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
+@stay_option
+def _command(
+    run_path: Path,
+    recipe_path: Path | None,
+    coordinator: str,
+    redis_url: str,
+    threads: int,
+    replica: str,
+    host: str,
+    health_port: int | None,
+    patience_s: float,
+    export: bool,
+    stay: bool,
+) -> None:
     """Train one rank's share of a run."""
+    from services.runtime.health import health_at
+    from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
+    from services.runtime.prepared import await_shards
+    from sonorant.recipe.loading import load_recipe
+    from sonorant.run_folder import RunFolder
 
+    heed_signals()
     configure_logging("trainer", replica)
-    _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
-    from services.runtime.lifecycle import Shutdown
-    from services.trainer.rank import Rank
-    from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
+    run = RunFolder(run_path)
+    recipe = load_recipe(recipe_path or run.recipe)
+    with health_at(host, health_port) as health:
+        await_shards(run, recipe, patience_s)
+        _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
+        from services.runtime.lifecycle import Shutdown
+        from services.trainer.rank import Rank
+        from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
 
-    collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
-    with Shutdown() as shutdown:
-        signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
-        sys.exit(Rank(run_path, coordinator, redis_url, f"{replica}-{collective.rank}", collective, shutdown).run())
+        collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
+        with Shutdown() as shutdown:
+            signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
+            if health is not None:
+                health.ready(True)
+            code = 0
+            if not (stay and run.totals.exists()):  # started again after the end
+                name = f"{replica}-{collective.rank}"
+                rank = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s)
+                code = rank.run()
+            if code == 0 and export and collective.rank == 0:
+                _export(run)
+            if code == 0 and stay:
+                shutdown.wait()
+            sys.exit(code)
 
 
 def main() -> None:
@@ -57,6 +103,16 @@ def main() -> None:
     except SonorantError as error:
         click.echo(f"trainer: {error}", err=True)
         sys.exit(error.exit_code)
+
+
+def _export(run: "RunFolder") -> None:
+    """Export the best checkpoint, unless the newest version is it."""
+    import structlog
+
+    from sonorant.export.run_model import export_run
+
+    done = export_run(run)
+    structlog.get_logger().info("model_exported", version=done.version, path=str(done.path), new=done.is_new)
 
 
 def _limit_threads(count: int) -> None:

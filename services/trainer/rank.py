@@ -19,7 +19,7 @@ from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.models.lstm_ctc import LstmCtc
-from sonorant.recipe.loading import load_recipe
+from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
@@ -35,36 +35,43 @@ from sonorant.training.strict_intake import StrictIntake
 
 __all__ = ["Rank"]
 
+_START_PATIENCE_S = 10.0
 _EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
 
 log = structlog.get_logger()
 
 
 class Rank:
-    """Trains with the others of its gang until training is complete or `shutdown` is requested."""
+    """Trains with the others of its gang until training is complete or `shutdown` is requested.
+
+    patience_s: how long to wait for Redis at the start, at least ten seconds.
+    """
 
     def __init__(
         self,
-        run_path: Path,
+        recipe: Recipe,
+        run: RunFolder,
         coordinator: str,
         redis_url: str,
         replica: str,
         collective: Collective,
         shutdown: Shutdown,
+        patience_s: float = 0.0,
     ) -> None:
-        self._run = RunFolder(run_path)
+        self._run = run
         self._coordinator = coordinator
         self._replica = replica
         self._collective = collective
         self._shutdown = shutdown
-        self._recipe = load_recipe(self._run.recipe)
+        self._recipe = recipe
         if self._recipe.pipeline.order == "strict":
             _check_strict(self._run.recipe, collective.size)
             tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
         self._train = ShardSet.open(self._run.shards, "train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
-        self._ledger = RedisLedger(redis_url, self._train.total)
+        start_patience_s = max(patience_s, _START_PATIENCE_S)
+        self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
         self._checkpoints = Checkpoints(
             self._run.checkpoints,
             self._recipe.training.keep_checkpoints,
@@ -169,7 +176,7 @@ class Rank:
             return
         totals = self._totals(reason, progress)
         reporter.end(progress, totals)
-        atomic_write(self._run.path / "finished.json", json.dumps(totals, indent=2) + "\n")
+        atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
 
     def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
         epochs = self._ledger.epochs()

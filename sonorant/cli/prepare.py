@@ -27,6 +27,7 @@ _SHOWN = 10
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that work at once; default: one per processor.")
 @click.option("--strict", is_flag=True, help="Fail with exit code 65 if any recording cannot be used.")
+@click.option("--lenient", is_flag=True, help="Exit with 0 even if some recordings cannot be used.")
 @set_option
 def command(
     recipe_path: Path,
@@ -34,14 +35,15 @@ def command(
     run_path: Path | None,
     jobs: int | None,
     strict: bool,
+    lenient: bool,
     assignments: tuple[str, ...],
 ) -> None:
     """Turn a corpus into TFRecord shards, units and a dataset card, in RUN/shards.
 
     Goes on where it was interrupted; what is finished and unchanged is not made again.
 
-    Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists; 65 the corpus cannot be used,
-    or --strict and some recordings cannot; 69 the disk refuses; 78 the recipe is wrong.
+    Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
+    cannot be used, or --strict and some recordings cannot; 69 the disk refuses; 78 the recipe is wrong.
     """
     recipe = resolve_recipe(recipe_path, assignments)
     run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
@@ -57,7 +59,7 @@ def command(
             progress=lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total),
         )
     _report(prepared, run)
-    if prepared.skipped:
+    if prepared.skipped and not lenient:
         sys.exit(SOME_SKIPPED)
 
 

@@ -1,4 +1,4 @@
-"""`sonorant recipe`: show, check, schema."""
+"""`sonorant recipe`: show, check, values, schema."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group("recipe")
 def command() -> None:
-    """Show or check a recipe, or print the schema of recipes."""
+    """Show or check a recipe, print it for a chart, or print the schema of recipes."""
 
 
 @command.command("show")
@@ -34,6 +34,15 @@ def _check(file: Path, assignments: tuple[str, ...]) -> None:
     """Say whether FILE is a valid recipe; lists every fault and exits with 78 if not."""
     recipe = resolve_recipe(file, assignments)
     click.echo(f"{file}: recipe {recipe.name}, version {recipe.version}: valid")
+
+
+@command.command("values")
+@_file
+@set_option
+def _values(file: Path, assignments: tuple[str, ...]) -> None:
+    """Print FILE, resolved, as the chart's value `recipe`: `sonorant recipe values FILE | helm install … -f -`."""
+    lines = dump_recipe(resolve_recipe(file, assignments)).splitlines()
+    click.echo("\n".join(["recipe:", *(f"  {line}" for line in lines)]))
 
 
 @command.command("schema")

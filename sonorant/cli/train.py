@@ -12,9 +12,9 @@ import click
 
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
-from sonorant.errors import BadCorpus, BadRecipe, SonorantError
-from sonorant.recipe import Recipe
-from sonorant.recipe.loading import dump_recipe, load_recipe
+from sonorant.corpus.prepared import check_prepared
+from sonorant.errors import BadCorpus, SonorantError
+from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(
     """
     recipe = resolve_recipe(recipe_path, assignments)
     run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
-    _check_prepared(recipe, run)
+    check_prepared(recipe, run)
     if _finished(run):
         return
     from services.local.cluster import Interrupted, LocalCluster
@@ -60,28 +60,13 @@ def command(
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
     if not _finished(run):
-        raise SonorantError(f"the trainer left, but {_finished_file(run)} is not there; see {run.logs / 'trainer.log'}")
-
-
-def _check_prepared(recipe: Recipe, run: RunFolder) -> None:
-    """Raise if the shards are missing, or made for other recordings than the recipe now names."""
-    again = f"run `sonorant prepare --run {run.path}` with this recipe first"
-    if not (run.shards / "units.json").is_file() or not run.recipe.is_file():
-        raise BadCorpus(f"{run.shards}: no finished shards; {again}")
-    prepared = load_recipe(run.recipe)
-    for section in ("seed", "corpus", "text"):
-        if getattr(prepared, section) != getattr(recipe, section):
-            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {again}")
-
-
-def _finished_file(run: RunFolder) -> Path:
-    return run.path / "finished.json"
+        raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
 
 
 def _finished(run: RunFolder) -> bool:
     """Say what came of a complete training; False if it is not complete."""
     try:
-        totals = json.loads(_finished_file(run).read_text())
+        totals = json.loads(run.totals.read_text())
     except (OSError, ValueError):
         return False
     wer = totals.get("best_wer")

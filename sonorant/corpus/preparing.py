@@ -48,11 +48,12 @@ def prepare(
     """
     listing = list_corpus(recipe.corpus, data_folder)
     state = _State(run.shards, fingerprint(recipe, listing, data_folder))
-    make_folder(run.path)
-    atomic_write(run.recipe, dump_recipe(recipe))
     if (done := state.finished()) is not None:
+        atomic_write(run.recipe, dump_recipe(recipe))
         return _checked(Prepared(state.card(), done, 0), strict)
     state.begin()
+    # After the old shards went: who finds both, the recipe and a card, may rely on their belonging together.
+    atomic_write(run.recipe, dump_recipe(recipe))
     with open_workers(jobs) as workers:
         utterances, skipped = _usable(recipe, listing, workers, progress)
         _refuse_if_strict(skipped, strict)

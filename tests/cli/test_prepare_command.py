@@ -10,6 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from ruamel.yaml import YAML
+
+from sonorant.recipe import Recipe
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import load_recipe
 
 RECIPE = """version: 1
 name: tiny
@@ -64,6 +69,7 @@ def test_skipped_recordings_change_the_exit_code(folder: Path) -> None:
         assert done.returncode == 3
         assert "skipped data/digits/3_ann_2.wav: " in done.stderr
     assert json.loads((folder / "out/shards/card.json").read_text())["skipped"]
+    assert sonorant(folder, *arguments, "--lenient").returncode == 0
 
 
 def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:
@@ -127,6 +133,14 @@ def test_recipe_show_resolves_file_environment_and_flags(folder: Path) -> None:
     assert "\nseed: 7\n" in shown.stdout
     (folder / "shown.yaml").write_text(shown.stdout)
     assert sonorant(folder, "recipe", "show", "shown.yaml").stdout == shown.stdout
+
+
+def test_recipe_values_are_the_recipe_under_its_key(folder: Path) -> None:
+    shown = sonorant(folder, "recipe", "values", "tiny.yaml", "--set", "seed=3")
+    values = YAML(typ="safe", pure=True).load(shown.stdout)
+    assert list(values) == ["recipe"]
+    recipe = Recipe.model_validate_json(json.dumps(values["recipe"]), strict=True)
+    assert recipe == load_recipe(folder / "tiny.yaml", [Override("seed", "3", "--set")])
 
 
 def test_recipe_check_lists_all_faults(folder: Path) -> None:

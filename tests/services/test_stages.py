@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,9 +12,11 @@ import grpc
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from small_corpus import digits_recipe, record
 
 from services.runtime.example_source import LinkedExampleSource
+from services.runtime.health import LIVE
 from services.runtime.redis_ledger import RedisLedger
 from services.runtime.wiring import program
 from sonorant.cli.augment import command as augment
@@ -58,7 +61,9 @@ class Run:
     def start(self, module, *arguments):
         log = self._stack.enter_context((self.folder.path / f"{module}.log").open("ab"))
         command = [sys.executable, "-m", module, *arguments, "--run", str(self.folder.path)]
-        process = subprocess.Popen(command, stderr=log, stdout=log)
+        return self.keep(subprocess.Popen(command, stderr=log, stdout=log))
+
+    def keep(self, process):
         self._stack.callback(self._end, process)
         return process
 
@@ -173,3 +178,40 @@ def test_a_damaged_record_is_rejected_with_its_reason_and_the_rest_is_read(make_
     assert rejection.stage == "shard_reader"
     assert path.name in rejection.reason
     assert f"record {lineage.index} is damaged" in rejection.reason
+
+
+def test_a_stage_waits_for_its_shards_alive_but_not_ready_and_reads_the_recipe_it_is_given(make_run, tmp_path):
+    run = make_run("split")
+    run.start_coordinator()
+    waiting = run.folder.path.rename(tmp_path / "elsewhere")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(dump_recipe(run.recipe))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ("--recipe", str(recipe), "--patience-s", "600", "--health-port", str(port))
+    command = [sys.executable, "-m", *program("speed"), "--run", str(run.folder.path), *options]
+    process = subprocess.Popen([*command, "--coordinator", run.coordinator], stderr=subprocess.DEVNULL)
+    run.keep(process)
+
+    def health(service=""):
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            request = health_pb2.HealthCheckRequest(service=service)
+            return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=60).status
+
+    status = health_pb2.HealthCheckResponse
+    assert (health(LIVE), health()) == (status.SERVING, status.NOT_SERVING)
+    (waiting / "shards" / "card.json").write_text("{}")
+    waiting.rename(run.folder.path)
+    wait_for(lambda: health() == status.SERVING)
+    wait_for(lambda: [replica.stage for replica in run.status().replicas] == ["speed"])
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+
+
+def test_sigterm_ends_the_wait_for_shards(make_run):
+    run = make_run("split")
+    process = run.start(*program("speed"), "--coordinator", "127.0.0.1:1", "--patience-s", "600")
+    wait_for(lambda: "waiting_for_shards" in (run.folder.path / "services.augmenter.log").read_text())
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM

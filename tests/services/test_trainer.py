@@ -34,7 +34,10 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
     run.back_into_an_epoch()
     run.kill(run.servers[0])
 
-    assert run.train().wait(PATIENCE_S) == 0, run.log("trainer")
+    finished = run.train(more=("--export", "--stay"))
+    wait_for(lambda: list(run.folder.exports.glob("*/1/manifest.json")), finished)
+    finished.terminate()
+    assert finished.wait(PATIENCE_S) == 0, run.log("trainer")
     totals = json.loads((run.folder.path / "finished.json").read_text())
     assert totals["reason"] == "epochs"
     assert totals["examples"] == EPOCHS * TOTAL

@@ -11,6 +11,7 @@ from small_corpus import digits_recipe, write_digits
 from services.evaluation.main import evaluate
 from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import Reference
+from services.recognizer.process import running_recognizer
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import Unavailable
 from sonorant.recipe.training import EvaluationRecipe
@@ -77,3 +78,22 @@ def test_a_recognizer_that_is_not_there_is_unavailable(tmp_path):
     reference = Reference("u", tmp_path / "u.wav", "one", 1.0, ())
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):
         asyncio.run(stream_all("127.0.0.1:1", [reference], 1, lambda: None))
+
+
+def test_the_probe_passes_a_recognizer_that_answers_and_fails_one_that_errs_or_is_away(evaluated):
+    _, run, _ = evaluated
+
+    def probe(server, *options):
+        command = [sys.executable, "-m", "services.evaluation", "--run", str(run.path), "--server", server, *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    with running_recognizer(run.exports) as server:
+        answered = probe(server, "--utterances", "2")
+        assert (answered.returncode, answered.stderr) == (0, "")
+        assert answered.stdout.count("babble/1") == 2
+        erred = probe(server, "--utterances", "1", "--max-wer", "0")
+        assert erred.returncode == 65
+        assert "at most 0.0%" in erred.stderr
+    away = probe(server, "--utterances", "1")
+    assert away.returncode == 69
+    assert server in away.stderr

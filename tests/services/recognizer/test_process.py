@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,10 +11,12 @@ from contextlib import contextmanager
 import grpc
 import pytest
 from babble import RATE_HZ
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from recognizer_rig import SPEECH, audio, interim, last
 
 from services.recognizer.client import connect, stream_recording
 from services.recognizer.server import RecognizerServer
+from services.runtime.health import LIVE
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 
@@ -90,3 +93,35 @@ def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):
     done = subprocess.run(command(tmp_path), capture_output=True, text=True, check=False)
     assert done.returncode == 69
     assert "no model that can be served" in done.stderr
+
+
+def test_without_a_model_it_waits_alive_but_not_ready_and_takes_up_the_first(store, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        health_port = probe.getsockname()[1]
+    folder = store.get().folder
+
+    def health(service=""):
+        with grpc.insecure_channel(f"127.0.0.1:{health_port}") as channel:
+            request = health_pb2.HealthCheckRequest(service=service)
+            return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=60).status
+
+    status = health_pb2.HealthCheckResponse
+    options = ("--port", "0", "--health-port", str(health_port), "--patience-s", "600")
+    with process(tmp_path / "exports", *options) as (running, event):
+        event("looking_for_models")
+        assert (health(), health(LIVE)) == (status.NOT_SERVING, status.SERVING)
+        shutil.copytree(folder.parent, tmp_path / "new" / folder.parent.name)
+        (tmp_path / "new").rename(tmp_path / "exports")
+        event("recognizer_ready")
+        while health() != status.SERVING:
+            pass
+        running.terminate()
+        assert running.wait(30) == 0
+
+
+def test_sigterm_ends_the_wait_for_a_model(tmp_path):
+    with process(tmp_path, "--port", "0", "--patience-s", "600") as (running, event):
+        event("looking_for_models")
+        running.terminate()
+        assert running.wait(30) == 128 + signal.SIGTERM

@@ -123,6 +123,13 @@ def test_leases_are_waited_for_until_the_run_is_over(coordinator):
         assert client.acquire_lease() is None
 
 
+def test_a_replica_that_stays_waits_for_leases_after_the_end_of_the_run(coordinator):
+    coordinator.finished = True
+    coordinator.leases = [pb.AcquireLeaseResponse(finished=True), pb.AcquireLeaseResponse(lease=5)]
+    with client_of(coordinator.address, stays=True) as client:
+        assert client.acquire_lease().lease == 5
+
+
 def test_who_waits_for_a_lease_is_freed_when_the_replica_drains(coordinator):
     with client_of(coordinator.address) as client:
         answers = []

@@ -1,6 +1,7 @@
 """A replica of a stage between a producer and a consumer, in one process."""
 
 import contextlib
+import socket
 import threading
 from dataclasses import replace
 
@@ -37,17 +38,21 @@ def stack():
 @pytest.fixture
 def stage(stack):
     """A running replica, the producer before it, and the coordinator."""
+    return _start(stack)
+
+
+def _start(stack, **replica):
     producer = Producer()
     stack.callback(producer.close)
     coordinator = ScriptedCoordinator()
     stack.callback(coordinator.close)
     coordinator.endpoints = [[producer.endpoint]]
     shutdown = Shutdown()
-    replica = StageReplica(
-        Replica("double", "double-1", coordinator.address), LinkSource("before", PIPELINE), {"double": _double}, 0,
-        PIPELINE, shutdown,
+    made = StageReplica(
+        Replica("double", "double-1", coordinator.address, **replica), LinkSource("before", PIPELINE),
+        {"double": _double}, 0, PIPELINE, shutdown,
     )  # fmt: skip
-    thread = threading.Thread(target=replica.run)
+    thread = threading.Thread(target=made.run)
     thread.start()
 
     def end():
@@ -129,3 +134,21 @@ def test_the_end_of_the_run_ends_the_replica(stage):
     coordinator.finished = True
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_a_replica_that_stays_works_on_when_the_run_is_over(stack):
+    producer, coordinator, endpoint, _, thread = _start(stack, stays=True)
+    coordinator.finished = True
+    beats = len(coordinator.beats)
+    eventually(lambda: len(coordinator.beats) >= beats + 3)
+    producer.offer([20])
+    assert _consume(stack, endpoint).take(1) == [20]
+    assert thread.is_alive()
+
+
+def test_a_replica_serves_at_the_port_it_is_given(stack):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    *_, endpoint, _, _ = _start(stack, port=port)
+    assert endpoint == f"tcp://127.0.0.1:{port}"

@@ -1,0 +1,71 @@
+"""`python -m services.evaluation`: does a recognizer answer? A few known recordings are streamed to it as if spoken."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+import grpc
+
+from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
+from sonorant.corpus.shards import ShardSet
+from sonorant.errors import SonorantError, Unavailable
+from sonorant.pipeline.example import Example, Lineage
+from sonorant.run_folder import RunFolder
+from sonorant.text.scoring import score
+
+__all__ = ["main"]
+
+
+class _TooManyErrors(SonorantError):
+    """The recognizer answers, but not what was said."""
+
+    exit_code = 65
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--server", required=True, metavar="HOST:PORT", help="The recognizer.")
+@click.option("--run", "run_path", type=click.Path(path_type=Path), required=True, help="Run whose dev set is sent.")
+@click.option("--utterances", type=click.IntRange(1), default=4, show_default=True, help="Recordings to stream.")
+@click.option(
+    "--max-wer", type=click.FloatRange(0), help="Highest word error rate that passes; absent: any, it need only answer."
+)
+def _command(server: str, run_path: Path, utterances: int, max_wer: float | None) -> None:
+    """Stream the first recordings of a run's dev set, at once and in real time, and compare what is heard.
+
+    Exit codes: 0 it answers well enough; 65 with too many errors; 69 not at all.
+    """
+    examples = list(_first(RunFolder(run_path), utterances))
+    heard = asyncio.run(_stream(server, examples))
+    for example, transcript in zip(examples, heard, strict=True):
+        click.echo(f"{transcript.model} {example.utterance}: said {example.text!r}, heard {transcript.text!r}")
+    rate = score((e.text, t.text) for e, t in zip(examples, heard, strict=True)).rate
+    click.echo(f"WER {rate:.1%} of {len(examples)} recordings")
+    if max_wer is not None and rate > max_wer:
+        raise _TooManyErrors(f"WER {rate:.1%}: at most {max_wer:.1%} was asked for")
+
+
+def _first(run: RunFolder, utterances: int) -> list[Example]:
+    shards = ShardSet.open(run.shards, "dev")
+    places = [shards.locate(ordinal) for ordinal in range(min(utterances, shards.total))]
+    return [shards.read(shard, index).example(Lineage(0, shard, index)) for shard, index in places]
+
+
+async def _stream(server: str, examples: list[Example]) -> list[StreamedTranscript]:
+    try:
+        async with grpc.aio.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)]) as channel:
+            stub = connect(channel)
+            await ask_model(stub)
+            waveforms = [(e.waveform, e.sample_rate_hz) for e in examples if e.waveform is not None]
+            return list(await asyncio.gather(*(stream_recording(stub, w, hz, paced=True) for w, hz in waveforms)))
+    except grpc.aio.AioRpcError as error:
+        raise Unavailable(f"recognizer at {server}: {error.code().name}: {error.details()}") from error
+
+
+def main() -> None:
+    """Probe; an error becomes one line and its exit code."""
+    try:
+        _command.main(prog_name="sonorant-probe", standalone_mode=True)
+    except SonorantError as error:
+        click.echo(f"probe: {error}", err=True)
+        sys.exit(error.exit_code)

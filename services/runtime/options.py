@@ -1,0 +1,43 @@
+"""Options that several services have on their command lines."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["health_port_option", "patience_option", "recipe_option", "redis_option", "run_option", "stay_option"]
+
+_Option = Callable[[Any], Any]
+
+run_option: _Option = click.option(
+    "--run",
+    "run_path",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder of the run: recipe.yaml and shards.",
+)
+recipe_option: _Option = click.option(
+    "--recipe", "recipe_path", type=click.Path(path_type=Path, dir_okay=False), help="Recipe; absent: the run's."
+)
+redis_option: _Option = click.option(
+    "--redis",
+    "redis_url",
+    envvar="SONORANT_REDIS",
+    required=True,
+    metavar="URL",
+    help="The ledger's Redis: redis://HOST:PORT/0 or unix:///path/to/socket (also: SONORANT_REDIS).",
+)
+patience_option: _Option = click.option(
+    "--patience-s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Seconds to wait for what others make: shards, Redis, a first model; 0: it is there.",
+)
+health_port_option: _Option = click.option(
+    "--health-port", type=click.IntRange(0, 65535), help="Port of the gRPC health service; absent: none."
+)
+stay_option: _Option = click.option(
+    "--stay", is_flag=True, help="Do not leave when the run is over: who would only start the process again wants this."
+)

@@ -1,0 +1,19 @@
+"""Whether a run has the shards that a recipe needs."""
+
+from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.recipe.loading import load_recipe
+from sonorant.recipe.schema import Recipe
+from sonorant.run_folder import RunFolder
+
+__all__ = ["check_prepared"]
+
+
+def check_prepared(recipe: Recipe, run: RunFolder) -> None:
+    """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names."""
+    again = f"run `sonorant prepare --run {run.path}` with this recipe first"
+    if not (run.shards / "card.json").is_file() or not run.recipe.is_file():
+        raise BadCorpus(f"{run.shards}: no finished shards; {again}")
+    prepared = load_recipe(run.recipe)
+    for section in ("seed", "corpus", "text"):
+        if getattr(prepared, section) != getattr(recipe, section):
+            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {again}")

@@ -1,0 +1,55 @@
+"""Waiting for the shards that a job prepares meanwhile."""
+
+import threading
+
+import pytest
+from small_corpus import digits_recipe, write_digits
+
+from services.runtime.prepared import await_shards
+from sonorant.corpus.preparing import prepare
+from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.run_folder import RunFolder
+
+
+def prepared(recipe, data, run):
+    prepare(recipe, data, run, progress=lambda *_: None)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_digits(tmp_path / "data")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunFolder(tmp_path / "runs" / "tiny")
+
+
+def test_it_waits_until_the_shards_are_finished(data, run):
+    job = threading.Timer(0.3, prepared, (digits_recipe(), data, run))
+    job.start()
+    await_shards(run, digits_recipe(), 60)
+    assert (run.shards / "card.json").exists()
+    job.join()
+
+
+def test_patience_ends(run):
+    with pytest.raises(BadCorpus, match="no finished shards"):
+        await_shards(run, digits_recipe(), 0.01)
+
+
+def test_shards_of_another_corpus_are_none(data, run):
+    prepared(digits_recipe(), data, run)
+    other = digits_recipe().model_copy(update={"seed": 7})
+    with pytest.raises(BadRecipe, match="another `seed`"):
+        await_shards(run, other, 0.01)
+    job = threading.Timer(0.3, prepared, (other, data, run))
+    job.start()
+    await_shards(run, other, 60)
+    job.join()
+
+
+def test_shards_of_the_same_corpus_serve_another_training(data, run):
+    prepared(digits_recipe(), data, run)
+    recipe = digits_recipe()
+    await_shards(run, recipe.model_copy(update={"training": recipe.training.model_copy(update={"epochs": 99})}), 0.01)
