@@ -4,11 +4,12 @@ VENV := .venv
 CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
 BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
+VALUES_SCHEMA := charts/sonorant/values.schema.json
 RUN := runs/digits
 MINUTES := 3
 SEED :=
 
-.PHONY: help setup demo ablation test chaos lint format verify protos lock clean distclean
+.PHONY: help setup demo ablation test chaos test-cluster lint format verify protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -31,6 +32,9 @@ test: setup ## run the tests, a file at a time on each of two processors
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
+test-cluster: setup ## on a Kubernetes cluster that KUBECONFIG names, with the images of `make images` in it
+	$(BIN)/pytest -q tests/cluster $(if $(TESTS),-k '$(TESTS)')
+
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,9 +46,13 @@ format: setup ## mend what ruff can mend
 
 verify: setup ## regenerate what is generated and compare
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
+	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
 
 docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py)
 	$(BIN)/sonorant recipe schema > $@
+
+$(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py)
+	$(BIN)/python charts/schema.py > $@
 
 protos: sonorant/v1/__init__.py
 sonorant/v1/__init__.py: $(PROTOS) protos/compile.py

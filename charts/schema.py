@@ -1,0 +1,116 @@
+"""Print the chart's values.schema.json: its values, with the recipe's own schema inside. `make verify` compares."""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from sonorant.recipe import Recipe
+
+
+class _Values(BaseModel):
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+
+
+class _Scheduling(_Values):
+    resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of a container.")
+    node_selector: dict[str, str] | None = Field(None, description="Labels that a node must have.")
+    tolerations: list[dict[str, Any]] | None = Field(None, description="Taints that are tolerated.")
+    affinity: dict[str, Any] | None = Field(None, description="Kubernetes' affinity of a pod.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations of the pods.")
+
+
+class _Data(_Values):
+    claim: str = Field("", description="Claim of the volume that holds the corpora.")
+
+
+class _Image(_Values):
+    prefix: str = Field(min_length=1, description="Registry and first part of the images' names.")
+    tag: str = Field("", description="Tag; empty: the chart's appVersion.")
+    names: dict[Literal["stage", "trainer", "recognizer", "redis"], str] | None = Field(
+        None, description="Whole names that win over prefix and tag."
+    )
+    pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="When a node pulls.")
+    pull_secrets: list[dict[str, str]] | None = Field(None, description="Pull secrets.")
+
+
+class _Claim(_Values):
+    claim: str = Field("", description="A claim that exists; empty: the chart makes one.")
+    size: str = Field(pattern=r"^[0-9.]+([KMGTPE]i?|m)?$", description="Size of the volume.")
+    storage_class: str | None = Field(None, description="Storage class; null: the cluster's default, empty: none.")
+    access_modes: list[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]] = Field(
+        min_length=1, description="How many nodes may mount it."
+    )
+    keep: bool = Field(True, description="Whether uninstalling leaves the claim.")
+
+
+class _Storage(_Values):
+    runs: _Claim = Field(description="Shards, checkpoints and exports.")
+    redis: _Claim = Field(description="Redis' append-only file.")
+
+
+class _Prepare(_Scheduling):
+    enabled: bool = Field(True, description="Whether shards are made.")
+    strict: bool = Field(False, description="Whether a recording that cannot be used is an error.")
+
+
+class _Redis(_Scheduling):
+    url: str = Field("", pattern=r"^(rediss?://.+)?$", description="URL of a Redis outside.")
+    secret: str = Field("", description="Secret whose key `url` is such a URL.")
+    port: int = Field(6379, ge=1, le=65535, description="Port of the Redis outside.")
+
+
+class _Stages(_Scheduling):
+    each: dict[str, _Scheduling] | None = Field(None, description="Settings of one stage, by its name in the recipe.")
+
+
+class _Trainer(_Scheduling):
+    launcher: Literal["statefulset"] = Field("statefulset", description="How ranks are started.")
+    ranks: int | None = Field(None, ge=1, le=4096, description="Ranks; null: the recipe's.")
+    gpus: int = Field(0, ge=0, description="GPUs of one rank.")
+    gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")
+
+
+class _Test(_Values):
+    max_wer: float | None = Field(None, ge=0, description="Highest word error rate that passes; null: any.")
+    resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of a container.")
+
+
+class _Recognizer(_Scheduling):
+    replicas: int = Field(1, ge=0, description="Replicas; 0: none.")
+    drain_seconds: int = Field(30, ge=1, description="Time that streams get to end, in seconds.")
+    clients: list[dict[str, Any]] | None = Field(None, description="Peers that may stream to it.")
+    test: _Test = Field(description="`helm test`.")
+
+
+class _Priorities(_Values):
+    create: bool = Field(True, description="Whether the chart makes priority classes.")
+    serving: str = Field("", description="Class of the recognizer, if not.")
+    training: str = Field("", description="Class of all others, if not.")
+
+
+class _NetworkPolicies(_Values):
+    enabled: bool = Field(True, description="Whether the chart makes network policies.")
+
+
+class _Chart(_Values):
+    recipe: Recipe | None = Field(None, description="The recipe.")
+    data: _Data = Field(description="Recordings.")
+    image: _Image = Field(description="Images.")
+    storage: _Storage = Field(description="Volumes.")
+    prepare: _Prepare = Field(description="The job that makes shards.")
+    redis: _Redis = Field(description="The ledger.")
+    coordinator: _Scheduling = Field(description="The coordinator.")
+    stages: _Stages = Field(description="The recipe's stages.")
+    trainer: _Trainer = Field(description="The trainer.")
+    recognizer: _Recognizer = Field(description="The recognizer.")
+    priorities: _Priorities = Field(description="Priority classes.")
+    network_policies: _NetworkPolicies = Field(description="Network policies.")
+    service: dict[str, Any] | None = Field(None, description="The library chart's, which has none; Helm adds the key.")
+    global_: dict[str, Any] | None = Field(None, alias="global", description="Helm's own.")
+
+
+if __name__ == "__main__":
+    schema = _Chart.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Values"}
+    print(json.dumps(schema, indent=2, ensure_ascii=False))

@@ -1,0 +1,135 @@
+{{/* The pod of a component: restricted, without a token, with a root file system that nobody writes to. */}}
+{{- define "service.pod" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+{{- $settings := $component.settings | default dict -}}
+metadata:
+  labels:
+    {{- include "service.selector" . | nindent 4 }}
+  {{- with merge ($component.podAnnotations | default dict) ($settings.annotations | default dict) }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  {{- with $root.Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  restartPolicy: {{ eq $component.kind "Job" | ternary "Never" "Always" }}
+  terminationGracePeriodSeconds: {{ $component.graceSeconds | default 30 | int }}
+  {{- with $component.priorityClass }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    fsGroup: 65532
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  {{- if gt ($component.replicas | default 1 | int) 1 }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "service.selector" . | nindent 10 }}
+  {{- end }}
+  {{- range $key := list "nodeSelector" "tolerations" "affinity" }}
+  {{- with get $settings $key }}
+  {{ $key }}:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  containers:
+    - name: {{ $component.container | default $component.name }}
+      {{- include "service.container" . | nindent 6 }}
+  volumes:
+    {{- include "service.volumes" . | nindent 4 }}
+{{- end }}
+
+{{- define "service.container" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+{{- $image := $root.Values.image -}}
+image: {{ get ($image.names | default dict) $component.image | default (printf "%s-%s:%s" $image.prefix $component.image ($image.tag | default $root.Chart.AppVersion)) }}
+imagePullPolicy: {{ $image.pullPolicy }}
+command:
+  {{- toYaml $component.command | nindent 2 }}
+args:
+  {{- toYaml $component.args | nindent 2 }}
+env:
+  - name: POD_IP
+    valueFrom:
+      fieldRef:
+        fieldPath: status.podIP
+  - name: CPUS
+    valueFrom:
+      resourceFieldRef:
+        resource: requests.cpu
+  {{- with $component.env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with $component.ports }}
+ports:
+  {{- range $name, $port := . }}
+  - name: {{ $name }}
+    containerPort: {{ int $port }}
+  {{- end }}
+{{- end }}
+{{- with $component.probes }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+resources:
+  {{- toYaml $component.settings.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+volumeMounts:
+  - name: tmp
+    mountPath: /tmp
+  {{- range $component.volumes }}
+  - name: {{ .name }}
+    mountPath: {{ .at }}
+    {{- if not .writable }}
+    readOnly: true
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{- define "service.volumes" -}}
+- name: tmp
+  emptyDir: {}
+{{- range .component.volumes }}
+- name: {{ .name }}
+  {{- toYaml .source | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Probes of a program that serves gRPC health: it may wait for others as long as it likes, alive but not ready. */}}
+{{- define "service.health.probes" -}}
+startupProbe:
+  grpc:
+    port: {{ int . }}
+    service: live
+  periodSeconds: 1
+  failureThreshold: 300
+livenessProbe:
+  grpc:
+    port: {{ int . }}
+    service: live
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  grpc:
+    port: {{ int . }}
+  periodSeconds: 2
+  timeoutSeconds: 2
+{{- end }}

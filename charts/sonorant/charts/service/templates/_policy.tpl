@@ -1,0 +1,70 @@
+{{/*
+Network policy of a component. It takes `components`, the whole list, too: whom a component `talksTo` is written there
+once, and gives both the way out of the one and the way into the other.
+*/}}
+{{- define "service.policy" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "service.selector" . | nindent 6 }}
+  policyTypes: [Ingress, Egress]
+  {{- $in := list }}
+  {{- $out := list }}
+  {{- range $other := .components }}
+  {{- if has $component.name ($other.talksTo | default list) }}
+  {{- $in = append $in $other }}
+  {{- end }}
+  {{- if has $other.name ($component.talksTo | default list) }}
+  {{- $out = append $out $other }}
+  {{- end }}
+  {{- end }}
+  {{- if or $in $component.clients }}
+  ingress:
+    - from:
+        {{- range $in }}
+        {{- include "service.peer" (dict "root" $root "component" .) | nindent 8 }}
+        {{- end }}
+        {{- with $component.clients }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      ports:
+        {{- include "service.policy.ports" $component | nindent 8 }}
+  {{- end }}
+  {{- if or $out $component.leadsOut }}
+  egress:
+    - ports:
+        - {port: 53, protocol: UDP}
+        - {port: 53, protocol: TCP}
+    {{- range $out }}
+    - to:
+        {{- include "service.peer" (dict "root" $root "component" .) | nindent 8 }}
+      ports:
+        {{- include "service.policy.ports" . | nindent 8 }}
+    {{- end }}
+    {{- range $component.leadsOut }}
+    - ports:
+        - port: {{ int . }}
+          protocol: TCP
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{- define "service.peer" -}}
+- podSelector:
+    matchLabels:
+      {{- include "service.selector" . | nindent 6 }}
+{{- end }}
+
+{{- define "service.policy.ports" -}}
+{{- $component := . -}}
+{{- range $component.served }}
+- port: {{ get $component.ports . | int }}
+  protocol: TCP
+{{- end }}
+{{- end }}

@@ -1,0 +1,33 @@
+{{/* Service of a component that others find by its name; the pods of a StatefulSet are found one by one. */}}
+{{- define "service.service" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+spec:
+  {{- if eq .component.kind "StatefulSet" }}
+  clusterIP: None
+  publishNotReadyAddresses: true
+  {{- end }}
+  selector:
+    {{- include "service.selector" . | nindent 4 }}
+  ports:
+    {{- range $name := .component.served }}
+    - name: {{ $name }}
+      port: {{ get $.component.ports $name | int }}
+      targetPort: {{ $name }}
+    {{- end }}
+{{- end }}
+
+{{/* Of each component at most one pod is taken away at a time on purpose. */}}
+{{- define "service.budget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      {{- include "service.selector" . | nindent 6 }}
+{{- end }}

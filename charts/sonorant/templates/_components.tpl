@@ -1,0 +1,277 @@
+{{/*
+The list of all that runs: the one place that says so, and who talks to whom. An entry has
+  name, kind          its name in the release; Deployment, StatefulSet or Job
+  image               target of docker/Dockerfile
+  command, args, env  what runs
+  replicas, single    how many; single: never two at a time, not even in a roll-out
+  ports, served       all ports by name; those that other components may reach
+  service             whether others find it by name
+  talksTo, leadsOut   components, and ports outside the release, that it connects to
+  clients             peers outside this list that may reach it
+  volumes, probes     as its pod has them
+  settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
+*/}}
+{{- define "sonorant.components" -}}
+{{ include "sonorant.redis" . }}
+{{ include "sonorant.prepare" . }}
+{{ include "sonorant.coordinator" . }}
+{{ include "sonorant.stages" . }}
+{{ include "sonorant.trainer" . }}
+{{ include "sonorant.recognizer" . }}
+{{ include "sonorant.test" . }}
+{{- end }}
+
+{{/* What all programs of a training are told. */}}
+{{- define "sonorant.arguments" -}}
+- --run={{ include "sonorant.run" . }}
+- --recipe=/etc/sonorant/recipe.yaml
+{{- end }}
+
+{{/* ... and those of them that wait, and answer probes. */}}
+{{- define "sonorant.arguments.service" -}}
+{{ include "sonorant.arguments" . }}
+- --health-port=7001
+- --patience-s=604800
+{{- end }}
+
+{{- define "sonorant.pod.training" -}}
+podAnnotations:
+  checksum/recipe: {{ include "sonorant.recipe" . | sha256sum | quote }}
+priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
+{{- end }}
+
+{{- define "sonorant.redis" -}}
+{{- if include "sonorant.redis.own" . }}
+- name: redis
+  kind: StatefulSet
+  image: redis
+  replicas: 1
+  command: [redis-server]
+  args: [/etc/redis/redis.conf]
+  env:
+    - name: REDISCLI_AUTH
+      valueFrom:
+        secretKeyRef: {name: {{ include "sonorant.redis.secret" . }}, key: password}
+  ports: {redis: 6379}
+  served: [redis]
+  service: true
+  priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
+  volumes:
+    - name: redis
+      at: /data
+      writable: true
+      source: {persistentVolumeClaim: {claimName: {{ .Values.storage.redis.claim | default (printf "%s-redis" (include "sonorant.fullname" .)) }}}}
+    - name: configuration
+      at: /etc/redis
+      source: {secret: {secretName: {{ include "sonorant.redis.secret" . }}, items: [{key: redis.conf, path: redis.conf}]}}
+  probes:
+    livenessProbe:
+      tcpSocket: {port: redis}
+      periodSeconds: 10
+      failureThreshold: 6
+    readinessProbe:
+      exec: {command: [redis-cli, -e, ping]}
+      periodSeconds: 2
+      timeoutSeconds: 5
+  settings:
+    {{- toYaml .Values.redis | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- define "sonorant.prepare" -}}
+{{- if .Values.prepare.enabled }}
+- name: {{ printf "prepare-%s" (list (include "sonorant.recipe" .) .Values.image .Values.prepare .Values.data | toJson | sha256sum | trunc 8) }}
+  container: prepare
+  kind: Job
+  image: stage
+  retries: 3
+  command: [python, -m, sonorant.cli, prepare]
+  args:
+    {{- include "sonorant.arguments" . | nindent 4 }}
+    - --data=/data
+    - --jobs=$(CPUS)
+    - {{ .Values.prepare.strict | ternary "--strict" "--lenient" }}
+  {{- include "sonorant.pod.training" . | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" . | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
+    {{- include "sonorant.volume.data" . | nindent 4 }}
+  settings:
+    {{- toYaml .Values.prepare | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- define "sonorant.coordinator" -}}
+- name: coordinator
+  kind: Deployment
+  image: stage
+  replicas: 1
+  single: true
+  graceSeconds: 10
+  command: [python, -m, services.coordinator]
+  args:
+    {{- include "sonorant.arguments.service" . | nindent 4 }}
+    - --host=0.0.0.0
+    - --port=7100
+  env:
+    {{- include "sonorant.redis.env" . | nindent 4 }}
+  ports: {grpc: 7100, health: 7001}
+  served: [grpc]
+  service: true
+  {{- if include "sonorant.redis.own" . }}
+  talksTo: [redis]
+  {{- else }}
+  leadsOut: [{{ int .Values.redis.port }}]
+  {{- end }}
+  {{- include "sonorant.pod.training" . | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" . | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- toYaml .Values.coordinator | nindent 4 }}
+{{- end }}
+
+{{/* Programs of the stages that have one of their own; `services.augmenter` runs all others by their names. */}}
+{{- define "sonorant.stages" -}}
+{{- $root := . -}}
+{{- $programs := dict "shard_reader" "shard_reader" "vtlp" "vtlp_augmenter" "room" "room_simulator" "featurizer" "featurizer" "example_server" "example_server" -}}
+{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict -}}
+{{- $before := "" -}}
+{{- range $stage := include "sonorant.chain" . | fromYamlArray }}
+- name: {{ $stage | replace "_" "-" }}
+  kind: Deployment
+  image: stage
+  replicas: {{ get $replicas $stage | default 1 | int }}
+  graceSeconds: 30
+  {{- if hasKey $programs $stage }}
+  command: [python, -m, services.{{ get $programs $stage }}]
+  {{- else }}
+  command: [python, -m, services.augmenter, {{ $stage }}]
+  {{- end }}
+  args:
+    {{- include "sonorant.arguments.service" $root | nindent 4 }}
+    - --coordinator={{ include "sonorant.fullname" $root }}-coordinator:7100
+    - --host=$(POD_IP)
+    - --port=7000
+    - --stay
+    {{- if $root.Values.data.claim }}
+    - --data=/data
+    {{- end }}
+  ports: {data: 7000, health: 7001}
+  served: [data]
+  talksTo: {{ compact (list "coordinator" $before) | toJson }}
+  {{- include "sonorant.pod.training" $root | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" $root | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list $root false) | nindent 4 }}
+    {{- include "sonorant.volume.data" $root | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- toYaml (mergeOverwrite (omit $root.Values.stages "each" | deepCopy) (get $root.Values.stages.each $stage | default dict | deepCopy)) | nindent 4 }}
+{{- $before = $stage | replace "_" "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "sonorant.trainer" -}}
+- name: trainer
+  kind: StatefulSet
+  image: trainer
+  replicas: {{ include "sonorant.ranks" . }}
+  graceSeconds: 120
+  command: [python, -m, services.trainer]
+  args:
+    {{- include "sonorant.arguments.service" . | nindent 4 }}
+    - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
+    - --host=$(POD_IP)
+    - --threads=$(CPUS)
+    - --export
+    - --stay
+  env:
+    {{- include "sonorant.redis.env" . | nindent 4 }}
+  ports: {health: 7001}
+  service: true
+  {{- $last := include "sonorant.chain" . | fromYamlArray | last | replace "_" "-" }}
+  {{- if include "sonorant.redis.own" . }}
+  talksTo: [coordinator, {{ $last }}, redis]
+  {{- else }}
+  talksTo: [coordinator, {{ $last }}]
+  leadsOut: [{{ int .Values.redis.port }}]
+  {{- end }}
+  {{- include "sonorant.pod.training" . | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" . | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- $settings := deepCopy .Values.trainer }}
+    {{- with .Values.trainer.gpus }}
+    {{- $gpus := dict $.Values.trainer.gpuResource (int .) }}
+    {{- $_ := set $settings "resources" (mergeOverwrite $settings.resources (dict "limits" $gpus)) }}
+    {{- end }}
+    {{- toYaml $settings | nindent 4 }}
+{{- end }}
+
+{{- define "sonorant.recognizer" -}}
+{{- if .Values.recognizer.replicas }}
+- name: recognizer
+  kind: Deployment
+  image: recognizer
+  replicas: {{ int .Values.recognizer.replicas }}
+  graceSeconds: {{ add .Values.recognizer.drainSeconds 15 }}
+  command: [python, -m, services.recognizer]
+  args:
+    - --exports={{ include "sonorant.run" . }}/exports
+    - --recipe=/etc/sonorant/recipe.yaml
+    - --host=0.0.0.0
+    - --port=50051
+    - --health-port=7001
+    - --patience-s=604800
+    - --threads=$(CPUS)
+    - --grace-s={{ .Values.recognizer.drainSeconds }}
+  ports: {grpc: 50051, health: 7001}
+  served: [grpc]
+  service: true
+  clients:
+    {{- toYaml .Values.recognizer.clients | nindent 4 }}
+  podAnnotations:
+    checksum/serving: {{ .Values.recipe.serving | toJson | sha256sum | quote }}
+  priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
+  volumes:
+    {{- include "sonorant.volume.recipe" . | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- toYaml .Values.recognizer | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- define "sonorant.test" -}}
+{{- if .Values.recognizer.replicas }}
+- name: test
+  kind: Job
+  image: stage
+  retries: 0
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+    helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
+  command: [python, -m, services.evaluation]
+  args:
+    - --server={{ include "sonorant.fullname" . }}-recognizer:50051
+    - --run={{ include "sonorant.run" . }}
+    {{- if not (kindIs "invalid" .Values.recognizer.test.maxWer) }}
+    - --max-wer={{ .Values.recognizer.test.maxWer }}
+    {{- end }}
+  talksTo: [recognizer]
+  priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
+  volumes:
+    {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
+  settings:
+    {{- toYaml .Values.recognizer.test | nindent 4 }}
+{{- end }}
+{{- end }}

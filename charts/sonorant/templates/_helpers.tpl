@@ -1,0 +1,105 @@
+{{/* The recipe as the services read it: JSON's part of YAML, in one order, so that its checksum means its content. */}}
+{{- define "sonorant.recipe" -}}
+{{- toYaml .Values.recipe }}
+{{- end }}
+
+{{- define "sonorant.fullname" -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Where the run lies on its volume, in every pod. */}}
+{{- define "sonorant.run" -}}
+/runs/{{ .Values.recipe.name }}
+{{- end }}
+
+{{/* Stages in the order in which an example passes them, as a YAML list; what pulls from whom follows from it. */}}
+{{- define "sonorant.chain" -}}
+{{- $recipe := .Values.recipe -}}
+{{- $pipeline := $recipe.pipeline | default dict -}}
+{{- if eq ($pipeline.layout | default "split") "fused" -}}
+- example_server
+{{- else -}}
+- shard_reader
+{{- range $recipe.stages }}
+- {{ .stage }}
+{{- end }}
+- featurizer
+{{- end -}}
+{{- end }}
+
+{{/* Ranks: those of the recipe, unless `trainer.ranks` says the same. */}}
+{{- define "sonorant.ranks" -}}
+{{- get (.Values.recipe.training | default dict) "ranks" | default 1 -}}
+{{- end }}
+
+{{- define "sonorant.redis.secret" -}}
+{{ .Values.redis.secret | default (printf "%s-redis" (include "sonorant.fullname" .)) }}
+{{- end }}
+
+{{- define "sonorant.redis.own" -}}
+{{- if not (or .Values.redis.secret .Values.redis.url) }}true{{ end }}
+{{- end }}
+
+{{- define "sonorant.redis.env" -}}
+- name: SONORANT_REDIS
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "sonorant.redis.secret" . }}
+      key: url
+{{- end }}
+
+{{/* Name of a priority class: serving or training. */}}
+{{- define "sonorant.priority" -}}
+{{- $root := index . 0 -}}
+{{- $kind := index . 1 -}}
+{{- if $root.Values.priorities.create -}}
+{{ $root.Release.Namespace }}-{{ include "sonorant.fullname" $root }}-{{ $kind }}
+{{- else -}}
+{{ get $root.Values.priorities $kind }}
+{{- end -}}
+{{- end }}
+
+{{/* Volumes, as entries of a component's `volumes`. */}}
+{{- define "sonorant.volume.recipe" -}}
+- name: recipe
+  at: /etc/sonorant
+  source: {configMap: {name: {{ include "sonorant.fullname" . }}-recipe}}
+{{- end }}
+
+{{- define "sonorant.volume.runs" -}}
+- name: runs
+  at: /runs
+  writable: {{ index . 1 }}
+  source: {persistentVolumeClaim: {claimName: {{ (index . 0).Values.storage.runs.claim | default (printf "%s-runs" (include "sonorant.fullname" (index . 0))) }}}}
+{{- end }}
+
+{{- define "sonorant.volume.data" -}}
+{{- with .Values.data.claim }}
+- name: data
+  at: /data
+  source: {persistentVolumeClaim: {claimName: {{ . }}, readOnly: true}}
+{{- end }}
+{{- end }}
+
+{{/* What values, taken together, cannot mean: said before anything is installed. */}}
+{{- define "sonorant.check" -}}
+{{- if not .Values.recipe }}
+{{- fail "\n\nrecipe: not given. Print one as values and install with it:\n    sonorant recipe values recipes/digits.yaml | helm install NAME CHART -f - --set data.claim=CLAIM\n" }}
+{{- end }}
+{{- if and .Values.prepare.enabled (not .Values.data.claim) }}
+{{- fail "\n\ndata.claim: not given. Name the volume claim that holds the corpora, or set prepare.enabled=false if the runs' volume has finished shards.\n" }}
+{{- end }}
+{{- $ranks := include "sonorant.ranks" . | int }}
+{{- if and .Values.trainer.ranks (ne (int .Values.trainer.ranks) $ranks) }}
+{{- fail (printf "\n\ntrainer.ranks=%d, but the recipe has training.ranks=%d: give one of them, or the same.\n" (int .Values.trainer.ranks) $ranks) }}
+{{- end }}
+{{- if gt $ranks 1 }}
+{{- fail (printf "\n\ntraining.ranks=%d: in a cluster this chart runs one rank so far; set it to 1.\n" $ranks) }}
+{{- end }}
+{{- $chain := include "sonorant.chain" . | fromYamlArray }}
+{{- range $stage, $_ := .Values.stages.each }}
+{{- if not (has $stage $chain) }}
+{{- fail (printf "\n\nstages.each.%s: the recipe has no such stage; it has %s.\n" $stage (join ", " $chain)) }}
+{{- end }}
+{{- end }}
+{{- end }}

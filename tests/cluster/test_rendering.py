@@ -1,0 +1,202 @@
+"""What Helm makes of the chart."""
+
+import copy
+
+import pytest
+from helm_rig import CHART, digits_values
+
+from services.coordinator.control import stage_order
+from services.runtime.wiring import TRAINER, program, stage_before
+from sonorant.recipe import Recipe
+
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
+CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
+
+
+@pytest.fixture(scope="module")
+def manifests(helm):
+    return helm.render(digits_values())
+
+
+def pods(manifests):
+    """Pod templates of all workloads by component."""
+    found = (document for (kind, _), document in manifests.items() if kind in WORKLOADS)
+    templates = (document["spec"]["template"] for document in found)
+    return {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for template in templates}
+
+
+def container(manifests, component):
+    (only,) = pods(manifests)[component]["spec"]["containers"]
+    return only
+
+
+def component(name):
+    return name.replace("_", "-")
+
+
+def edges(manifests):
+    """(from, to, port) of all policies, as seen from who is reached, and as seen from who reaches out."""
+    into, out_of = set(), set()
+    for (kind, name), policy in manifests.items():
+        if kind != "NetworkPolicy" or name.endswith("-deny"):
+            continue
+        own = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for rule in policy["spec"].get("ingress", []):
+            for peer in rule["from"]:
+                who = peer["podSelector"].get("matchLabels", {}).get("app.kubernetes.io/component", "*")
+                into |= {(who, own, port["port"]) for port in rule["ports"]}
+        for rule in policy["spec"].get("egress", []):
+            for peer in rule.get("to", []):
+                who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+                out_of |= {(own, who, port["port"]) for port in rule["ports"]}
+    return into, out_of
+
+
+def test_lint_is_content(helm):
+    done = helm.run("lint", "--strict", str(CHART), "--values", helm.values(digits_values()))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_service_of_a_training_is_there_and_starts_the_program_of_the_laptop(manifests):
+    started = {name: template["spec"]["containers"][0]["command"] for name, template in pods(manifests).items()}
+    prepare = next(name for name in started if name.startswith("prepare-"))
+    others = {prepare, "redis", "coordinator", "trainer", "recognizer", "test"}
+    assert set(started) == {component(stage) for stage in CHAIN} | others
+    for stage in CHAIN:
+        assert started[component(stage)] == ["python", "-m", *program(stage)]
+    assert started["coordinator"] == ["python", "-m", "services.coordinator"]
+    assert started["trainer"] == ["python", "-m", "services.trainer"]
+
+
+def test_pods_pass_the_restricted_standard(manifests):
+    for name, template in pods(manifests).items():
+        spec = template["spec"]
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["runAsUser"] > 0, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert spec["automountServiceAccountToken"] is False, name
+        kinds = {key for volume in spec["volumes"] for key in volume if key != "name"}
+        assert kinds <= {"emptyDir", "configMap", "secret", "persistentVolumeClaim"}, name
+        for one in spec["containers"]:
+            assert one["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }, name
+            assert {"cpu", "memory"} <= set(one["resources"]["requests"]), name
+            assert "memory" in one["resources"]["limits"], name
+
+
+def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
+    recipe = Recipe.model_validate(digits_values()["recipe"])
+    expected = {(component(stage), "coordinator", 7100) for stage in CHAIN}
+    expected |= {(component(s), component(stage_before(recipe, s)), 7000) for s in (*CHAIN[1:], TRAINER)}
+    expected |= {("trainer", "coordinator", 7100), ("trainer", "redis", 6379), ("coordinator", "redis", 6379)}
+    expected |= {("test", "recognizer", 50051)}
+    into, out_of = edges(manifests)
+    assert out_of == expected
+    assert into == expected | {("*", "recognizer", 50051)}  # its users
+    deny = manifests["NetworkPolicy", "words-deny"]["spec"]
+    assert deny["policyTypes"] == ["Ingress", "Egress"]
+    assert not {"ingress", "egress"} & set(deny)
+
+
+def test_what_runs_for_long_has_probes_and_a_budget(manifests):
+    for kind, name in manifests:
+        if kind in ("Deployment", "StatefulSet"):
+            own = container(manifests, name.removeprefix("words-"))
+            assert {"livenessProbe", "readinessProbe"} <= set(own), name
+            assert ("PodDisruptionBudget", name) in manifests
+
+
+def test_another_recipe_restarts_what_reads_it_and_prepares_again(helm, manifests):
+    values = digits_values()
+    values["recipe"]["training"]["epochs"] = 3
+    changed = helm.render(values)
+
+    def checksum(manifests, name):
+        return pods(manifests)[name]["metadata"]["annotations"]["checksum/recipe"]
+
+    for name in ("room", "coordinator", "trainer"):
+        assert checksum(manifests, name) != checksum(changed, name)
+    jobs = [{name for kind, name in m if kind == "Job" and "prepare" in name} for m in (manifests, changed)]
+    assert jobs[0].isdisjoint(jobs[1])
+    assert pods(manifests)["recognizer"] == pods(changed)["recognizer"]
+
+
+def test_a_fused_chain_is_one_deployment(helm):
+    values = digits_values()
+    values["recipe"]["pipeline"] |= {"layout": "fused", "replicas": {"example_server": 3}}
+    manifests = helm.render(values)
+    assert manifests["Deployment", "words-example-server"]["spec"]["replicas"] == 3
+    assert ("trainer", "example-server", 7000) in edges(manifests)[1]
+    assert not {component(stage) for stage in CHAIN} & set(pods(manifests))
+    assert "topologySpreadConstraints" in pods(manifests)["example-server"]["spec"]
+
+
+def test_a_redis_outside_takes_the_place_of_ones_own(helm):
+    manifests = helm.render(digits_values(redis={"secret": "ledger", "port": 7777}))
+    assert "redis" not in pods(manifests)
+    assert not any(kind == "Secret" for kind, _ in manifests)
+    environment = {entry["name"]: entry for entry in container(manifests, "trainer")["env"]}
+    assert environment["SONORANT_REDIS"]["valueFrom"]["secretKeyRef"] == {"name": "ledger", "key": "url"}
+    rules = manifests["NetworkPolicy", "words-trainer"]["spec"]["egress"]
+    assert {"ports": [{"port": 7777, "protocol": "TCP"}]} in rules
+
+
+def test_gpus_are_asked_for_by_the_trainer_alone(helm):
+    trainer = {"gpus": 2, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
+    trainer["nodeSelector"] = {"pool": "gpu"}
+    manifests = helm.render(digits_values(trainer=trainer))
+    wanting = [n for n, t in pods(manifests).items() if "nvidia.com/gpu" in str(t["spec"]["containers"])]
+    assert wanting == ["trainer"]
+    assert container(manifests, "trainer")["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert pods(manifests)["trainer"]["spec"]["nodeSelector"] == {"pool": "gpu"}
+    assert pods(manifests)["trainer"]["spec"]["tolerations"] == trainer["tolerations"]
+
+
+def test_one_stage_has_settings_of_its_own(helm):
+    each = {"room": {"resources": {"requests": {"cpu": "3"}}}}
+    manifests = helm.render(digits_values(stages={"each": each}))
+    assert container(manifests, "room")["resources"]["requests"] == {"cpu": "3", "memory": "256Mi"}
+    assert container(manifests, "speed")["resources"]["requests"]["cpu"] == "1"
+
+
+def test_all_that_can_be_off_is_off(helm):
+    off = {"prepare": {"enabled": False}, "recognizer": {"replicas": 0}, "networkPolicies": {"enabled": False}}
+    off |= {"priorities": {"create": False}, "redis": {"secret": "ledger"}, "storage": {"runs": {"claim": "runs"}}}
+    manifests = helm.render(digits_values(**off))
+    assert set(pods(manifests)) == {component(stage) for stage in CHAIN} | {"coordinator", "trainer"}
+    assert {kind for kind, _ in manifests} == {
+        "ConfigMap",
+        "Deployment",
+        "StatefulSet",
+        "Service",
+        "PodDisruptionBudget",
+    }
+    assert "priorityClassName" not in pods(manifests)["trainer"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("trainer", "rank"), 2, "rank"),
+        (("recognizer", "replicas"), -1, "replicas"),
+        (("recognizer", "replicas"), "many", "replicas"),
+        (("recipe", "training", "epoks"), 3, "epoks"),
+        (("recipe", "pipeline", "credits"), 0, "credits"),
+        (("trainer", "launcher"), "ssh", "launcher"),
+        (("trainer", "ranks"), 2, "trainer.ranks=2, but the recipe has training.ranks=1"),
+        (("recipe", "training", "ranks"), 4, "one rank"),
+        (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
+        (("data", "claim"), "", "data.claim: not given"),
+        (("recipe",), None, "sonorant recipe values"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_in_words(helm, path, value, said):
+    values = copy.deepcopy(digits_values())
+    place = values
+    for key in path[:-1]:
+        place = place.setdefault(key, {})
+    place[path[-1]] = value
+    assert said in helm.refusal(values)
