@@ -8,8 +8,10 @@ VALUES_SCHEMA := charts/sonorant/values.schema.json
 RUN := runs/digits
 MINUTES := 3
 SEED :=
+IMAGES := localhost/sonorant
+TARGETS :=
 
-.PHONY: help setup demo ablation test chaos test-cluster lint format verify protos lock clean distclean
+.PHONY: help setup demo ablation test chaos images test-cluster lint format verify protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -31,6 +33,9 @@ test: setup ## run the tests, a file at a time on each of two processors
 
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
+	docker/build $(IMAGES) $(TARGETS)
 
 test-cluster: setup ## on a Kubernetes cluster that KUBECONFIG names, with the images of `make images` in it
 	$(BIN)/pytest -q tests/cluster $(if $(TESTS),-k '$(TESTS)')

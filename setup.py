@@ -20,6 +20,8 @@ class _BuildWithProtos(build_py):
         from compile import compile_protos
 
         compile_protos(_ROOT)
+        if "sonorant.v1" not in self.packages:  # packages were looked for before it was there
+            self.packages.append("sonorant.v1")
         super().run()
 
 
