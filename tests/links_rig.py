@@ -7,7 +7,8 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import zmq
 
-from services.runtime.downstream import DownstreamLinks, Parcel
+from services.runtime.bundles import Parcel
+from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage

@@ -22,7 +22,8 @@ import structlog
 import zmq
 
 from benchmarks.rigs.process import Child, Main
-from services.runtime.downstream import DownstreamLinks, Parcel
+from services.runtime.bundles import Parcel
+from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
 from services.runtime.stage import TURN_S
 from services.runtime.upstream import UpstreamLinks

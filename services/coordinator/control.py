@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 
+from services.runtime.durations import duration, seconds
 from services.runtime.redis_ledger import RedisLedger, Start
 from services.runtime.wiring import TRAINER
 from sonorant.errors import Unavailable
@@ -97,7 +98,7 @@ class ControlPlane:
 
         `ValueError` if a record arrived that no shard has; then nothing is noted.
         """
-        load = Load(_seconds(request.busy), _seconds(request.elapsed), request.examples, _seconds(request.audio))
+        load = Load(seconds(request.busy), seconds(request.elapsed), request.examples, seconds(request.audio))
         arrived = [(r.epoch, self._leases.ordinals(r.shard, r.indexes)) for r in request.arrived]
         with self._lock:
             if not self._registry.heartbeat(
@@ -259,7 +260,7 @@ def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         draining=replica.draining,
         link_faults=replica.link_faults,
     )
-    status.heartbeat_age.FromNanoseconds(max(0, round((now - replica.heard_s) * 1e9)))
+    status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
     return status
 
 
@@ -269,7 +270,3 @@ def _rejection(rejection: Rejection) -> pb.Rejection:
     message.lineage.epoch, message.lineage.shard, message.lineage.index = epoch, shard, index
     message.lineage.SetInParent()
     return message
-
-
-def _seconds(duration: object) -> float:
-    return float(duration.ToNanoseconds()) / 1e9  # type: ignore[attr-defined]

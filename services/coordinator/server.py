@@ -9,11 +9,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import grpc
 import structlog
-from google.protobuf.duration_pb2 import Duration
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.coordinator.control import ControlPlane
+from services.runtime.durations import duration
 from services.runtime.redis_ledger import Start
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.pipeline.example import Lineage
@@ -98,7 +98,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         if not request.stage or not request.replica:
             raise ValueError(f"stage={request.stage!r}, replica={request.replica!r}: both must be given")
         self._control.register(request.stage, request.replica, request.endpoint, self._clock())
-        return pb.RegisterResponse(heartbeat_interval=_duration(self._control.heartbeat_s))
+        return pb.RegisterResponse(heartbeat_interval=duration(self._control.heartbeat_s))
 
     async def WatchEndpoints(
         self, request: pb.WatchEndpointsRequest, context: Any
@@ -121,7 +121,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         return pb.HeartbeatResponse(
             epochs=self._control.epochs() if request.generation else (),
             finished=self._control.finished,
-            heartbeat_interval=_duration(self._control.heartbeat_s),
+            heartbeat_interval=duration(self._control.heartbeat_s),
         )
 
     @_answering_errors
@@ -129,7 +129,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         """See coordinator.proto."""
         lease = self._control.acquire(request.replica, self._clock())
         if lease is None:
-            retry_after = _duration(min(self._pipeline.heartbeat_s, 0.25))
+            retry_after = duration(min(self._pipeline.heartbeat_s, 0.25))
             return pb.AcquireLeaseResponse(retry_after=retry_after, finished=self._control.finished)
         records = pb.RecordSet(epoch=lease.epoch, shard=lease.shard, indexes=lease.indexes)
         return pb.AcquireLeaseResponse(lease=lease.number, records=records)
@@ -183,9 +183,3 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
             with suppress(Unavailable):  # the ledger logs that it waits; status shows what was known last
                 await asyncio.to_thread(self._control.refresh)
             await asyncio.sleep(_REFRESH_S)
-
-
-def _duration(seconds: float) -> Duration:
-    message = Duration()
-    message.FromNanoseconds(round(seconds * 1e9))
-    return message

@@ -7,6 +7,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from services.runtime.durations import seconds
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.example_pb2 import Lineage
 
@@ -90,7 +91,7 @@ def _replicas(status: pb.GetStatusResponse) -> Table:
         table.add_column(name, justify="right")
     for replica in status.replicas:
         style = "bold red" if replica.stage == status.bottleneck else None
-        age_s = replica.heartbeat_age.ToNanoseconds() / 1e9
+        age_s = seconds(replica.heartbeat_age)
         name = f"{replica.replica} (draining)" if replica.draining else replica.replica
         rates = (f"{replica.utilisation:.0%}", f"{replica.examples_per_second:.1f}")
         counts = (f"{replica.queued}", f"{replica.link_faults}")

@@ -1,8 +1,8 @@
 """Between protos and the library: requests checked, results written out, errors as statuses."""
 
 import grpc
-from google.protobuf.duration_pb2 import Duration
 
+from services.runtime.durations import duration
 from sonorant.decoding import Hypothesis
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 from sonorant.serving.errors import AudioTooLong, BadRequest, IdleStream, TooManyStreams, UnknownModel
@@ -10,7 +10,7 @@ from sonorant.serving.model import StreamingModel
 from sonorant.serving.session import Result
 from sonorant.v1 import recognizer_pb2 as pb
 
-__all__ = ["alternatives", "check_audio_config", "duration", "max_alternatives", "metadata", "status_of"]
+__all__ = ["alternatives", "check_audio_config", "max_alternatives", "metadata", "status_of"]
 
 _STATUS: dict[type[SonorantError], grpc.StatusCode] = {
     BadRequest: grpc.StatusCode.INVALID_ARGUMENT,
@@ -65,13 +65,6 @@ def metadata(model: StreamingModel, audio_s: float) -> pb.RecognitionResponseMet
         model=f"{model.name}/{model.version}",
         sample_rate_hertz=model.sample_rate_hz,
     )
-
-
-def duration(seconds: float) -> Duration:
-    """Return `seconds` as a Duration, to the microsecond."""
-    result = Duration()
-    result.FromMicroseconds(round(seconds * 1e6))
-    return result
 
 
 def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb.SpeechRecognitionAlternative:

@@ -12,11 +12,11 @@ import structlog
 from services.recognizer.messages import (
     alternatives,
     check_audio_config,
-    duration,
     max_alternatives,
     metadata,
     status_of,
 )
+from services.runtime.durations import duration
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import grpc
 import structlog
-from google.protobuf.duration_pb2 import Duration
 
+from services.runtime.durations import seconds
 from services.runtime.meter import Meter
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.wire import lineage_to_proto
@@ -115,7 +115,7 @@ class CoordinatorClient:
             if answer.lease:
                 return answer
             pause_s = _FIRST_PAUSE_S
-            self._no_more_leases.wait(answer.retry_after.ToNanoseconds() / 1e9 or pause_s)
+            self._no_more_leases.wait(seconds(answer.retry_after) or pause_s)
         return None
 
     def stop_leasing(self) -> None:
@@ -162,7 +162,7 @@ class CoordinatorClient:
         answer = self._stub.Register(self._request, timeout=_CALL_TIMEOUT_S)
         self._registered.set()
         log.info("registered", coordinator=self._address, endpoint=self._request.endpoint)
-        self._interval_s = _seconds(answer.heartbeat_interval) or self._interval_s
+        self._interval_s = seconds(answer.heartbeat_interval) or self._interval_s
 
     def _beat(self, timeout_s: float) -> None:
         now_s = time.monotonic()
@@ -176,7 +176,7 @@ class CoordinatorClient:
             log.error("heartbeat_refused", detail=str(error.details() if isinstance(error, grpc.Call) else error))
             return
         self._beaten_s = now_s
-        self._interval_s = _seconds(answer.heartbeat_interval) or self._interval_s
+        self._interval_s = seconds(answer.heartbeat_interval) or self._interval_s
         if self._troubled:
             log.info("coordinator_back", coordinator=self._address)
             self._troubled.clear()
@@ -222,7 +222,3 @@ class CoordinatorClient:
 
 def _status(error: grpc.RpcError) -> grpc.StatusCode:
     return error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
-
-
-def _seconds(duration: Duration) -> float:
-    return float(duration.ToNanoseconds()) / 1e9

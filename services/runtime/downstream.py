@@ -3,28 +3,26 @@
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import structlog
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from services.runtime.addresses import local_address
+from services.runtime.bundles import Bundle, Parcel, gather
 from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.errors import Unavailable
 from sonorant.pipeline.credit import Outbox
 from sonorant.pipeline.wire import (
-    BUNDLE_BYTES,
     PROTOCOL_VERSION,
     BadMessage,
     Kind,
     decode_header,
     encode_header,
-    join_examples,
 )
 
-__all__ = ["DownstreamLinks", "Parcel"]
+__all__ = ["DownstreamLinks"]
 
 log = structlog.get_logger()
 
@@ -34,33 +32,6 @@ _COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
-_BUNDLE_EXAMPLES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """An example, ready to be sent (`encode_example`), and its audio in seconds."""
-
-    message: memoryview
-    audio_s: float
-
-
-@dataclass(slots=True)
-class _Bundle:
-    """Parcels that go to one consumer in one message."""
-
-    consumer: bytes
-    parcels: list[Parcel] = field(default_factory=list)
-    size: int = 0
-    more: bool = False
-
-    def has_room(self, parcel: Parcel) -> bool:
-        return len(self.parcels) < _BUNDLE_EXAMPLES and self.size + len(parcel.message) <= BUNDLE_BYTES
-
-    def add(self, parcel: Parcel, more: bool) -> None:
-        self.parcels.append(parcel)
-        self.size += len(parcel.message)
-        self.more = more
 
 
 class DownstreamLinks:
@@ -228,7 +199,7 @@ class DownstreamLinks:
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
 
     def _pump(self) -> None:
-        while bundles := self._bundles():
+        while bundles := gather(self._outbox):
             unsent = [bundle for bundle in bundles if not self._send_bundle(bundle)]
             for bundle in reversed(unsent):
                 for parcel in reversed(bundle.parcels):
@@ -236,21 +207,9 @@ class DownstreamLinks:
         for notice in self._outbox.backlogs():
             self._send(notice.consumer, Kind.BACKLOG, int(notice.waiting))
 
-    def _bundles(self) -> list[_Bundle]:
-        """Take from the outbox all that may go now."""
-        bundles: list[_Bundle] = []
-        latest: dict[bytes, _Bundle] = {}
-        while (send := self._outbox.next_send()) is not None:
-            bundle = latest.get(send.consumer)
-            if bundle is None or not bundle.has_room(send.item):
-                bundle = latest[send.consumer] = _Bundle(send.consumer)
-                bundles.append(bundle)
-            bundle.add(send.item, send.more)
-        return bundles
-
-    def _send_bundle(self, bundle: _Bundle) -> bool:
+    def _send_bundle(self, bundle: Bundle) -> bool:
         """Send a bundle; False if its consumer cannot be reached."""
-        message = join_examples([parcel.message for parcel in bundle.parcels], bundle.more)
+        message = bundle.message()
         try:
             self._router.send(bundle.consumer, zmq.SNDMORE | zmq.NOBLOCK)
             self._router.send(message, zmq.NOBLOCK, copy=len(message) < _COPY_BELOW_BYTES)

@@ -4,12 +4,11 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from google.protobuf.duration_pb2 import Duration
-
+from services.runtime.durations import duration, seconds
 from sonorant.pipeline.example import Lineage
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["Meter", "duration", "record_sets"]
+__all__ = ["Meter", "record_sets"]
 
 
 class Meter:
@@ -92,19 +91,12 @@ class Meter:
     def restore(self, request: pb.HeartbeatRequest) -> None:
         """Put back what a heartbeat took that did not get through; reporting an arrival twice is harmless."""
         with self._lock:
-            self._busy_s += request.busy.ToNanoseconds() / 1e9
-            self._audio_s += request.audio.ToNanoseconds() / 1e9
+            self._busy_s += seconds(request.busy)
+            self._audio_s += seconds(request.audio)
             self._examples += request.examples
             self._broken_links += request.broken_links
             self._dropped.update(request.dropped)
             self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
-
-
-def duration(seconds: float) -> Duration:
-    """Return the message for a time in seconds."""
-    message = Duration()
-    message.FromNanoseconds(round(seconds * 1e9))
-    return message
 
 
 def record_sets(lineages: Iterable[Lineage]) -> list[pb.RecordSet]:

@@ -13,8 +13,9 @@ from typing import Protocol
 import structlog
 import zmq
 
+from services.runtime.bundles import Parcel
 from services.runtime.coordinator_client import CoordinatorClient
-from services.runtime.downstream import DownstreamLinks, Parcel
+from services.runtime.downstream import DownstreamLinks
 from services.runtime.health import HealthServer
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_loop import LinkLoop, Links

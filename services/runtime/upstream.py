@@ -277,13 +277,9 @@ class UpstreamLinks:
 
     def _act(self, now_s: float) -> None:
         for action in self._grants.actions():
-            link = self._links.get(action.producer)
-            if link is None:
-                continue
-            if isinstance(action, Grant):
-                self._send(link, Kind.GRANT, action.examples, now_s)
-            else:
-                self._send(link, Kind.RECALL, 0, now_s)
+            if (link := self._links.get(action.producer)) is not None:
+                kind, number = (Kind.GRANT, action.examples) if isinstance(action, Grant) else (Kind.RECALL, 0)
+                self._send(link, kind, number, now_s)
         if self._on_withdrawn is not None and self._grants.granted == 0:
             self.close()
             on_withdrawn, self._on_withdrawn = self._on_withdrawn, None

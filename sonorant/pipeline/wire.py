@@ -31,6 +31,7 @@ __all__ = [
     "BUNDLE_BYTES",
     "PROTOCOL_VERSION",
     "BadMessage",
+    "Buffer",
     "Header",
     "Kind",
     "decode_examples",

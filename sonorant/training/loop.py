@@ -39,7 +39,7 @@ class NonFiniteSteps(SonorantError):
 
     def __init__(self, step: int, count: int, utterances: list[str]) -> None:
         super().__init__(
-            f"step {step}: loss or gradient not finite, for the {count}th time in a row; the batch was {utterances}; "
+            f"step {step}: loss or gradient not finite in {count} steps in a row; the last batch was {utterances}; "
             "look at these utterances, or lower training.learning_rate"
         )
         self.utterances = tuple(utterances)

@@ -100,7 +100,7 @@ def run_with_moments_of(trainer, spoiled):
 def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_path):
     trainer = tiny_trainer(tiny_recipe(epochs=1, max_bad_steps=2), tmp_path, ledger, total=22)
     before = weights(trainer)
-    with pytest.raises(NonFiniteSteps, match="step 2: loss or gradient not finite, for the 2th time") as caught:
+    with pytest.raises(NonFiniteSteps, match="step 2: loss or gradient not finite in 2 steps in a row") as caught:
         run_with_moments_of(trainer, spoiled=set(range(22)))
     assert len(caught.value.utterances) == 4
     assert set(caught.value.utterances) <= {f"u{o}" for o in range(22)}
