@@ -1,1 +1,1 @@
-"""From rates to replicas: the capacity model that the autoscaler and `sonorant plan` will share."""
+"""From rates to replicas: the capacity model and the simulation that the autoscaler and `sonorant plan` share."""

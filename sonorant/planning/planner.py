@@ -1,0 +1,127 @@
+"""From measurements to replicas, again and again: up at once, down slowly, and hold when something is not known."""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sonorant.planning.measurements import Demand, Measurements, Snapshot
+from sonorant.planning.sizing import OVERHEAD_S, Bounds, Sizing, StageCost, size
+
+__all__ = ["Decision", "Planner", "PlannerSettings"]
+
+_MOST_CATCH_UP = 0.5  # of the demand: empty pools of a slow trainer are no reason to ask for a whole cluster
+
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """How the planner decides.
+
+    utilisation: share of the time that a stage is to be busy, at most; cores: that all stages together may take;
+    window_s: of measurements; catch_up_s: time in which the trainer's pools are to be full again; stabilisation_s: how
+    long fewer replicas must have been enough before some are taken away; hysteresis: share by which the demand might
+    grow without those being missed; overhead_s: of a replica per example, beside its busy time.
+    """
+
+    utilisation: float = 0.8
+    cores: float = math.inf
+    window_s: float = 30.0
+    catch_up_s: float = 60.0
+    stabilisation_s: float = 120.0
+    hysteresis: float = 0.1
+    overhead_s: float = OVERHEAD_S
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Replicas by stage, and why.
+
+    held: why nothing changes, empty if it was decided; demand: of the trainer; predicted: examples per second that it
+    will get; service_s: what was measured of each stage; limits: why the trainer will get less than it could take.
+    """
+
+    replicas: Mapping[str, int]
+    held: str = ""
+    demand: Demand | None = None
+    predicted: float | None = None
+    service_s: Mapping[str, float] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+
+
+class Planner:
+    """Decides about the `stages` of a chain, in the order in which an example passes them."""
+
+    def __init__(self, stages: Sequence[str], settings: PlannerSettings) -> None:
+        self._stages = tuple(stages)
+        self._settings = settings
+        self._measurements = Measurements(settings.window_s)
+        self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
+
+    def decide(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
+        """Return how many replicas each stage is to have.
+
+        snapshot: None if it could not be had; replicas: that each stage is told to have now; `now_s` is monotonic.
+        """
+        if snapshot is None:
+            return self._hold("no measurements", replicas, now_s)
+        self._measurements.note(snapshot, now_s)
+        costs = self._costs()
+        if isinstance(costs, str):
+            return self._hold(costs, replicas, now_s)
+        catch_up = snapshot.wanted / self._settings.catch_up_s
+        demand = self._measurements.demand()
+        if demand is None:
+            return self._first_fill(costs, catch_up, replicas, now_s)
+        rate = demand.rate + min(catch_up, _MOST_CATCH_UP * demand.rate)
+        up, spare = self._size(costs, rate), self._size(costs, rate * (1 + self._settings.hysteresis))
+        self._remember(self._recommend(up, spare, replicas), now_s)
+        return self._decision(costs, up, demand)
+
+    def _hold(self, why: str, replicas: Mapping[str, int], now_s: float) -> Decision:
+        held = {stage: replicas[stage] for stage in self._stages}
+        self._remember(held, now_s)
+        return Decision(held, held=why)
+
+    def _first_fill(
+        self, costs: Sequence[StageCost], rate: float, replicas: Mapping[str, int], now_s: float
+    ) -> Decision:
+        """Hold until the trainer has made a step, but let it come soon: its pools must be filled first."""
+        held = self._hold("the trainer: no step in the last while", replicas, now_s)
+        filling = self._size(costs, rate) if rate else None
+        if filling is None:
+            return held
+        more = {stage: max(count, filling.replicas[stage]) for stage, count in held.replicas.items()}
+        return replace(held, replicas=more, limits=filling.limits)
+
+    def _costs(self) -> list[StageCost] | str:
+        """Return the stages' costs, or which of them is not known."""
+        costs = []
+        for stage in self._stages:
+            service_s = self._measurements.service_s(stage)
+            if service_s is None:
+                return f"{stage}: no example in the last {self._settings.window_s:g} s"
+            bounds = self._settings.bounds.get(stage, Bounds())
+            ratio = self._measurements.output_ratio(stage)
+            costs.append(StageCost(stage, service_s + self._settings.overhead_s, ratio, bounds))
+        return costs
+
+    def _size(self, costs: Sequence[StageCost], rate: float) -> Sizing:
+        return size(costs, rate, self._settings.utilisation, self._settings.cores)
+
+    def _recommend(self, up: Sizing, spare: Sizing, now: Mapping[str, int]) -> dict[str, int]:
+        """Return what is needed, and of what is more than that, as much as makes the next change unlikely."""
+        return {stage: max(needed, min(now[stage], spare.replicas[stage])) for stage, needed in up.replicas.items()}
+
+    def _remember(self, replicas: Mapping[str, int], now_s: float) -> None:
+        self._enough.append((now_s, replicas))
+        while self._enough[0][0] < now_s - self._settings.stabilisation_s:
+            self._enough.popleft()
+
+    def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand) -> Decision:
+        """Return the most that was recommended in the last while, if the cores suffice for it."""
+        replicas = {stage: max(enough[stage] for _, enough in self._enough) for stage in self._stages}
+        if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._settings.cores:
+            replicas = dict(up.replicas)
+        service_s = {cost.stage: cost.service_s - self._settings.overhead_s for cost in costs}
+        return Decision(replicas, "", demand, min(up.rate, demand.rate), service_s, up.limits)

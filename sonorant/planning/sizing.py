@@ -1,0 +1,126 @@
+"""How many replicas each stage of a chain needs, so that its last one hands on a wanted rate: all stages at once.
+
+After DS2 (Kalavri et al. 2018, "Three steps is all you need", section 3): a stage's true rate is examples per *busy*
+second, so it does not depend on who waits for whom while it is measured, and the needs of all stages follow from one
+pass over the graph. There, sources set the rate and the pass goes downstream; here examples are pulled, so the trainer
+sets it and the pass goes upstream.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["MOST", "OVERHEAD_S", "Bounds", "Sizing", "StageCost", "size"]
+
+OVERHEAD_S = (
+    0.8e-3  # of a replica per example beside its busy time: links, envelopes, credits; `sonorant bench pipeline`
+)
+MOST = 1_000_000
+_SLACK = 1e-9  # a need that exceeds a whole number by less than this is rounding
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Fewest and most replicas of a stage, and the cores that one takes. Raises ValueError if none lie between."""
+
+    least: int = 1
+    most: int = MOST
+    cores: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most:
+            raise ValueError(f"least={self.least}, most={self.most}: need 1 <= least <= most")
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """What an example costs a stage.
+
+    service_s: seconds of one replica for each example that it hands on, overhead included; output_ratio: examples
+    handed on for each one taken, less than 1 if some are rejected.
+    """
+
+    stage: str
+    service_s: float
+    output_ratio: float = 1.0
+    bounds: Bounds = Bounds()
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """Replicas by stage, the examples per second that the chain then can hand on, and what keeps it from more.
+
+    rate: at most the one that was asked for; limits: sentences, empty if that is reached.
+    """
+
+    replicas: Mapping[str, int]
+    rate: float
+    limits: tuple[str, ...] = ()
+
+
+def size(costs: Sequence[StageCost], rate: float, utilisation: float, cores: float = math.inf) -> Sizing:
+    """Return the fewest replicas with which every stage is busy for at most `utilisation` of the time at `rate`.
+
+    costs: in the order in which an example passes them; rate: examples per second after the last; cores: that all
+    replicas together may take. Where bounds or cores do not allow it, the stages are made equally fast, as fast as is
+    allowed, and busy all the time: replicas that the others cannot feed, or reserves, would only cost the cores that
+    are scarce. `least` goes before cores.
+    """
+    busy_s = _busy_s(costs)
+    limits: list[str] = []
+    possible = rate / utilisation  # of the stages, if they were busy all the time
+    for cost, seconds in zip(costs, busy_s, strict=True):
+        if (most := cost.bounds.most / seconds) < rate:
+            limits.append(
+                f"{cost.stage}: {_needed(possible * seconds)} replicas are needed, {cost.bounds.most} allowed; they "
+                f"hand on {most:.4g} of {rate:.4g} examples/s"
+            )
+    possible = min([possible, *(cost.bounds.most / seconds for cost, seconds in zip(costs, busy_s, strict=True))])
+    counts = _counts(costs, busy_s, possible)
+    asked = _cores(costs, counts)
+    if asked > cores:
+        counts = _counts(costs, busy_s, _fit(costs, busy_s, possible, cores))
+    reached = min([rate, *(count / seconds for count, seconds in zip(counts, busy_s, strict=True))])
+    if asked > cores:
+        limits.append(
+            f"{asked:.4g} cores are needed, {cores:.4g} allowed; they hand on {reached:.4g} of {rate:.4g} examples/s"
+        )
+    return Sizing({cost.stage: count for cost, count in zip(costs, counts, strict=True)}, reached, tuple(limits))
+
+
+def _busy_s(costs: Sequence[StageCost]) -> list[float]:
+    """Return each stage's seconds for one example after the *last* stage: what is rejected later is made up before."""
+    result: list[float] = []
+    later = 1.0
+    for cost in reversed(costs):
+        result.append(cost.service_s / later)
+        later *= cost.output_ratio
+    return result[::-1]
+
+
+def _counts(costs: Sequence[StageCost], busy_s: Sequence[float], possible: float) -> list[int]:
+    return [
+        max(cost.bounds.least, min(_needed(possible * seconds), cost.bounds.most))
+        for cost, seconds in zip(costs, busy_s, strict=True)
+    ]
+
+
+def _needed(busy: float) -> int:
+    return math.ceil(busy - _SLACK * max(1.0, busy))
+
+
+def _cores(costs: Sequence[StageCost], counts: Sequence[int]) -> float:
+    return sum(cost.bounds.cores * count for cost, count in zip(costs, counts, strict=True))
+
+
+def _fit(costs: Sequence[StageCost], busy_s: Sequence[float], most: float, cores: float) -> float:
+    """Return the highest rate, at full utilisation, whose replicas the cores suffice for, by bisection."""
+    low, high = 0.0, most
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _cores(costs, _counts(costs, busy_s, middle)) <= cores:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,141 @@
+import pytest
+
+from sonorant.planning.measurements import Counters, Snapshot
+from sonorant.planning.planner import Planner, PlannerSettings
+from sonorant.planning.sizing import Bounds
+
+STAGES = ("vtlp", "room")
+
+
+class World:
+    """Counters of a chain that costs 0.02 and 0.1 s an example, and of a trainer that could take `rate`."""
+
+    def __init__(self, rate, **settings):
+        self.rate, self.now_s, self.done = rate, 0.0, 0
+        self.replicas = {"vtlp": 1, "room": 1}
+        self.missing = set()
+        self.wanted = 0
+        self.planner = Planner(STAGES, PlannerSettings(overhead_s=0.0, **settings))
+        self.trained_s = 0.0
+        self.turn()
+
+    def turn(self, elapsed_s=5.0):
+        self.now_s += elapsed_s
+        self.done += 100
+        self.trained_s += 100 / self.rate
+        costs = {"vtlp": 0.02, "room": 0.1}
+        stages = {stage: {stage: Counters(costs[stage] * self.done, self.done)} for stage in {*STAGES} - self.missing}
+        snapshot = Snapshot(stages, {"rank-0": Counters(self.trained_s, self.done)}, {}, self.wanted)
+        return self._decide(snapshot)
+
+    def silence(self):
+        self.now_s += 5
+        return self._decide(None)
+
+    def _decide(self, snapshot):
+        decision = self.planner.decide(snapshot, self.replicas, self.now_s)
+        self.replicas = dict(decision.replicas)
+        return decision
+
+
+def test_grows_to_the_right_size_in_one_step():
+    world = World(rate=100)
+    decision = world.turn()
+    assert decision.replicas == {"vtlp": 3, "room": 13}
+    assert decision.demand.rate == pytest.approx(100)
+    assert decision.predicted == pytest.approx(100)
+    assert decision.service_s == pytest.approx({"vtlp": 0.02, "room": 0.1})
+    assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
+def test_shrinks_only_after_less_was_enough_for_the_whole_window():
+    world = World(rate=100, stabilisation_s=60, window_s=1)
+    world.turn()
+    world.rate = 40
+    for _ in range(12):
+        assert world.turn().replicas == {"vtlp": 3, "room": 13}
+    assert world.turn().replicas == {"vtlp": 2, "room": 6}  # 5.5 busy replicas if the demand grew by a tenth
+
+
+def test_a_moment_of_higher_demand_begins_the_window_anew():
+    world = World(rate=100, stabilisation_s=60, window_s=1)
+    world.turn()
+    for turn in range(30):
+        world.rate = 100 if turn == 10 else 40
+        world.turn()
+        assert (world.replicas["room"] == 13) == (turn < 10 + 13)
+
+
+def test_a_demand_that_wavers_around_a_whole_number_changes_nothing():
+    world = World(rate=97, stabilisation_s=0, window_s=1)
+    world.turn()
+    seen = set()
+    for turn in range(20):
+        world.rate = 97 if turn % 2 else 95
+        seen.add(world.turn().replicas["room"])
+    assert seen == {13}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_holds_while_a_stage_is_not_measured_and_names_it(stage):
+    world = World(rate=100)
+    world.missing = {stage}
+    decision = world.turn()
+    assert decision.replicas == {"vtlp": 1, "room": 1}
+    assert decision.held.startswith(stage)
+
+
+def test_holds_while_nothing_is_measured_and_begins_the_window_anew():
+    world = World(rate=100, stabilisation_s=60, window_s=1)
+    world.turn()
+    world.rate = 40
+    for _ in range(6):
+        world.turn()
+    decision = world.silence()
+    assert decision.held == "no measurements"
+    assert decision.replicas == {"vtlp": 3, "room": 13}
+    for _ in range(12):
+        assert world.turn().replicas["room"] == 13
+    world.turn()
+    assert world.turn().replicas["room"] == 6
+
+
+def test_a_trainer_that_is_away_makes_nothing_smaller():
+    world = World(rate=100, stabilisation_s=0)
+    world.turn()
+    gone = Snapshot({stage: {stage: Counters(1e3, 10_000)} for stage in STAGES}, {}, {})
+    decision = world.planner.decide(gone, world.replicas, world.now_s + 5)
+    assert decision.replicas == {"vtlp": 3, "room": 13}
+    assert "trainer" in decision.held
+
+
+def test_empty_pools_of_a_trainer_that_has_not_begun_are_filled_in_time():
+    planner = Planner(STAGES, PlannerSettings(overhead_s=0.0, catch_up_s=10))
+    ranks = {"rank-0": Counters(0, 0)}
+    for now_s, done in ((0, 0), (5, 10)):
+        stages = {"vtlp": {"v": Counters(0.02 * done, done)}, "room": {"r": Counters(0.1 * done, done)}}
+        decision = planner.decide(Snapshot(stages, ranks, {}, wanted=256), {"vtlp": 1, "room": 1}, now_s)
+    assert decision.replicas == {"vtlp": 1, "room": 4}  # 25.6 examples/s
+    assert decision.held
+
+
+def test_catching_up_asks_for_more_but_not_for_much_more():
+    world = World(rate=100, catch_up_s=10)
+    world.wanted = 200
+    assert world.turn().replicas["room"] == 15  # 120 examples/s
+    world.wanted = 100_000
+    assert world.turn().replicas["room"] == 19  # 150
+    assert world.turn().predicted == pytest.approx(100)
+
+
+def test_more_cores_than_there_are_saturate_with_a_message():
+    decision = World(rate=1000, cores=24).turn()
+    assert decision.replicas == {"vtlp": 4, "room": 20}
+    assert decision.predicted == pytest.approx(200)
+    assert "150 cores are needed, 24 allowed" in decision.limits[0]
+
+
+def test_bounds_hold():
+    decision = World(rate=100, bounds={"vtlp": Bounds(least=5), "room": Bounds(most=6)}).turn()
+    assert decision.replicas == {"vtlp": 5, "room": 6}
+    assert decision.predicted == pytest.approx(60)
