@@ -12,14 +12,12 @@ from types import TracebackType
 from typing import Self
 
 import grpc
-import numpy as np
 
+from benchmarks.rigs.corpus import write_corpus
 from services.local.redis_server import LocalRedis
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
 from services.runtime.wiring import program
-from sonorant.corpus.record import Record, encode_audio
-from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.dsp.stages import stage_names
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
@@ -27,27 +25,11 @@ from sonorant.run_folder import RunFolder
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["EPOCHS", "PipelineRun", "write_corpus"]
+__all__ = ["EPOCHS", "PipelineRun"]
 
 EPOCHS = 10_000
-_VOICES = 8  # different waveforms; encoding more of them would take longer than the measurement
 _PATIENCE_S = 60.0
 _QUIET_S, _QUIET_CPU_S = 0.3, 0.05  # less than that in that time: only signs of life
-
-
-def write_corpus(folder: Path, examples: int, seconds: float, rate_hz: int) -> None:
-    """Write FLAC shards of low-passed noise, which compresses about as speech does."""
-    rng, records = np.random.default_rng(1), []
-    folder.mkdir(parents=True, exist_ok=True)
-    voices = []
-    for _ in range(_VOICES):
-        noise = np.convolve(rng.standard_normal(round(seconds * rate_hz)), np.hanning(9), "same")
-        syllables = np.abs(np.sin(2 * np.pi * 2 * np.arange(noise.size) / rate_hz))
-        voices.append(encode_audio((0.03 * noise * syllables).astype(np.float32), rate_hz, "flac"))
-    for number in range(examples):
-        audio = voices[number % _VOICES]
-        records.append(Record(f"u{number}", "someone", "one two", rate_hz, seconds, "flac", audio))
-    write_shard(folder / shard_name("train", 0, 1), records)
 
 
 class PipelineRun:

@@ -17,6 +17,7 @@ _COMMANDS = {
     "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",
     "evaluate": "Serve an exported model and measure it by streaming test sets to it.",
     "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
+    "plan": "Say what a cluster needs that one does not have yet: pods, cores, memory, network.",
     "prepare": "Turn a corpus into TFRecord shards.",
     "recipe": "Show a recipe, or the schema of recipes.",
     "report": "Write report.html and report.json of a run.",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_TIMEOUT_S = 3.0
-
 
 @click.command("status")
 @click.option(
@@ -34,8 +32,10 @@ def command(run_path: Path, coordinator: str | None, as_json: bool, watch: bool)
     if watch and not as_json:
         _watch(address, str(run_path))
         return
+    from services.local.status_client import ask_status
+
     while True:
-        _print(_ask(address), str(run_path), as_json)
+        _print(ask_status(address), str(run_path), as_json)
         if not watch:
             return
         time.sleep(1.0)
@@ -49,21 +49,6 @@ def _address(run_path: Path) -> str:
         raise Unavailable(
             f"{path}: not there, so no training has been started in {run_path}; give another folder with --run"
         ) from error
-
-
-def _ask(address: str) -> "pb.GetStatusResponse":
-    import grpc
-
-    from sonorant.v1 import coordinator_pb2 as pb
-    from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
-
-    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
-        try:
-            return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
-        except grpc.RpcError as error:
-            raise Unavailable(
-                f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
-            ) from error
 
 
 def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
@@ -82,9 +67,10 @@ def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
 def _watch(address: str, title: str) -> None:
     from rich.live import Live
 
+    from services.local.status_client import ask_status
     from services.local.status_view import render_status
 
     with Live(refresh_per_second=2) as live:
         while True:
-            live.update(render_status(_ask(address), title))
+            live.update(render_status(ask_status(address), title))
             time.sleep(1.0)

@@ -55,8 +55,8 @@ Control: TypeAlias = Callable[[Snapshot, Mapping[str, int], float], Mapping[str,
 class TrainerModel:
     """Ranks, the examples of a batch, the pool that each rank keeps, and the seconds of a step once all have begun it.
 
-    enough: examples in a pool from which on a batch is drawn; patience_s: a rank that finds no batch for so long takes
-    part in the step without one.
+    enough: examples in a pool from which on a batch is drawn; filled: examples in a pool at first; patience_s: a rank
+    that finds no batch for so long takes part in the step without one.
     """
 
     ranks: int
@@ -64,6 +64,7 @@ class TrainerModel:
     batch: int = 32
     pool: int = 256
     enough: int = 128
+    filled: int = 0
     patience_s: float = 1.0
 
     def __post_init__(self) -> None:

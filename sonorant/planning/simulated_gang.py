@@ -12,8 +12,8 @@ __all__ = ["Gang"]
 class _Rank:
     __slots__ = ("busy_s", "entered_s", "examples", "has_batch", "inside", "pool")
 
-    def __init__(self) -> None:
-        self.pool = 0
+    def __init__(self, pool: int) -> None:
+        self.pool = pool
         self.inside = False  # the step, or waiting there for the others
         self.has_batch = False
         self.entered_s = 0.0
@@ -28,8 +28,10 @@ class Gang:
         self._model = model
         self._at = at
         self._serve = serve
-        self._ranks = [_Rank() for _ in range(model.ranks)]
-        self._asking = deque(rank for _ in range(model.pool) for rank in self._ranks)  # an entry for each free slot
+        self._ranks = [_Rank(model.filled) for _ in range(model.ranks)]
+        self._asking = deque(
+            rank for _ in range(model.pool - model.filled) for rank in self._ranks
+        )  # an entry for each free slot
         self._outside = model.ranks
         self._step = 0
         self._session_s = 0.0  # summed over ranks, of steps that are over

@@ -124,6 +124,10 @@ class Simulation:
         """Return how many examples died with the replicas that held them; a real coordinator leases them again."""
         return sum(stage.lost for stage in self._stages)
 
+    def under_way(self) -> int:
+        """Return how many examples have been read, and are neither trained on nor lost."""
+        return self._stages[0].begun - self.gang.examples - self.lost()
+
     def held(self) -> dict[str, int]:
         """Return how many examples each stage holds now."""
         return {stage.model.name: sum(r.held for r in stage.replicas) for stage in self._stages}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["MOST", "OVERHEAD_S", "Bounds", "Sizing", "StageCost", "size"]
+__all__ = ["MOST", "OVERHEAD_S", "Bounds", "Sizing", "StageCost", "figure", "size"]
 
 OVERHEAD_S = (
     0.8e-3  # of a replica per example beside its busy time: links, envelopes, credits; `sonorant bench pipeline`
@@ -74,7 +74,7 @@ def size(costs: Sequence[StageCost], rate: float, utilisation: float, cores: flo
         if (most := cost.bounds.most / seconds) < rate:
             limits.append(
                 f"{cost.stage}: {_needed(possible * seconds)} replicas are needed, {cost.bounds.most} allowed; they "
-                f"hand on {most:.4g} of {rate:.4g} examples/s"
+                f"hand on {figure(most)} of {figure(rate)} examples/s"
             )
     possible = min([possible, *(cost.bounds.most / seconds for cost, seconds in zip(costs, busy_s, strict=True))])
     counts = _counts(costs, busy_s, possible)
@@ -84,9 +84,15 @@ def size(costs: Sequence[StageCost], rate: float, utilisation: float, cores: flo
     reached = min([rate, *(count / seconds for count, seconds in zip(counts, busy_s, strict=True))])
     if asked > cores:
         limits.append(
-            f"{asked:.4g} cores are needed, {cores:.4g} allowed; they hand on {reached:.4g} of {rate:.4g} examples/s"
+            f"{figure(asked)} cores are needed, {figure(cores)} allowed; they hand on {figure(reached)} of "
+            f"{figure(rate)} examples/s"
         )
     return Sizing({cost.stage: count for cost, count in zip(costs, counts, strict=True)}, reached, tuple(limits))
+
+
+def figure(value: float) -> str:
+    """Return a number as a sentence has it: 3 digits, or all that a whole number has."""
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def _busy_s(costs: Sequence[StageCost]) -> list[float]:

@@ -3,7 +3,7 @@ import pytest
 
 from benchmarks import pipeline
 from benchmarks.rigs import toolkits
-from benchmarks.rigs.pipeline import write_corpus
+from benchmarks.rigs.corpus import write_corpus
 from sonorant.corpus.shards import ShardSet
 
 

@@ -1,0 +1,22 @@
+"""Asks a coordinator for the status of its training."""
+
+import grpc
+
+from sonorant.errors import Unavailable
+from sonorant.v1 import coordinator_pb2 as pb
+from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+
+__all__ = ["ask_status"]
+
+_TIMEOUT_S = 3.0
+
+
+def ask_status(address: str) -> pb.GetStatusResponse:
+    """Return what the coordinator at `address` knows; raises Unavailable if none answers."""
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise Unavailable(
+                f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
+            ) from error

@@ -1,0 +1,212 @@
+"""`sonorant plan`: what a cluster needs that one does not have yet."""
+
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from services.runtime.memory import keep_freed_memory
+from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.errors import BadCorpus, BadShard
+from sonorant.recipe.schema import Recipe
+from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from sonorant.corpus.shards import ShardSet
+    from sonorant.planning.cluster_plan import ClusterPlan
+    from sonorant.planning.scenario import Moment
+    from sonorant.planning.service_times import ServiceTimes, StepTime
+
+__all__ = ["command"]
+
+_BUDGET_S = 3.0  # of measuring the stages
+_STAND_IN = 32  # utterances where there is no prepared run
+
+
+@click.command("plan")
+@click.option("--recipe", "recipe_path", required=True, type=click.Path(path_type=Path), help="Recipe to plan for.")
+@click.option("--gpus", type=click.IntRange(1, 65_536), required=True, help="Ranks of the trainer, a GPU each.")
+@click.option("--hours", type=click.FloatRange(0, min_open=True), required=True, help="Hours of speech in an epoch.")
+@click.option(
+    "--step-seconds", type=click.FloatRange(0, min_open=True),
+    help="Time of a training step on your GPU, its batch being there; default: that of --coordinator's training, or "
+    "else measured on this machine, whatever it has.",
+)  # fmt: skip
+@click.option("--cores", type=click.FloatRange(1), default=float("inf"), help="Cores that the stages may take.")
+@click.option(
+    "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
+    help="Share of the time that a stage is to be busy.",
+)  # fmt: skip
+@click.option(
+    "--run", "run_path", type=click.Path(path_type=Path),
+    help="Prepared run whose utterances are measured; default: runs/<name of the recipe>, or else noise of "
+    "--utterance-seconds.",
+)  # fmt: skip
+@click.option(
+    "--utterance-seconds", type=click.FloatRange(0.1, 60), default=12.0, show_default=True,
+    help="Length of the utterances, where there is no prepared run.",
+)  # fmt: skip
+@click.option("--coordinator", metavar="HOST:PORT", help="Take mean service times from a training that runs there.")
+@click.option(
+    "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it is there, else written."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@data_option
+@set_option
+def command(
+    recipe_path: Path,
+    gpus: int,
+    hours: float,
+    step_seconds: float | None,
+    cores: float,
+    utilisation: float,
+    run_path: Path | None,
+    utterance_seconds: float,
+    coordinator: str | None,
+    measured: Path | None,
+    as_json: bool,
+    data: Path | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Print pods, cores, memory, network and Redis load of each stage, for GPUS and HOURS of speech.
+
+    Service times are measured here, in a few seconds, from the recipe's own stages. A simulation of the planned cluster
+    checks the plan. Exit codes: 0 planned, also if the demand cannot be met, which the plan then says; 65 measurements
+    or shards cannot be used; 69 no coordinator answers; 78 the recipe is wrong.
+    """
+    import numpy as np
+
+    from sonorant.planning.cluster_plan import plan_cluster, rehearse
+    from sonorant.planning.service_times import StepTime
+
+    recipe = resolve_recipe(recipe_path, assignments)
+    times = _measured(measured) if measured is not None else None
+    if times is None:
+        run = RunFolder(run_path or Path("runs") / recipe.name)
+        times = _measure(recipe, run, run_path is not None, utterance_seconds, data)
+    if step_seconds is not None:
+        given = StepTime(seconds=step_seconds, examples=recipe.training.batch_examples, source="--step-seconds")
+        times = times.model_copy(update={"step": given})
+    if coordinator is not None:
+        times = _as_running(times, coordinator, recipe.training.batch_examples, step_seconds is None)
+    if times.step is None:
+        times = times.model_copy(update={"step": _measure_step(recipe, times.utterances.vectors)})
+    if measured is not None and not measured.exists():
+        times.save(measured)
+    plan = plan_cluster(recipe, times, gpus, hours, utilisation, cores)
+    _say("simulating")
+    _print(plan, rehearse(recipe, times, plan, np.random.default_rng(recipe.seed)), times, as_json)
+
+
+def _say(doing: str) -> None:
+    click.echo(f"… {doing}", err=True)
+
+
+def _measured(path: Path) -> "ServiceTimes | None":
+    from sonorant.planning.service_times import ServiceTimes
+
+    return ServiceTimes.load(path) if path.exists() else None
+
+
+def _measure(recipe: Recipe, run: RunFolder, needed: bool, seconds: float, data: Path | None) -> "ServiceTimes":
+    """Measure the stages on the run's utterances; on noise if there is no run and none is `needed`."""
+    from sonorant.dsp.stages import StageResources, build_chain
+    from sonorant.planning.service_times import ServiceTimes, measure_stages
+
+    keep_freed_memory()  # as services do
+    with _shards(recipe, run, needed, seconds) as (shards, source):
+        _say(f"measuring {recipe.name}'s stages on {source}")
+        chain = build_chain(recipe, StageResources(shards, _data_folder(data)))
+        stages, utterances = measure_stages(
+            shards, chain, recipe.seed, recipe.pipeline.payload, time.thread_time, _BUDGET_S
+        )
+    return ServiceTimes(
+        recipe=recipe.name,
+        utterances=utterances.model_copy(update={"source": f"{len(stages[0].seconds)} utterances of {source}"}),
+        stages=stages,
+        memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+    )
+
+
+@contextmanager
+def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "Iterator[tuple[ShardSet, str]]":
+    from sonorant.corpus.shards import ShardSet
+
+    try:
+        shards = ShardSet.open(run.shards, "train")
+    except BadShard:
+        if needed:
+            raise
+    else:
+        yield shards, str(run.shards)
+        return
+    from benchmarks.rigs.corpus import write_corpus
+
+    with tempfile.TemporaryDirectory(prefix="sonorant-plan-") as folder:
+        write_corpus(Path(folder), _STAND_IN, seconds, recipe.corpus.sample_rate_hz)
+        yield ShardSet.open(Path(folder), "train"), f"noise of {seconds:g} s, as there is no {run.shards}"
+
+
+def _data_folder(data: Path | None) -> Path:
+    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it."""
+    try:
+        return find_data_folder(data)
+    except BadCorpus:
+        if data is not None:
+            raise
+        return Path()
+
+
+def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
+    _say("measuring a training step (--step-seconds says what it takes on another machine)")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
+    import tensorflow as tf
+
+    from sonorant.dsp.features import FeatureExtractor
+    from sonorant.planning.service_times import StepTime
+    from sonorant.training.step_time import step_seconds
+
+    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
+    return StepTime(
+        seconds=step_seconds(recipe, bins, round(vectors), time.perf_counter),
+        examples=recipe.training.batch_examples,
+        source=f"measured here, on {'a GPU' if tf.config.list_physical_devices('GPU') else 'this CPU'}",
+    )
+
+
+def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
+    """Return measurements whose means are those of a running training."""
+    from services.local.status_client import ask_status
+    from sonorant.planning.service_times import StepTime
+
+    busy: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    for replica in ask_status(address).replicas:
+        busy[replica.stage] = busy.get(replica.stage, 0.0) + replica.utilisation
+        rates[replica.stage] = rates.get(replica.stage, 0.0) + replica.examples_per_second
+    means_s = {stage: busy[stage] / rate for stage, rate in rates.items() if rate > 0 and busy[stage] > 0}
+    if with_step and (example_s := means_s.pop("trainer", None)) is not None:
+        step = StepTime(seconds=batch * example_s, examples=batch, source=f"the training at {address}")
+        times = times.model_copy(update={"step": step})
+    return times.scaled(means_s)
+
+
+def _print(plan: "ClusterPlan", rehearsed: "Moment", times: "ServiceTimes", as_json: bool) -> None:
+    if as_json:
+        measured = times.model_dump(exclude={"stages": {"__all__": {"seconds"}}})
+        values = {"plan": asdict(plan), "simulated": asdict(rehearsed), "measured": measured}
+        click.echo(json.dumps(values, indent=1, default=lambda section: section.model_dump()))
+        return
+    from rich.console import Console
+
+    from sonorant.report.plan_view import render_plan
+
+    Console().print(render_plan(plan, rehearsed, times), soft_wrap=True)
