@@ -5,15 +5,17 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from services.runtime.memory import keep_freed_memory
+from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.errors import BadCorpus, BadShard
 from sonorant.recipe.schema import Recipe
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _BUDGET_S = 3.0  # of measuring the stages
+_POINTS = 40  # of a curve
 _STAND_IN = 32  # utterances where there is no prepared run
 
 
@@ -58,6 +61,9 @@ _STAND_IN = 32  # utterances where there is no prepared run
 @click.option(
     "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it is there, else written."
 )
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="SVG file to draw: plans for 1 to GPUS, and their limits."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @data_option
 @set_option
@@ -72,6 +78,7 @@ def command(
     utterance_seconds: float,
     coordinator: str | None,
     measured: Path | None,
+    plot: Path | None,
     as_json: bool,
     data: Path | None,
     assignments: tuple[str, ...],
@@ -101,9 +108,26 @@ def command(
         times = times.model_copy(update={"step": _measure_step(recipe, times.utterances.vectors)})
     if measured is not None and not measured.exists():
         times.save(measured)
-    plan = plan_cluster(recipe, times, gpus, hours, utilisation, cores)
     _say("simulating")
-    _print(plan, rehearse(recipe, times, plan, np.random.default_rng(recipe.seed)), times, as_json)
+    planner = partial(plan_cluster, recipe, times, hours=hours, utilisation=utilisation, cores=cores)
+    rehearsal = partial(rehearse, recipe, times, rng=np.random.default_rng(recipe.seed))
+    plan = planner(gpus)
+    _print(plan, rehearsal(plan), times, as_json)
+    if plot is not None:
+        _draw(plot, gpus, planner, rehearsal)
+
+
+def _draw(
+    path: Path, most: int, planner: "Callable[[int], ClusterPlan]", rehearsal: "Callable[[ClusterPlan], Moment]"
+) -> None:
+    """Draw plans for numbers of GPUs up to `most`, and simulations of the powers of 4 among them."""
+    from sonorant.report.scaling_plot import scaling_plot
+
+    numbers = sorted({max(1, round(most ** (at / _POINTS))) for at in range(_POINTS + 1)})
+    powers = [number for number in (4**at for at in range(9)) if number <= most]
+    simulated = {number: rehearsal(planner(number)).rate for number in powers}
+    atomic_write(path, scaling_plot([planner(number) for number in numbers], simulated))
+    _say(f"drawn: {path}")
 
 
 def _say(doing: str) -> None:

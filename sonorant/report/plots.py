@@ -18,7 +18,7 @@ from sonorant.arrays import Waveform
 from sonorant.report.journal import Line
 from sonorant.report.stage_view import StageView
 
-__all__ = ["durations_plot", "learning_plot", "rates_plot", "stages_plot"]
+__all__ = ["durations_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
 
 _BLUE, _ORANGE = "#2a6fbb", "#d9730d"
 
@@ -38,7 +38,7 @@ def learning_plot(steps: Sequence[Line], devs: Sequence[Line]) -> str:
     )
     wer.set_ylabel("dev WER (%)", color=_ORANGE)
     wer.set_ylim(bottom=0)
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
@@ -55,7 +55,7 @@ def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
     axes.set_xlabel("training time (minutes)")
     axes.set_ylabel("share of the time")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def durations_plot(histograms: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
@@ -68,7 +68,7 @@ def durations_plot(histograms: Mapping[str, Mapping[str, Sequence[float]]]) -> s
     axes.set_xlabel("duration (s)")
     axes.set_ylabel("utterances")
     axes.legend(frameon=False)
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def stages_plot(views: Sequence[StageView]) -> str:
@@ -88,7 +88,7 @@ def stages_plot(views: Sequence[StageView]) -> str:
             middle_s = (word.start_s + word.end_s) / 2
             trace.annotate(word.word, (middle_s, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
     rows[-1].set_xlabel("time (s)")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def _trace(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
@@ -121,7 +121,8 @@ def _smooth(values: np.ndarray[Any, np.dtype[np.float64]], width: int = 15) -> n
     return smoothed
 
 
-def _svg(figure: Figure) -> str:
+def svg_text(figure: Figure) -> str:
+    """Return a figure, which is closed, as SVG that can stand in the middle of a page."""
     for axes in figure.axes:
         axes.spines["top"].set_visible(False)
     with io.StringIO() as text:

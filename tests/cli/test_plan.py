@@ -76,3 +76,10 @@ def test_a_running_training_says_what_its_stages_and_ranks_take(measured):
     assert plan["demand"] == pytest.approx(2 / 0.01)
     (room,) = (stage for stage in plan["stages"] if stage["stage"] == "room")
     assert room["service_s"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_curves_are_drawn(measured, tmp_path):
+    _plan(measured, "--gpus", "4", "--step-seconds", "0.5", "--plot", str(tmp_path / "curves.svg"))
+    drawn = (tmp_path / "curves.svg").read_text()
+    assert drawn.startswith("<svg")
+    assert "what GPUs could take" in drawn
