@@ -1,16 +1,18 @@
-"""Links between processes on loopback, beside gRPC streaming: speed, cost, fairness, memory.
+"""Links between processes on loopback, beside gRPC streaming and bare ZeroMQ: speed, cost, fairness, memory.
 
 Each producer is a process that sends the same array over and over, as fast as the consumer lets it; the consumer looks
 at one sample of each. Links encode and decode every envelope; gRPC carries the bare bytes without any protobuf around
-them, which is the least that it can do.
+them, which is the least that it can do. ZeroMQ alone, without envelope, credit and signs of life, is the limit.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.rigs.peers import GrpcWay, ZeroMqWay
 from benchmarks.rigs.process import Child
-from benchmarks.rigs.transport import CREDITS, GrpcWay, LinksWay, Way, resident_mb, take_slowly
+from benchmarks.rigs.transport import CREDITS, LinksWay, resident_mb, take_slowly
+from benchmarks.rigs.way import Way
 from benchmarks.row import Progress, Row
 from services.runtime.memory import keep_freed_memory
 
@@ -28,7 +30,7 @@ def rows(progress: Progress) -> Iterator[Row]:
     for samples, producers in _CASES:
         case = f"{samples * 4 // 1000} KB, {producers} producer{'s' * (producers > 1)}"
         progress(case)
-        yield from _beside_grpc(case, samples, producers)
+        yield from _beside_peers(case, samples, producers)
     progress("a slow consumer")
     yield from _slow_consumer()
     progress("a consumer that stands still")
@@ -41,13 +43,18 @@ class _Turn:
     cpu_s_per_gb: float
 
 
-def _beside_grpc(case: str, samples: int, producers: int) -> Iterator[Row]:
-    """Let both ways take turns; each one's best turn counts."""
-    with LinksWay(samples, producers) as links, GrpcWay(samples, producers) as peer:
-        pairs = [(_turn(links, samples), _turn(peer, samples)) for _ in range(_TURNS)]
-    ours, theirs = zip(*pairs, strict=True)
-    yield Row("throughput", case, _fastest(ours), "GB/s", "gRPC", _fastest(theirs))
-    yield Row("cost", case, _cheapest(ours), "CPU-s/GB", "gRPC", _cheapest(theirs))
+def _beside_peers(case: str, samples: int, producers: int) -> Iterator[Row]:
+    """Let all ways take turns; each one's best turn counts."""
+    with (
+        LinksWay(samples, producers) as links,
+        GrpcWay(samples, producers) as grpc,
+        ZeroMqWay(samples, producers) as bare,
+    ):
+        turns = [(_turn(links, samples), _turn(grpc, samples), _turn(bare, samples)) for _ in range(_TURNS)]
+    ours, *peers = zip(*turns, strict=True)
+    for peer, theirs in zip(("gRPC", "ZeroMQ alone"), peers, strict=True):
+        yield Row("throughput", case, _fastest(ours), "GB/s", peer, _fastest(theirs))
+        yield Row("cost", case, _cheapest(ours), "CPU-s/GB", peer, _cheapest(theirs))
 
 
 def _slow_consumer() -> Iterator[Row]:

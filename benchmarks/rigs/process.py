@@ -13,7 +13,7 @@ __all__ = ["Child", "Main"]
 
 # A fork server has imported everything but holds no thread, lock or socket: 64 children start in a second.
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["benchmarks.rigs.transport"])
+_PROCESSES.set_forkserver_preload(["benchmarks.rigs.transport", "benchmarks.rigs.peers"])
 _PATIENCE_S = 60.0
 
 Main = Callable[..., None]

@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from benchmarks.rigs.transport import CREDITS, GrpcWay, LinksWay
+from benchmarks.rigs.peers import GrpcWay, ZeroMqWay
+from benchmarks.rigs.transport import CREDITS, LinksWay
 
 
 def eventually(condition):
@@ -12,7 +13,7 @@ def eventually(condition):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("way", [LinksWay, GrpcWay])
+@pytest.mark.parametrize("way", [LinksWay, GrpcWay, ZeroMqWay])
 def test_producers_in_other_processes_feed_the_consumer(way):
     with way(500, 2) as fed:
         fed.go()
