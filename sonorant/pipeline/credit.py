@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
+_HANDFUL, _HANDFULS = 4, 8  # slots go to a producer in handfuls, of which there are so many at least
 
 Peer = TypeVar("Peer", bound=Hashable)
 Item = TypeVar("Item")
@@ -123,25 +124,35 @@ class Grants(Generic[Peer]):
         """Whether examples wait at a producer without credit."""
         return any(p.backlogged and not p.granted for p in self._producers.values())
 
-    def _spread(self) -> list[Grant[Peer]]:
-        """Deal free slots one by one: to producers with a backlog first, then to those with the fewest.
+    @property
+    def _handful(self) -> int:
+        """Slots that are dealt together; fewer where the consumer holds most of them."""
+        return max(1, min(_HANDFUL, (self._free + self.granted) // _HANDFULS))
 
-        While producers have plenty of credit and none waits for one, slots gather until a message is worth its while.
+    def _spread(self) -> list[Grant[Peer]]:
+        """Deal free slots by the handful: to producers with a backlog first, then to those with the fewest.
+
+        Who gets a handful is woken once for several examples; with one slot for each of many producers, all would be
+        woken for every example. While producers have plenty of credit and none waits for one, slots gather until a
+        message is worth its while.
         """
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
-        if not open_to or not (self._starving or self._free * _WORTH_A_MESSAGE >= self.granted):
+        handful = self._handful
+        if not open_to or self._free < handful:
+            return []
+        if not self._starving and self._free * _WORTH_A_MESSAGE < self.granted:
             return []
         poorest = [(not p.backlogged, p.granted, p.turn, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(poorest)
         counts: dict[Peer, int] = {}
-        for _ in range(self._free):
+        for _ in range(self._free // handful):
             peer, producer = open_to[poorest[0][-1]]
             self._turn += 1
-            producer.granted += 1
+            self._free -= handful
+            producer.granted += handful
             producer.turn = self._turn
-            counts[peer] = counts.get(peer, 0) + 1
+            counts[peer] = counts.get(peer, 0) + handful
             heapq.heapreplace(poorest, (not producer.backlogged, producer.granted, producer.turn, poorest[0][-1]))
-        self._free = 0
         return [Grant(peer, count) for peer, count in counts.items()]
 
     def _rebalance(self) -> list[Recall[Peer]]:

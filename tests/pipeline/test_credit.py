@@ -243,3 +243,27 @@ def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starv
         assert grants.on_examples("a", 1, backlogged=True)
     grants.release(1)
     assert [tuple(grant) for grant in grants.actions()] == [("a", 1)]
+
+
+def test_many_producers_get_slots_by_the_handful_in_turn():
+    producers = [f"p{number}" for number in range(64)]
+    grants = _grants(64, *producers)
+    served = []
+    for _ in range(2):  # everybody has examples; who was granted slots uses them at once
+        for producer in producers:
+            grants.on_backlog(producer, True)
+        for peer, count in grants.actions():
+            assert count == 4
+            assert grants.on_examples(peer, count, backlogged=True)
+            grants.release(count)
+            served.append(peer)
+    assert len(served) == 32
+    assert len(set(served)) == 32
+
+
+def test_a_single_slot_is_granted_where_the_consumer_holds_all_others():
+    grants = _grants(64, "a")
+    grants.actions()
+    assert grants.on_examples("a", 64, backlogged=True)
+    grants.release(1)
+    assert grants.actions() == [Grant("a", 1)]
