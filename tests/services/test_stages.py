@@ -36,7 +36,13 @@ PATIENCE_S = 120.0
 def tiny_recipe(layout):
     values = digits_recipe().model_dump(mode="json") | {
         "stages": [{"stage": "vtlp"}, {"stage": "speed"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
-        "pipeline": {"layout": layout, "credits": 4, "lease_examples": 8, "dead_after_s": 3.0},
+        "pipeline": {
+            "layout": layout,
+            "credits": 4,
+            "lease_examples": 8,
+            "dead_after_s": 3.0,
+            "payload": {"waveform": "int16", "features": "float16"},
+        },
     }
     return Recipe.model_validate(values)
 
