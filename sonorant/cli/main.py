@@ -15,6 +15,7 @@ _COMMANDS = {
     "augment": "Write what training would hear of a recording, after each stage.",
     "bench": "Measure speed beside the peers'.",
     "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",
+    "doctor": "Say what a Kubernetes cluster lacks, before sonorant is installed on it.",
     "evaluate": "Serve an exported model and measure it by streaming test sets to it.",
     "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
     "plan": "Say what a cluster needs that one does not have yet: pods, cores, memory, network.",

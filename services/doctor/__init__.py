@@ -1,0 +1,1 @@
+"""Looks at a cluster before sonorant is installed on it."""

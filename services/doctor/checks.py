@@ -1,0 +1,248 @@
+"""Whether a cluster has what the chart's values ask of it; pure functions of both."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kubernetes.utils import parse_quantity
+
+from services.doctor.cluster import Cluster, Verb
+
+__all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
+
+OLDEST_VERSION = (1, 27)  # Chart.yaml's kubeVersion
+_MPI_JOB, _MPI_VERSIONS = ("MPIJob", "kubeflow.org"), {"v2beta1", "v1"}
+_SERVICE_MONITOR = ("ServiceMonitor", "monitoring.coreos.com")
+_POD_METRICS = ("PodMetrics", "metrics.k8s.io")
+_POD_SECURITY = "pod-security.kubernetes.io/enforce"
+
+_ALWAYS = (
+    Verb("deployments", "apps"),
+    Verb("statefulsets", "apps"),
+    Verb("jobs", "batch"),
+    Verb("services"),
+    Verb("configmaps"),
+    Verb("secrets"),
+    Verb("persistentvolumeclaims"),
+    Verb("serviceaccounts"),
+    Verb("networkpolicies", "networking.k8s.io"),
+    Verb("poddisruptionbudgets", "policy"),
+)
+_PRIORITIES = Verb("priorityclasses", "scheduling.k8s.io", namespaced=False)
+_ROLES = (Verb("roles", "rbac.authorization.k8s.io"), Verb("rolebindings", "rbac.authorization.k8s.io"))
+_MPI_JOBS = Verb("mpijobs", "kubeflow.org")
+VERBS = (*_ALWAYS, _PRIORITIES, *_ROLES, _MPI_JOBS)
+
+_Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing, and what to do about it if it is not well.
+
+    failure: the installation will not run. warning: it will, but perhaps not as wanted.
+    """
+
+    level: Literal["well", "warning", "failure"]
+    about: str
+    says: str
+
+
+def examine(cluster: Cluster, values: _Values, namespace: str) -> list[Finding]:
+    """Return what is found of each thing that the chart's values, defaults included, ask for."""
+    checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets, _room, _gpus, _launcher)
+    found = [finding for check in checks for finding in check(cluster, values)]
+    found += [*_autoscaling(cluster, values), *_monitoring(cluster, values)]
+    return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]
+
+
+def _version(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
+    major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in cluster.version.split(".")[:2])
+    oldest = ".".join(map(str, OLDEST_VERSION))
+    if (major, minor) < OLDEST_VERSION:
+        yield Finding("failure", "version", f"Kubernetes {cluster.version}: must be {oldest} or later")
+    else:
+        yield Finding("well", "version", f"Kubernetes {cluster.version}")
+
+
+def _namespace(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
+    if cluster.labels is None:
+        yield Finding("warning", "namespace", "NAMESPACE does not exist: helm install --create-namespace")
+    elif (enforced := cluster.labels.get(_POD_SECURITY)) != "restricted":
+        yield Finding(
+            "warning", "namespace",
+            f"NAMESPACE enforces pod security {enforced or 'privileged'}; the chart's pods pass the strictest: "
+            f"kubectl label namespace NAMESPACE {_POD_SECURITY}=restricted",
+        )  # fmt: skip
+    else:
+        yield Finding("well", "namespace", "NAMESPACE enforces restricted pods")
+
+
+def _permissions(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    needed = [*_ALWAYS]
+    if _mode(values) == "planner":
+        needed += _ROLES
+    if values["trainer"]["launcher"] == "mpijob":
+        needed.append(_MPI_JOBS)
+    if values["priorities"]["create"]:
+        needed.append(_PRIORITIES)
+    lacking = [verb for verb in needed if verb in cluster.forbidden]
+    for verb in lacking:
+        instead = "; set priorities.create=false and name classes that exist" if verb is _PRIORITIES else ""
+        yield Finding("failure", "permissions", f"you may not {verb}: ask for a role that may{instead}")
+    if not lacking:
+        yield Finding("well", "permissions", f"you may create all {len(needed)} kinds of objects")
+
+
+def _priorities(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if values["priorities"]["create"]:
+        return
+    for kind in ("serving", "training"):
+        name = values["priorities"][kind]
+        if name and name not in cluster.priority_classes:
+            has = ", ".join(sorted(cluster.priority_classes)) or "none"
+            yield Finding("failure", "priorities", f"priorities.{kind}: no priority class {name!r}; there are: {has}")
+
+
+def _storage(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    claims = ["runs"] if values["redis"]["url"] or values["redis"]["secret"] else ["runs", "redis"]
+    for claim in claims:
+        asked, about = values["storage"][claim], f"storage.{claim}"
+        if asked["claim"]:
+            yield _claim(cluster, about, asked["claim"])
+            continue
+        name, classes = asked["storageClass"], sorted(cluster.storage_classes)
+        if name is None and not any(cluster.storage_classes.values()):
+            yield Finding(
+                "failure", about,
+                f"the cluster has no default storage class; set {about}.storageClass "
+                + (f"to one of {', '.join(classes)}" if classes else "to '' and bind a volume by hand")
+                + f", or {about}.claim to a claim that exists",
+            )  # fmt: skip
+        elif name and name not in cluster.storage_classes:
+            yield Finding("failure", about, f"no storage class {name!r}; there are: {', '.join(classes) or 'none'}")
+        else:
+            yield Finding("well", about, f"a claim of {asked['size']} will be made")
+        if len(cluster.nodes) > 1 and claim == "runs" and not {"ReadWriteMany"} & set(asked["accessModes"]):
+            modes = ", ".join(asked["accessModes"])
+            yield Finding("warning", about, f"{modes} holds all pods on one of {len(cluster.nodes)} nodes")
+
+
+def _data(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if claim := values["data"]["claim"]:
+        yield _claim(cluster, "data", claim)
+    elif values["prepare"]["enabled"]:
+        yield Finding("failure", "data", "data.claim is empty: name the claim of the volume that holds the recordings")
+
+
+def _claim(cluster: Cluster, about: str, name: str) -> Finding:
+    if cluster.claims is None:
+        return Finding("warning", about, f"you may not list claims, so nobody knows whether {name!r} exists")
+    if name in cluster.claims:
+        return Finding("well", about, f"claim {name!r} is there")
+    has = ", ".join(sorted(cluster.claims)) or "none"
+    return Finding("failure", about, f"no claim {name!r} in NAMESPACE; there are: {has}")
+
+
+def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    named = {"redis.secret": values["redis"]["secret"]}
+    for number, secret in enumerate(values["image"]["pullSecrets"] or ()):
+        named[f"image.pullSecrets[{number}]"] = secret["name"]
+    for about, name in named.items():
+        if name and cluster.secrets is not None and name not in cluster.secrets:
+            yield Finding("failure", about, f"no secret {name!r} in NAMESPACE: create it before the installation")
+        elif name:
+            known = "is there" if cluster.secrets else "may be there: you may not list secrets"
+            yield Finding("well" if cluster.secrets else "warning", about, f"secret {name!r} {known}")
+
+
+def _room(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if not cluster.nodes:
+        yield Finding("warning", "room", "you may not list nodes, so nobody knows what fits")
+        return
+    asked, has = _cores(values), sum(node.cores for node in cluster.nodes)
+    largest = max(node.cores for node in cluster.nodes)
+    of_one = _request(values["trainer"])
+    if of_one > largest:
+        yield Finding("failure", "room", f"a trainer asks for {of_one:g} cores; the largest node has {largest:g}")
+    if asked > has:
+        yield Finding(
+            "warning", "room",
+            f"all pods ask for {asked:g} cores, the nodes have {has:g}: some will wait; lower resources.requests, "
+            "replicas in the recipe, or add nodes",
+        )  # fmt: skip
+    else:
+        yield Finding("well", "room", f"all pods ask for {asked:g} cores of {has:g}")
+
+
+def _cores(values: _Values) -> float:
+    """Return the cores that are asked for by what runs all the time."""
+    recipe = values["recipe"] or {}
+    pipeline = recipe.get("pipeline", {})
+    replicas, split = pipeline.get("replicas", {}), pipeline.get("layout", "split") == "split"
+    names = ["shard_reader", *(stage["stage"] for stage in recipe.get("stages", ())), "featurizer"]
+    each = values["stages"]["each"] or {}
+    stages = sum(
+        replicas.get(name, 1) * _request({**values["stages"], **each.get(name, {})})
+        for name in (names if split else ["example_server"])
+    )
+    own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
+    others = _request(values["coordinator"]) + own_redis * _request(values["redis"])
+    serving = values["recognizer"]["replicas"] * _request(values["recognizer"])
+    return float(stages + others + serving + _ranks(values) * _request(values["trainer"]))
+
+
+def _request(component: _Values) -> float:
+    resources = component["resources"] or {}
+    return float(parse_quantity(resources.get("requests", {}).get("cpu", 0)))
+
+
+def _ranks(values: _Values) -> int:
+    recipe = values["recipe"] or {}
+    return int(values["trainer"]["ranks"] or recipe.get("training", {}).get("ranks", 1))
+
+
+def _gpus(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    asked, resource = _ranks(values) * values["trainer"]["gpus"], values["trainer"]["gpuResource"]
+    if not asked:
+        return
+    has = sum(node.devices.get(resource, 0) for node in cluster.nodes)
+    if has < asked:
+        why = "is its device plugin installed?" if not has else "ask for fewer ranks, or add nodes"
+        yield Finding("failure", "gpus", f"the trainer asks for {asked} {resource}, the nodes offer {has}: {why}")
+    else:
+        yield Finding("well", "gpus", f"{asked} of {has} {resource}")
+
+
+def _launcher(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if values["trainer"]["launcher"] != "mpijob":
+        return
+    if served := cluster.kinds.get(_MPI_JOB, frozenset()) & _MPI_VERSIONS:
+        yield Finding("well", "trainer.launcher", f"MPIJob {', '.join(sorted(served))} is served")
+    else:
+        yield Finding(
+            "failure", "trainer.launcher",
+            "mpijob: the cluster has no MPIJob; install kubeflow's mpi-operator, or set trainer.launcher=statefulset",
+        )  # fmt: skip
+
+
+def _mode(values: _Values) -> str:
+    return str(values.get("autoscaling", {}).get("mode", "none"))
+
+
+def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if _mode(values) != "hpa":
+        return
+    if _POD_METRICS in cluster.kinds:
+        yield Finding("well", "autoscaling", "metrics-server is there")
+    else:
+        yield Finding(
+            "failure", "autoscaling", "mode hpa needs metrics-server: install it, or set autoscaling.mode=planner"
+        )
+
+
+def _monitoring(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+    if values.get("metrics", {}).get("serviceMonitors") and _SERVICE_MONITOR not in cluster.kinds:
+        yield Finding(
+            "failure", "metrics", "serviceMonitors: the cluster has no ServiceMonitor; install the Prometheus operator"
+        )

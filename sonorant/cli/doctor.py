@@ -1,0 +1,76 @@
+"""`sonorant doctor`: whether a cluster has what an installation needs, before it is tried."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sonorant.errors import BadRecipe
+
+__all__ = ["command"]
+
+_LACKS = 1  # exit code
+_MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗", "red")}
+
+
+@click.command("doctor")
+@click.option(
+    "-f", "--values", "files", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Values, as for helm install; a later file wins.",
+)  # fmt: skip
+@click.option("-n", "--namespace", default="default", show_default=True, help="Where sonorant is to be installed.")
+@click.option("--context", "context_name", help="Context of the kubeconfig; default: the current one.")
+@click.option(
+    "--chart", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("charts/sonorant"),
+    show_default=True, help="The chart, for the values that the files leave out.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of findings.")
+def command(
+    files: tuple[Path, ...],
+    namespace: str,
+    context_name: str | None,
+    chart: Path,
+    as_json: bool,
+) -> None:
+    """Look at the cluster, change nothing, and say what an installation will miss. Exit code 1: it will not run."""
+    from services.doctor.checks import VERBS, examine
+    from services.doctor.cluster import connect, look_at
+
+    values: dict[str, Any] = {}
+    for path in (chart / "values.yaml", *files):
+        values = _merged(values, _load(path))
+    findings = examine(look_at(connect(context_name), namespace, VERBS), values, namespace)
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark, colour = _MARKS[finding.level]
+            click.echo(f"{click.style(mark, fg=colour)} {finding.about}: {finding.says}")
+    if any(finding.level == "failure" for finding in findings):
+        sys.exit(_LACKS)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        values = YAML(typ="safe").load(path)
+    except YAMLError as error:
+        raise BadRecipe(f"{path}: not YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise BadRecipe(f"{path}: must hold keys and values, as charts/sonorant/values.yaml does")
+    return values
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both, as Helm merges them: mappings key by key, all else whole, null takes a key's default away."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = _merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return merged

@@ -1,0 +1,59 @@
+import json
+import socket
+
+import pytest
+from click.testing import CliRunner
+
+from sonorant.cli.doctor import command
+from sonorant.errors import BadRecipe, Unavailable
+
+
+def run(*arguments, **environment):
+    return CliRunner(env=environment).invoke(command, arguments, catch_exceptions=True)
+
+
+@pytest.fixture
+def nobody():
+    """A port where nobody answers."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def kubeconfig(folder, port):
+    path = folder / "kubeconfig"
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "there", "user": "me"}}],
+                "clusters": [{"name": "there", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+                "users": [{"name": "me", "user": {}}],
+            }
+        )
+    )
+    return str(path)
+
+
+def test_without_a_kubeconfig_it_says_what_to_set(tmp_path):
+    error = run(KUBECONFIG=str(tmp_path / "none")).exception
+    assert isinstance(error, Unavailable)
+    assert "set KUBECONFIG" in str(error)
+    assert error.exit_code == 69
+
+
+def test_an_api_server_that_does_not_answer_is_named(tmp_path, nobody):
+    error = run(KUBECONFIG=kubeconfig(tmp_path, nobody)).exception
+    assert isinstance(error, Unavailable)
+    assert f"127.0.0.1:{nobody}: the API server does not answer" in str(error)
+
+
+@pytest.mark.parametrize("text", ["recipe: [", "- a list", ""])
+def test_a_file_of_values_that_is_none_is_named(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    error = run("-f", str(path)).exception
+    assert isinstance(error, BadRecipe)
+    assert "mine.yaml" in str(error)

@@ -1,0 +1,104 @@
+"""What a cluster lacks is said, with what to do about it; what it has is not complained of."""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from services.doctor.checks import OLDEST_VERSION, VERBS, examine
+from services.doctor.cluster import Cluster, Node
+
+CHART = Path(__file__).parents[3] / "charts" / "sonorant"
+ROOMY = Cluster(
+    version="1.34.4",
+    nodes=(Node("a", 64.0, 2e11, {"nvidia.com/gpu": 2}), Node("b", 64.0, 2e11, {})),
+    kinds={("PodMetrics", "metrics.k8s.io"): frozenset({"v1beta1"})},
+    storage_classes={"fast": False, "slow": True},
+    priority_classes=frozenset({"urgent"}),
+    claims=frozenset({"corpora"}),
+    secrets=frozenset({"ledger"}),
+    forbidden=frozenset(),
+    labels={"pod-security.kubernetes.io/enforce": "restricted"},
+)
+
+
+def values(**changes):
+    """The chart's values, with changes by dotted name: __ stands for the dot."""
+    loaded = YAML(typ="safe").load(CHART / "values.yaml")
+    loaded["data"]["claim"] = "corpora"
+    for path, value in changes.items():
+        *above, last = path.split("__")
+        place = loaded
+        for key in above:
+            place = place[key]
+        place[last] = deepcopy(value)
+    return loaded
+
+
+def failures(cluster, **changes):
+    return {f.about: f.says for f in examine(cluster, values(**changes), "speech") if f.level == "failure"}
+
+
+def test_a_cluster_that_has_everything_is_well():
+    assert {finding.level for finding in examine(ROOMY, values(), "speech")} == {"well"}
+
+
+def test_the_oldest_version_is_the_chart_s():
+    oldest = YAML(typ="safe").load(CHART / "Chart.yaml")["kubeVersion"]
+    assert oldest == f">={'.'.join(map(str, OLDEST_VERSION))}.0-0"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "changes", "about", "says"),
+    [
+        ({"version": "1.26.9"}, {}, "version", "must be 1.27 or later"),
+        ({"storage_classes": {"fast": False}}, {}, "storage.runs", "storageClass to one of fast"),
+        ({"storage_classes": {}}, {}, "storage.redis", "bind a volume by hand"),
+        ({}, {"storage__runs__storageClass": "fats"}, "storage.runs", "no storage class 'fats'; there are: fast, slow"),
+        ({}, {"storage__runs__claim": "mine"}, "storage.runs", "no claim 'mine' in speech; there are: corpora"),
+        ({}, {"data__claim": ""}, "data", "name the claim"),
+        ({}, {"redis__secret": "legder"}, "redis.secret", "no secret 'legder' in speech"),
+        ({}, {"image__pullSecrets": [{"name": "x"}]}, "image.pullSecrets[0]", "no secret 'x'"),
+        ({}, {"trainer__gpus": 3}, "gpus", "asks for 3 nvidia.com/gpu, the nodes offer 2: ask for fewer ranks"),
+        ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),
+        ({}, {"trainer__launcher": "mpijob"}, "trainer.launcher", "no MPIJob; install kubeflow's mpi-operator"),
+        ({"kinds": {}}, {"autoscaling": {"mode": "hpa"}}, "autoscaling", "needs metrics-server"),
+        ({}, {"metrics": {"serviceMonitors": True}}, "metrics", "no ServiceMonitor"),
+        ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "room", "the largest node has 64"),
+        ({}, {"priorities": {"create": False, "serving": "first", "training": ""}}, "priorities", "there are: urgent"),
+    ],
+)  # fmt: skip
+def test_what_is_lacking_fails_with_what_to_do(lacks, changes, about, says):
+    found = failures(replace(ROOMY, **lacks), **changes)
+    assert says in found[about]
+    assert about not in failures(ROOMY)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb.resource != "mpijobs"])
+def test_each_permission_is_asked_for(verb):
+    found = failures(replace(ROOMY, forbidden=frozenset({verb})), autoscaling={"mode": "planner"})
+    assert f"you may not create {verb.resource}" in found["permissions"]
+
+
+def test_permissions_that_nothing_needs_are_not_missed():
+    unused = frozenset(v for v in VERBS if v.resource in ("priorityclasses", "mpijobs", "roles", "rolebindings"))
+    assert not failures(
+        replace(ROOMY, forbidden=unused), priorities={"create": False, "serving": "urgent", "training": ""}
+    )
+
+
+def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
+    recipe = {"stages": [{"stage": "vtlp"}], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
+    [room] = [f for f in examine(ROOMY, values(recipe=recipe), "speech") if f.about == "room"]
+    asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2  # vtlp, reader and featurizer, coordinator, Redis, recognizer, ranks
+    assert room.level == "warning"
+    assert f"all pods ask for {asked:g} cores, the nodes have 128" in room.says
+
+
+def test_what_may_not_be_seen_is_not_taken_for_missing():
+    blind = replace(ROOMY, nodes=(), claims=None, secrets=None, labels=None)
+    assert not failures(blind, redis__secret="ledger")
+    warned = {f.about for f in examine(blind, values(redis__secret="ledger"), "speech") if f.level == "warning"}
+    assert warned == {"namespace", "data", "redis.secret", "room"}
