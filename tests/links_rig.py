@@ -40,7 +40,7 @@ def eventually(condition):
 
 
 class Producer:
-    def __init__(self, dead_after_s=DEAD_AFTER_S):
+    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None):
         self.context = zmq.Context()
         self.handed = []
         self.broken = []
@@ -50,6 +50,7 @@ class Producer:
             self.handed.append,
             dead_after_s=dead_after_s,
             on_broken=lambda: self.broken.append(True),
+            curve=curve,
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
@@ -70,7 +71,9 @@ class Producer:
 class Consumer:
     """Takes examples into a queue, where `take` makes room for others; a hungry one eats them at once."""
 
-    def __init__(self, endpoints, credits, dead_after_s=DEAD_AFTER_S, max_example_bytes=1 << 24, hungry=False):
+    def __init__(
+        self, endpoints, credits, dead_after_s=DEAD_AFTER_S, max_example_bytes=1 << 24, hungry=False, curve=None
+    ):
         self.context = zmq.Context()
         self.inbox = SimpleQueue()
         self.eaten = []
@@ -82,6 +85,7 @@ class Consumer:
             dead_after_s=dead_after_s,
             max_example_bytes=max_example_bytes,
             on_broken=lambda: self.broken.append(True),
+            curve=curve,
         )
         self.crashes = []
         self.loop = LinkLoop([self.links])

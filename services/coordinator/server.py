@@ -13,6 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.coordinator.control import ControlPlane
+from services.runtime.channels import add_port
 from services.runtime.durations import duration
 from services.runtime.redis_ledger import Start
 from sonorant.errors import SonorantError, Unavailable
@@ -72,10 +73,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         coordinator_pb2_grpc.add_CoordinatorServicer_to_server(self, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
-        try:
-            port = self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise Unavailable(f"{address}: cannot listen there; is the port taken? Port 0 takes a free one") from error
+        port = add_port(self._server, address)
         resumed = await asyncio.to_thread(self._control.resume)
         await self._server.start()
         for service in ("", _SERVICE):

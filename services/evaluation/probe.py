@@ -8,6 +8,7 @@ import click
 import grpc
 
 from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
+from services.runtime.channels import open_aio_channel
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.pipeline.example import Example, Lineage
@@ -53,7 +54,7 @@ def _first(run: RunFolder, utterances: int) -> list[Example]:
 
 async def _stream(server: str, examples: list[Example]) -> list[StreamedTranscript]:
     try:
-        async with grpc.aio.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        async with open_aio_channel(server) as channel:
             stub = connect(channel)
             await ask_model(stub)
             waveforms = [(e.waveform, e.sample_rate_hz) for e in examples if e.waveform is not None]

@@ -9,6 +9,7 @@ import grpc
 from services.evaluation.test_sets import Reference
 from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
 from services.recognizer.recordings import read_recording
+from services.runtime.channels import open_aio_channel
 from sonorant.errors import Unavailable
 
 __all__ = ["Outcome", "stream_all"]
@@ -41,7 +42,7 @@ async def stream_all(
     """
     waiting = asyncio.Semaphore(clients)
     try:
-        async with grpc.aio.insecure_channel(address) as channel:
+        async with open_aio_channel(address) as channel:
             stub = connect(channel)
             info = await ask_model(stub)
 

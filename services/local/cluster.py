@@ -19,6 +19,7 @@ from services.local.gang import Gang, mpirun
 from services.local.lock import locked
 from services.local.redis_server import LocalRedis
 from services.local.restarts import RestartPolicy
+from services.runtime.channels import open_aio_channel
 from services.runtime.wiring import program
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
@@ -204,7 +205,7 @@ class LocalCluster:
 
     async def _watch(self, address: str) -> None:
         """Show the coordinator's status every second, as long as there is one."""
-        async with grpc.aio.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        async with open_aio_channel(address) as channel:
             stub = cast("CoordinatorAsyncStub", CoordinatorStub(channel))
             while True:
                 with suppress(grpc.RpcError):

@@ -2,6 +2,7 @@
 
 import grpc
 
+from services.runtime.channels import open_channel
 from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
@@ -13,7 +14,7 @@ _TIMEOUT_S = 3.0
 
 def ask_status(address: str) -> pb.GetStatusResponse:
     """Return what the coordinator at `address` knows; raises Unavailable if none answers."""
-    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+    with open_channel(address) as channel:
         try:
             return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
         except grpc.RpcError as error:

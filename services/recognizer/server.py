@@ -10,7 +10,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.recognizer.servicer import RecognizerServicer
-from sonorant.errors import Unavailable
+from services.runtime.channels import add_port
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model_store import ModelStore
 from sonorant.v1 import recognizer_pb2, recognizer_pb2_grpc
@@ -55,7 +55,7 @@ class RecognizerServer:
         recognizer_pb2_grpc.add_RecognizerServicer_to_server(self.servicer, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
-        port = self._bind(f"{self._serving.host}:{self._serving.port}")
+        port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
         for service in ("", _SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
@@ -72,13 +72,6 @@ class RecognizerServer:
         await asyncio.sleep(refuse_s)
         await self._server.stop(grace_s - refuse_s)
         self._workers.shutdown(wait=True, cancel_futures=True)
-
-    def _bind(self, address: str) -> int:
-        try:
-            port = self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise Unavailable(f"{address}: cannot listen there; is the port taken? Port 0 takes a free one") from error
-        return port
 
     async def _refresh(self) -> None:
         while True:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import grpc
 import structlog
 
+from services.runtime.channels import open_channel
 from services.runtime.durations import seconds
 from services.runtime.meter import Meter
 from sonorant.pipeline.example import Lineage
@@ -22,12 +23,11 @@ log = structlog.get_logger()
 _CALL_TIMEOUT_S = 2.0
 _FAREWELL_TIMEOUT_S = 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
-_CHANNEL_OPTIONS = [
+_CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.enable_http_proxy", 0),
-]
+)
 _FINAL = frozenset(
     {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.FAILED_PRECONDITION}
 )
@@ -54,7 +54,7 @@ class CoordinatorClient:
         self._meter = meter
         self._on_response = on_response
         self._stays = stays
-        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._channel = open_channel(address, _CHANNEL_OPTIONS)
         self._stub = CoordinatorStub(self._channel)
         self._interval_s = 1.0
         self._beaten_s = time.monotonic()

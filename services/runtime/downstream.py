@@ -10,6 +10,8 @@ from zmq.utils.monitor import parse_monitor_message
 
 from services.runtime.addresses import local_address
 from services.runtime.bundles import Bundle, Parcel, gather
+from services.runtime.curve import Doorkeeper
+from services.runtime.keys import CurvePair
 from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.errors import Unavailable
@@ -32,13 +34,15 @@ _COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
+_EVENTS = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
 class DownstreamLinks:
     """Sends parcels to consumers with credit, and calls `on_handed` after each; binds `port` of `host`, 0: a free one.
 
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
-    Consumers on this machine may come by the port's local address (see `addresses`). Silent consumers are forgotten. A
+    Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
+    have; None: no matter who they are. Silent consumers are forgotten. A
     parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
     arrived. Messages that make no sense are dropped. Only one thread may use it.
     Raises Unavailable if they cannot be bound.
@@ -53,6 +57,7 @@ class DownstreamLinks:
         port: int = 0,
         dead_after_s: float,
         on_broken: Callable[[], None] = lambda: None,
+        curve: CurvePair | None = None,
     ) -> None:
         self._on_handed = on_handed
         self._on_broken = on_broken
@@ -66,7 +71,7 @@ class DownstreamLinks:
         self._lonely_since_s = 0.0
         self._faults = LinkFaults()
         self._router = context.socket(zmq.ROUTER)
-        self._monitor = self._router.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_DISCONNECTED)
+        self._monitor = self._router.get_monitor_socket(_EVENTS)
         self._sockets = (self._router, self._monitor)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.LINGER, _LINGER_MS)
@@ -74,12 +79,13 @@ class DownstreamLinks:
         self._router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
         self._router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
         self._router.copy_threshold = _COPY_BELOW_BYTES
+        self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
+        if self._doorkeeper is not None:
+            self._doorkeeper.guard(self._router)
         try:
             self._router.bind(f"tcp://{host}:{port or '*'}")
         except zmq.ZMQError as error:
-            self._router.disable_monitor()
-            self._monitor.close(linger=0)
-            self._router.close(linger=0)
+            self._hang_up(linger_ms=0)
             raise Unavailable(
                 f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
             ) from error
@@ -147,9 +153,14 @@ class DownstreamLinks:
         """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""
         for consumer in self._outbox.consumers:
             self._send(consumer, Kind.BYE)
+        self._hang_up(_LINGER_MS)
+
+    def _hang_up(self, linger_ms: int) -> None:
         self._router.disable_monitor()
         self._monitor.close(linger=0)
-        self._router.close()
+        self._router.close(linger=linger_ms)
+        if self._doorkeeper is not None:
+            self._doorkeeper.close()
 
     def _receive(self, now_s: float) -> None:
         for _ in range(_READS):
@@ -257,5 +268,7 @@ class DownstreamLinks:
                 event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
                 if event["event"] == zmq.EVENT_DISCONNECTED:
                     self._faults.end()
-                else:
+                elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
                     self._faults.excuse()
+                else:
+                    log.warning("link_refused", reason="it does not speak CurveZMQ with the fleet's key")

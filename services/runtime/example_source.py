@@ -10,6 +10,7 @@ import structlog
 import zmq
 
 from services.runtime.coordinator_client import CoordinatorClient
+from services.runtime.keys import process_keys
 from services.runtime.link_loop import LinkLoop
 from services.runtime.meter import Meter
 from services.runtime.upstream import UpstreamLinks
@@ -58,6 +59,7 @@ class LinkedExampleSource:
             dead_after_s=pipeline.dead_after_s,
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
+            curve=process_keys().curve,
         )
         self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import zmq
 
+from services.runtime.keys import process_keys
 from services.runtime.link_loop import Links
 from services.runtime.stage import StageReplica
 from services.runtime.upstream import UpstreamLinks
@@ -32,6 +33,7 @@ class LinkSource:
             dead_after_s=self._pipeline.dead_after_s,
             max_example_bytes=int(self._pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
+            curve=process_keys().curve,
         )
         return [self._upstream]
 

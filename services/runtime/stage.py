@@ -17,6 +17,7 @@ from services.runtime.bundles import Parcel
 from services.runtime.coordinator_client import CoordinatorClient
 from services.runtime.downstream import DownstreamLinks
 from services.runtime.health import HealthServer
+from services.runtime.keys import process_keys
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_loop import LinkLoop, Links
 from services.runtime.meter import Meter
@@ -124,6 +125,7 @@ class StageReplica:
             port=replica.port,
             dead_after_s=pipeline.dead_after_s,
             on_broken=lambda: self.client.link_broke(),
+            curve=process_keys().curve,
         )
         links = (self._outlet, *source.links(self._context))
         self.loop = LinkLoop(links)

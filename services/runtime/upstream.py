@@ -7,6 +7,8 @@ import structlog
 import zmq
 
 from services.runtime.addresses import nearest_address
+from services.runtime.curve import present
+from services.runtime.keys import CurvePair
 from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.pipeline.credit import Grant, Grants
@@ -62,10 +64,12 @@ class UpstreamLinks:
         dead_after_s: float,
         max_example_bytes: int,
         on_broken: Callable[[], None] = lambda: None,
+        curve: CurvePair | None = None,
     ) -> None:
         self._context = context
         self._deliver = deliver
         self._on_broken = on_broken
+        self._curve = curve
         self._dead_after_s = dead_after_s
         self._max_bytes = max(max_example_bytes, BUNDLE_BYTES)
         self._links: dict[str, _Link] = {}
@@ -168,6 +172,8 @@ class UpstreamLinks:
         # would do the same, but throw away what has come and is not read yet.
         dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
         monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
+        if self._curve is not None:
+            present(dealer, self._curve)
         try:
             dealer.connect(nearest_address(endpoint))
         except zmq.ZMQError as error:

@@ -5,6 +5,7 @@ import time
 import grpc
 import structlog
 
+from services.runtime.channels import open_channel
 from sonorant.errors import Unavailable
 from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb
@@ -14,7 +15,6 @@ __all__ = ["StageWatch", "start_generation"]
 
 log = structlog.get_logger()
 
-_OPTIONS = [("grpc.enable_http_proxy", 0)]
 _START_PATIENCE_S = 60.0
 _EVERY_S = 5.0
 
@@ -25,7 +25,7 @@ def start_generation(address: str, generation: int, epoch: int, last_epoch: int)
     Raises Unavailable if it does not answer within a minute, or refuses.
     """
     request = pb.StartGenerationRequest(generation=generation, epoch=epoch, last_epoch=last_epoch)
-    with grpc.insecure_channel(address, options=_OPTIONS) as channel:
+    with open_channel(address) as channel:
         try:
             CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
         except grpc.RpcError as error:
@@ -40,7 +40,7 @@ class StageWatch:
 
     def __init__(self, address: str, metrics: MetricsLog) -> None:
         self._metrics = metrics
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._channel = open_channel(address)
         self._stub = CoordinatorStub(self._channel)
         self._due_s = time.monotonic() + _EVERY_S
         self._asked: grpc.Future[pb.GetStatusResponse] | None = None

@@ -1,0 +1,60 @@
+"""gRPC channels and ports, in TLS where this process has the keys for it (`services.runtime.keys`)."""
+
+from typing import Protocol
+
+import grpc
+
+from services.runtime.keys import Keys, process_keys
+from sonorant.errors import Unavailable
+
+__all__ = ["add_port", "open_aio_channel", "open_channel"]
+
+_OPTIONS = (("grpc.enable_http_proxy", 0),)
+
+Options = tuple[tuple[str, int | str], ...]
+
+
+class _Server(Protocol):
+    def add_insecure_port(self, address: str) -> int: ...
+
+    def add_secure_port(self, address: str, server_credentials: grpc.ServerCredentials) -> int: ...
+
+
+def open_channel(address: str, options: Options = (), keys: Keys | None = None) -> grpc.Channel:
+    """Return a channel to HOST:PORT, in TLS if there is an authority to believe. keys: default, the process'."""
+    credentials, options = _credentials(keys or process_keys()), (*_OPTIONS, *options)
+    if credentials is None:
+        return grpc.insecure_channel(address, options)
+    return grpc.secure_channel(address, credentials, options)
+
+
+def open_aio_channel(address: str, options: Options = (), keys: Keys | None = None) -> grpc.aio.Channel:
+    """Return the same for asyncio."""
+    credentials, options = _credentials(keys or process_keys()), (*_OPTIONS, *options)
+    if credentials is None:
+        return grpc.aio.insecure_channel(address, options)
+    return grpc.aio.secure_channel(address, credentials, options)
+
+
+def add_port(server: _Server, address: str, keys: Keys | None = None) -> int:
+    """Let a server listen on "host:port", in TLS if there is a certificate to show; return the port.
+
+    Clients must show a certificate of `client-ca.crt` if that is there. Raises Unavailable if the port is taken.
+    """
+    keys = keys or process_keys()
+    try:
+        if keys.certificate is None:
+            return server.add_insecure_port(address)
+        credentials = grpc.ssl_server_credentials(
+            [keys.certificate], keys.client_authority, require_client_auth=keys.client_authority is not None
+        )
+        return server.add_secure_port(address, credentials)
+    except RuntimeError as error:
+        raise Unavailable(f"{address}: cannot listen there; is the port taken? Port 0 takes a free one") from error
+
+
+def _credentials(keys: Keys) -> grpc.ChannelCredentials | None:
+    if keys.authority is None:
+        return None
+    key, chain = keys.certificate or (None, None)
+    return grpc.ssl_channel_credentials(keys.authority, key, chain)

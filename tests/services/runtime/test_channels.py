@@ -1,0 +1,96 @@
+"""gRPC in TLS, over real sockets: who is believed, who is let in."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import grpc
+import pytest
+import trustme
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from services.runtime.channels import add_port, open_channel
+from services.runtime.keys import Keys, load_keys
+from sonorant.errors import Unavailable
+
+HOUSE, STRANGER = trustme.CA(), trustme.CA()
+
+
+def keys(authority, *, clients=None):
+    certificate = authority.issue_cert("localhost")
+    chain = b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
+    return Keys(
+        certificate=(certificate.private_key_pem.bytes(), chain),
+        authority=authority.cert_pem.bytes(),
+        client_authority=clients.cert_pem.bytes() if clients else None,
+    )
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(keys):
+        servers.append(grpc.server(ThreadPoolExecutor(1)))
+        health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), servers[-1])
+        port = add_port(servers[-1], "localhost:0", keys)
+        servers[-1].start()
+        return f"localhost:{port}"
+
+    yield start
+    for server in servers:
+        server.stop(None)
+
+
+def ask(address, keys):
+    with open_channel(address, keys=keys) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        return stub.Check(health_pb2.HealthCheckRequest(), timeout=10).status
+
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+
+
+def test_without_keys_all_is_plain(serve):
+    assert ask(serve(Keys()), Keys()) == SERVING
+
+
+def test_a_client_believes_a_server_of_its_authority_and_no_other(serve):
+    address = serve(keys(HOUSE))
+    assert ask(address, Keys(authority=HOUSE.cert_pem.bytes())) == SERVING
+    for client in (Keys(authority=STRANGER.cert_pem.bytes()), Keys()):
+        with pytest.raises(grpc.RpcError):
+            ask(address, client)
+
+
+def test_a_client_does_not_speak_to_a_plain_server_that_should_be_secure(serve):
+    with pytest.raises(grpc.RpcError):
+        ask(serve(Keys()), keys(HOUSE))
+
+
+def test_a_server_that_asks_for_certificates_takes_only_its_authority_s(serve):
+    address = serve(keys(HOUSE, clients=HOUSE))
+    assert ask(address, keys(HOUSE)) == SERVING
+    nobody = Keys(authority=HOUSE.cert_pem.bytes())
+    stranger = replace(keys(STRANGER), authority=HOUSE.cert_pem.bytes())
+    for client in (nobody, stranger):
+        with pytest.raises(grpc.RpcError):
+            ask(address, client)
+
+
+def test_keys_come_from_a_folder_as_kubernetes_mounts_secrets(serve, tmp_path):
+    held = keys(HOUSE, clients=HOUSE)
+    for name, content in {
+        "tls.key": held.certificate[0],
+        "tls.crt": held.certificate[1],
+        "ca.crt": held.authority,
+        "client-ca.crt": held.client_authority,
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    assert ask(serve(load_keys(tmp_path)), load_keys(tmp_path)) == SERVING
+
+
+def test_a_port_that_is_taken_is_named(serve):
+    address = serve(Keys())
+    server = grpc.server(ThreadPoolExecutor(1), options=[("grpc.so_reuseport", 0)])
+    with pytest.raises(Unavailable, match=address):
+        add_port(server, address, Keys())
