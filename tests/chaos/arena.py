@@ -8,6 +8,7 @@ import time
 from itertools import pairwise
 
 from chaos.blows import plan
+from chaos.corpus import EPOCHS
 from chaos.fleet import Fleet, send
 from chaos.verdict import judge, read_history
 
@@ -18,6 +19,17 @@ __all__ = ["Arena"]
 
 _STANDSTILL_S = 300.0
 _BEFORE_S = 1.0  # a pause that began earlier than that before a blow is due to something else
+
+
+async def _first_to_end_or_fail(*decisive, may_end):
+    """Wait until a decisive task ends, or any fails; raise what failed. `may_end` may also end before the others."""
+    waiting = {*decisive, may_end}
+    while True:
+        ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+        if ended - {may_end}:
+            return
 
 
 class Standstill(Exception):
@@ -42,14 +54,11 @@ class Arena:
         try:
             await self._fleet.start()
             training = asyncio.create_task(self._fleet.train())
-            others = [asyncio.create_task(t) for t in (self._judge_epochs(), self._watch_flow(), self._strike_all())]
-            decisive = [training, self._fleet.failed, *others[:2]]
-            await asyncio.wait(decisive, return_when=asyncio.FIRST_COMPLETED)
-            for task in others:
+            watching = [asyncio.create_task(task) for task in (self._judge_epochs(), self._watch_flow())]
+            striking = asyncio.create_task(self._strike_all())
+            await _first_to_end_or_fail(training, self._fleet.failed, *watching, may_end=striking)
+            for task in (*watching, striking):
                 task.cancel()
-            for task in decisive:
-                if task.done() and not task.cancelled():
-                    task.result()
             final = await self._judge()
         finally:
             await self._fleet.stop()
@@ -57,7 +66,7 @@ class Arena:
             "seed": self._seed,
             "examples": self._total,
             "gang_starts": self._fleet.gang_starts,
-            "exact": all(v.exact for v in [*final, *(v for vs in self._verdicts for v in vs)]),
+            "exact": len(final) == EPOCHS and all(v.exact for vs in (final, *self._verdicts) for v in vs),
             "verdict": [dataclasses.asdict(v) | {"exact": v.exact} for v in final],
             "blows": self._gaps(),
             "arrivals": self._arrivals(),

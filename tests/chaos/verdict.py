@@ -24,7 +24,7 @@ class EpochVerdict:
     epoch: int
     total: int
     committed: int
-    rejected: int
+    rejected: int  # an undisturbed run rejects nothing
     lost: list[int] = field(default_factory=list)
     twice: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)  # whose features are not those of an undisturbed run
@@ -32,7 +32,7 @@ class EpochVerdict:
 
     @property
     def exact(self):
-        return not (self.lost or self.twice or self.changed or self.unlike_ledger)
+        return not (self.rejected or self.lost or self.twice or self.changed or self.unlike_ledger)
 
 
 def undisturbed(run, epochs):

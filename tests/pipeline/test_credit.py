@@ -15,7 +15,7 @@ _PRODUCERS = ("a", "b", "c")
 class Links(RuleBasedStateMachine):
     """Three producers and two consumers; the messages of a link keep their order, those of different links do not."""
 
-    @initialize(slots=st.integers(1, 5))
+    @initialize(slots=st.one_of(st.integers(1, 5), st.integers(16, 64)))
     def begin(self, slots):
         self.slots = slots
         self.outboxes = {p: Outbox() for p in _PRODUCERS}
@@ -43,11 +43,15 @@ class Links(RuleBasedStateMachine):
 
     def _pump(self, p):
         outbox = self.outboxes[p]
+        bundles = {}
         while (send := outbox.next_send()) is not None:
             if (send.consumer, p) in self.linked:
-                self.down[send.consumer, p].append(("example", send.item, send.more))
+                items, _ = bundles.get(send.consumer, ([], None))
+                bundles[send.consumer] = ([*items, send.item], send.more)
             else:
                 outbox.unsent(send.consumer, send.item)
+        for consumer, (items, more) in bundles.items():
+            self.down[consumer, p].append(("examples", items, more))
         for notice in outbox.backlogs():
             if (notice.consumer, p) in self.linked:
                 self.down[notice.consumer, p].append(("backlog", notice.waiting, None))
@@ -63,16 +67,16 @@ class Links(RuleBasedStateMachine):
 
     def _to_consumer(self, c, p):
         kind, value, more = self.down[c, p].popleft()
-        if kind == "example":
-            assert self.grants[c].on_examples(p, 1, more), "more examples came than were granted"
-            self.held[c].append(value)
+        if kind == "examples":
+            assert self.grants[c].on_examples(p, len(value), more), "more examples came than were granted"
+            self.held[c] += value
         elif kind == "backlog":
             self.grants[c].on_backlog(p, value)
         else:
             assert self.grants[c].on_return(p, value), "more credit came back than was given"
         self._act(c)
 
-    @rule(p=st.sampled_from(_PRODUCERS), count=st.integers(1, 4))
+    @rule(p=st.sampled_from(_PRODUCERS), count=st.integers(1, 30))
     def produce(self, p, count):
         for _ in range(count):
             self.outboxes[p].offer(self.made)
@@ -98,7 +102,7 @@ class Links(RuleBasedStateMachine):
         """What is on the wire is gone; the producer notices when it next sends, the consumer now."""
         if (c, p) in self.linked:
             self.linked.remove((c, p))
-            self.lost += [value for kind, value, _ in self.down[c, p] if kind == "example"]
+            self.lost += [item for kind, items, _ in self.down[c, p] if kind == "examples" for item in items]
             self.down[c, p].clear()
             self.up[c, p].clear()
             self.grants[c].leave(p)
@@ -114,7 +118,8 @@ class Links(RuleBasedStateMachine):
     @invariant()
     def no_consumer_holds_more_than_its_slots(self):
         for c in getattr(self, "grants", {}):
-            under_way = sum(kind == "example" for p in _PRODUCERS for kind, _, _ in self.down[c, p])
+            messages = [message for p in _PRODUCERS for message in self.down[c, p]]
+            under_way = sum(len(items) for kind, items, _ in messages if kind == "examples")
             assert len(self.held[c]) + under_way <= len(self.held[c]) + self.grants[c].granted <= self.slots
 
     @rule()
