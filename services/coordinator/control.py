@@ -53,7 +53,7 @@ class ControlPlane:
         self._ledger_progress: dict[int, LedgerProgress] = {}
         self._rejections: list[Rejection] = []
         self._figures: dict[str, float] = {}
-        self._dropped: Counter[int] = Counter()  # second copies by epoch that the ledger has not been told of yet
+        self._untold: dict[str, Counter[int]] = {"dropped": Counter(), "reissued": Counter()}  # by epoch, to the ledger
 
     @property
     def total(self) -> int:
@@ -110,7 +110,9 @@ class ControlPlane:
                     self._leases.settle(epoch, ordinals)
                 if request.dropped:
                     known = {progress.epoch for progress in self._leases.progress()}
-                    self._dropped.update({epoch: count for epoch, count in request.dropped.items() if epoch in known})
+                    self._untold["dropped"].update(
+                        {epoch: count for epoch, count in request.dropped.items() if epoch in known}
+                    )
             if request.figures:
                 self._figures = _figures({**self._figures, **request.figures})
             if request.broken_links:
@@ -215,10 +217,12 @@ class ControlPlane:
     def _count_events(self) -> None:
         """Tell the ledger what happened since the last time, for the audit. Asks Redis."""
         with self._lock:
-            dropped, self._dropped = self._dropped, Counter()
-            reissued = self._leases.take_reissued()
-        self._ledger.count_events("dropped", dropped)
-        self._ledger.count_events("reissued", reissued)
+            self._untold["reissued"].update(self._leases.take_reissued())
+            telling = {event: Counter(counts) for event, counts in self._untold.items()}
+        for event, counts in telling.items():
+            self._ledger.count_events(event, counts)
+            with self._lock:
+                self._untold[event] -= counts  # what came meanwhile is told next time, and all of it if Redis is away
 
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}

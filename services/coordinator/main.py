@@ -77,10 +77,13 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
     log.info("listening", address=where)
     if health is not None:
         health.ready(True)
-    await asked_to_leave.wait()
+    ends = [asyncio.ensure_future(asked_to_leave.wait()), asyncio.ensure_future(server.wait_failed())]
+    ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if health is not None:
         health.ready(False)
     await server.stop(grace_s=1.0)
+    for end in ended:
+        end.result()
     log.info("left")
 
 

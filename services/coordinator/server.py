@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.coordinator.control import ControlPlane
-from services.runtime.channels import add_port
+from services.runtime.channels import SERVER_OPTIONS, add_port
 from services.runtime.durations import duration
 from services.runtime.redis_ledger import Start
 from sonorant.errors import SonorantError, Unavailable
@@ -65,11 +65,13 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         self._changed = asyncio.Condition()
         self._settled = asyncio.Event()  # set once watchers may be answered
         self._tasks: list[asyncio.Task[None]] = []
+        self._failed: asyncio.Future[None]
         self._health = health.aio.HealthServicer()
 
     async def start(self, address: str) -> int:
         """Listen on "host:port" and return the port; raises Unavailable if it is taken, or Redis away."""
-        self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])  # else two could share a port
+        self._failed = asyncio.get_running_loop().create_future()
+        self._server = grpc.aio.server(options=SERVER_OPTIONS)
         coordinator_pb2_grpc.add_CoordinatorServicer_to_server(self, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
@@ -81,7 +83,18 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         self._tasks = [
             asyncio.create_task(t) for t in (self._settle(resumed), self._tick(), self._tell(), self._refresh())
         ]
+        for task in self._tasks:
+            task.add_done_callback(self._on_task_done)
         return port
+
+    async def wait_failed(self) -> None:
+        """Wait until what runs beside the calls breaks, and raise why: leases would never expire then."""
+        await self._failed
+
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
+            log.error("coordinator_broke", exc_info=error)
+            self._failed.set_exception(error)
 
     async def stop(self, grace_s: float) -> None:
         """Answer what is asked already, for up to `grace_s`, then hang up."""

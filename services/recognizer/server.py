@@ -10,7 +10,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.recognizer.servicer import RecognizerServicer
-from services.runtime.channels import add_port
+from services.runtime.channels import SERVER_OPTIONS, add_port
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model_store import ModelStore
 from sonorant.v1 import recognizer_pb2, recognizer_pb2_grpc
@@ -48,7 +48,7 @@ class RecognizerServer:
         """Listen, and return the port; raises Unavailable if it is taken."""
         self._server = grpc.aio.server(
             options=[
-                ("grpc.so_reuseport", 0),  # else a second server on the same port would take half of the streams
+                *SERVER_OPTIONS,
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )

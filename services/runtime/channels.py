@@ -7,11 +7,24 @@ import grpc
 from services.runtime.keys import Keys, process_keys
 from sonorant.errors import Unavailable
 
-__all__ = ["add_port", "open_aio_channel", "open_channel"]
-
-_OPTIONS = (("grpc.enable_http_proxy", 0),)
+__all__ = ["SERVER_OPTIONS", "add_port", "open_aio_channel", "open_channel"]
 
 Options = tuple[tuple[str, int | str], ...]
+
+# A machine that vanishes says nothing: without pings, a connection to it would look alive for a quarter of an hour.
+_PING_EVERY_MS, _ANSWER_WITHIN_MS = 10_000, 5_000
+_OPTIONS: Options = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.keepalive_time_ms", _PING_EVERY_MS),
+    ("grpc.keepalive_timeout_ms", _ANSWER_WITHIN_MS),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+SERVER_OPTIONS: Options = (  # which the servers of such clients need, and no two on one port
+    ("grpc.so_reuseport", 0),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", _PING_EVERY_MS // 2),
+)
 
 
 class _Server(Protocol):

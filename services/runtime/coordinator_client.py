@@ -66,6 +66,7 @@ class CoordinatorClient:
         self._watches: dict[str, grpc.RpcContext] = {}
         self._threads = [threading.Thread(target=self._live, name="heartbeat", daemon=True)]
         self._troubled: set[str] = set()
+        self._farewell = True
 
     def start(self) -> None:
         """Begin to register and to beat; the coordinator need not be there yet."""
@@ -122,8 +123,9 @@ class CoordinatorClient:
         """Make `acquire_lease` return None from now on, and wake who waits in it."""
         self._no_more_leases.set()
 
-    def close(self) -> None:
-        """Send what is left to say and a last heartbeat, and hang up."""
+    def close(self, farewell: bool = True) -> None:
+        """Send what is left to say and a last heartbeat, unless there is to be no farewell, and hang up."""
+        self._farewell = farewell
         self._no_more_leases.set()
         self._quit.set()
         self._wake.set()
@@ -152,7 +154,7 @@ class CoordinatorClient:
                 continue
             pause_s = _FIRST_PAUSE_S
             self._wake.wait(self._interval_s)
-        if self._registered.is_set():
+        if self._registered.is_set() and self._farewell:
             try:
                 self._beat(_FAREWELL_TIMEOUT_S)
             except grpc.RpcError as error:
@@ -181,9 +183,12 @@ class CoordinatorClient:
             log.info("coordinator_back", coordinator=self._address)
             self._troubled.clear()
         self._on_response(answer)
-        while self._rejections:
+        until_s = now_s + self._interval_s  # rejections must not keep the next beat waiting, if there is to be one
+        while self._rejections and (time.monotonic() < until_s or self._quit.is_set()):
             self._send_rejection(self._rejections[0], timeout_s)
             self._rejections.popleft()
+        if self._rejections:
+            self._wake.set()
 
     def _send_rejection(self, rejection: pb.RejectExampleRequest, timeout_s: float) -> None:
         """Send one; an answer that no repetition will change is logged and taken as final."""

@@ -155,6 +155,10 @@ class DownstreamLinks:
             self._send(consumer, Kind.BYE)
         self._hang_up(_LINGER_MS)
 
+    def cut(self) -> None:
+        """Close without a word."""
+        self._hang_up(linger_ms=0)
+
     def _hang_up(self, linger_ms: int) -> None:
         self._router.disable_monitor()
         self._monitor.close(linger=0)
@@ -181,8 +185,9 @@ class DownstreamLinks:
             self._on_hello(consumer, number, now_s)
             return
         if kind is Kind.BYE:
-            self._faults.excuse()
-            self._forget(consumer, "bye")
+            if consumer in self._outbox:
+                self._faults.excuse()
+                self._forget(consumer, "bye")
             return
         if consumer not in self._outbox:
             self._send(consumer, Kind.BYE)  # it believes in a link that is no more

@@ -92,6 +92,8 @@ class LeaseSource:
         started_s = time.perf_counter()
         try:
             return self._shards.read(lineage.shard, lineage.index).example(lineage)
+        except (OSError, MemoryError):  # the volume's trouble, not the record's
+            raise
         except Exception as error:  # one record must not stop the others, whatever is wrong with it
             self._replica.reject(lineage, "", "shard_reader", error)
             return None

@@ -11,6 +11,8 @@ import zmq
 
 __all__ = ["LinkLoop", "Links"]
 
+_LONGEST_SLEEP_MS = 1000  # a signal that arrives just before the loop falls asleep wakes nobody
+
 
 class Links(Protocol):
     """A set of sockets and what to do about them; only the loop's thread calls it. Times are monotonic seconds."""
@@ -33,7 +35,11 @@ class Links(Protocol):
         ...
 
     def close(self) -> None:
-        """Close all sockets."""
+        """Say goodbye, and close all sockets."""
+        ...
+
+    def cut(self) -> None:
+        """Close all sockets without a word, as a crash would: the other ends shall take what was under way for lost."""
         ...
 
 
@@ -51,7 +57,7 @@ class LinkLoop:
         self._bell.setblocking(False)
         self._ringer.setblocking(False)
         self._rung = False
-        self._stopping = False
+        self._stopping = self._aborting = False
         self._owner: int | None = None
         self._thread: threading.Thread | None = None
 
@@ -61,7 +67,7 @@ class LinkLoop:
         self._thread.start()
 
     def run(self, work: Callable[[], bool] = lambda: False) -> None:
-        """Serve the links in this thread until `stop`, and close them.
+        """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, cut them.
 
         work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
         nothing, and returned False. What takes longer than the links' patience looks like death to the other ends.
@@ -69,9 +75,15 @@ class LinkLoop:
         self._owner = threading.get_ident()
         try:
             self._turn(work)
+        except BaseException:
+            self._aborting = True
+            raise
         finally:
             for links in self._links:
-                links.close()
+                if self._aborting:
+                    links.cut()
+                else:
+                    links.close()
             self._bell.close()
             self._ringer.close()
 
@@ -99,8 +111,15 @@ class LinkLoop:
         if self._thread is not None:
             self._thread.join()
 
+    def abort(self) -> None:
+        """Let the loop end soon, and cut the links."""
+        self.post(self._abort)
+
     def _stop(self) -> None:
         self._stopping = True
+
+    def _abort(self) -> None:
+        self._stopping = self._aborting = True
 
     def _run_thread(self, on_crash: Callable[[Exception], None]) -> None:
         try:
@@ -112,7 +131,7 @@ class LinkLoop:
         """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
         poller, owners = zmq.Poller(), dict[zmq.Socket[bytes], Links]()
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
-        timeout_ms: int | None = 0
+        timeout_ms = 0
         while not self._stopping:
             current = [links.sockets() for links in self._links]
             if listed is None or any(now is not then for now, then in zip(current, listed, strict=True)):
@@ -127,7 +146,7 @@ class LinkLoop:
             if self._stopping or work():
                 timeout_ms = 0
             else:
-                timeout_ms = None if due_s == float("inf") else max(0, int((due_s - now_s) * 1000) + 1)
+                timeout_ms = max(0, min(_LONGEST_SLEEP_MS, int((min(due_s, now_s + 1e6) - now_s) * 1000) + 1))
 
     def _receive(self, events: Sequence[tuple[object, int]], owners: Mapping["zmq.Socket[bytes]", Links]) -> None:
         for readable, _ in events:

@@ -93,8 +93,9 @@ class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
     health: told when the replica is ready, and when it drains.
-    An example that a stage cannot process is reported and skipped. `run` returns after a drain: when `shutdown` is
-    requested or the coordinator says that the run is over.
+    An example that a stage cannot process is reported and skipped; where the machine fails, a volume that cannot be
+    read or memory that is not there, the replica ends, and what it held is read again. `run` returns after a drain:
+    when `shutdown` is requested or the coordinator says that the run is over.
     """
 
     def __init__(
@@ -152,9 +153,9 @@ class StageReplica:
             self.loop.run(self._work)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
+            self._leave(farewell=False)
             raise
-        finally:
-            self._leave()
+        self._leave(farewell=True)
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
         """Report an example that cannot be processed; the epoch goes on without it."""
@@ -199,6 +200,8 @@ class StageReplica:
                     f"{len(message)} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
+        except (OSError, MemoryError):  # this replica's trouble, not the example's: another one will have it
+            raise
         except Exception as error:  # one example must not stop the others, whatever it hits
             self.reject(example.lineage, example.utterance, name, error)
             return None
@@ -230,11 +233,13 @@ class StageReplica:
     def _give_up(self) -> None:
         """End the drain with examples undelivered; the coordinator leases them again."""
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
-        self.loop.stop()
+        self.loop.abort()
 
-    def _leave(self) -> None:
-        self.meter.draining = True
+    def _leave(self, farewell: bool) -> None:
+        """Let go of everything; a crashed replica says nothing more, so that it is taken for dead."""
+        if farewell:
+            self.meter.draining = True
         self.source.close()
-        self.client.close()
+        self.client.close(farewell)
         self._context.term()
         log.info("left")

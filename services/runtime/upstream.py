@@ -161,6 +161,13 @@ class UpstreamLinks:
         self._links.clear()
         self._list_sockets()
 
+    def cut(self) -> None:
+        """Close all links without a word."""
+        for link in self._links.values():
+            _hang_up(link, linger_ms=0)
+        self._links.clear()
+        self._list_sockets()
+
     def _open(self, endpoint: str, now_s: float) -> None:
         dealer = self._context.socket(zmq.DEALER)
         dealer.setsockopt(zmq.LINGER, _LINGER_MS)
@@ -299,7 +306,7 @@ class UpstreamLinks:
             log.debug("link_stuck", endpoint=link.endpoint)
 
 
-def _hang_up(link: _Link) -> None:
+def _hang_up(link: _Link, linger_ms: int = _LINGER_MS) -> None:
     link.socket.disable_monitor()
     link.monitor.close(linger=0)
-    link.socket.close(linger=_LINGER_MS)
+    link.socket.close(linger=linger_ms)

@@ -1,11 +1,15 @@
 """Who is there: registering, beating, watching, status."""
 
+import asyncio
+
 import grpc
+import pytest
 from coordinator_world import names, play, replicas, status_of, until
 from google.protobuf.duration_pb2 import Duration
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 
 
@@ -93,9 +97,39 @@ def test_figures_epochs_and_names_that_nobody_can_show_are_not_kept(redis_url):
         status = await world.stub.GetStatus(pb.GetStatusRequest())
         assert 0 < len(status.figures) <= 64
         assert max(map(len, status.figures)) < 10
-        assert not world.control._dropped
+        assert not world.control._untold["dropped"]
         code, reason = await status_of(world.register("vtlp", "v" * 10_000))
         assert (code, "10000 characters" in reason) == (grpc.StatusCode.INVALID_ARGUMENT, True)
+
+    play(redis_url, scene)
+
+
+def test_what_the_audit_counts_waits_while_redis_is_away(redis_url):
+    async def scene(world):
+        await world.register("trainer", "t")
+        await world.begin()
+        with pytest.MonkeyPatch.context() as away:
+
+            def fail(*_):
+                raise Unavailable("Redis is away")
+
+            away.setattr(world.ledger, "count_events", fail)
+            await world.beat("t", generation=1, dropped={0: 3})
+            for _ in range(2):
+                with pytest.raises(Unavailable):
+                    await asyncio.to_thread(world.control._count_events)
+        for _ in range(2):
+            await asyncio.to_thread(world.control._count_events)
+        assert world.ledger.events("dropped") == {0: 3}
+
+    play(redis_url, scene)
+
+
+def test_a_coordinator_whose_clockwork_breaks_says_so(redis_url):
+    async def scene(world):
+        world.control.tick = lambda _now: 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(world.server.wait_failed(), 20)
 
     play(redis_url, scene)
 

@@ -75,6 +75,10 @@ class _Recorder:
         self.calls.append("close")
         self.socket.close()
 
+    def cut(self):
+        self.calls.append("cut")
+        self.socket.close()
+
 
 @pytest.fixture
 def context():
@@ -123,8 +127,16 @@ def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken()
     assert not thread.is_alive()
 
 
-def test_a_crash_of_work_closes_the_links_and_is_raised(context):
+def test_a_crash_of_work_cuts_the_links_and_is_raised(context):
     links = _Recorder(context)
     with pytest.raises(ZeroDivisionError):
         LinkLoop([links]).run(lambda: bool(1 / 0))
-    assert links.calls == ["time", "close"]
+    assert links.calls == ["time", "cut"]
+
+
+def test_abort_cuts_the_links(context):
+    links = _Recorder(context)
+    loop = LinkLoop([links])
+    loop.post(loop.abort)
+    loop.run()
+    assert links.calls[-1] == "cut"

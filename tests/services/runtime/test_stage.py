@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,8 @@ def _double(example, rng):
         raise RejectedExample("too short")
     if index == 6:
         raise ZeroDivisionError("never thought of")
+    if index == 9_999:
+        raise OSError("the volume is gone")
     if index == 7:
         return replace(example, waveform=example.waveform.repeat(10_000))
     return replace(example, waveform=2 * example.waveform)
@@ -99,6 +102,28 @@ def test_without_downstream_credit_no_more_is_taken_in_than_may_be_held(stack, s
     eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 3)
     assert len(producer.handed) == 3
     assert sorted(_consume(stack, endpoint).take(20)) == list(range(20, 40))
+
+
+def test_a_replica_whose_machine_fails_ends_without_a_farewell_and_rejects_nothing(stack):
+    """What it held must be read again at once: its neighbours see a broken link, and the coordinator no clean leave."""
+    producer = Producer()
+    stack.callback(producer.close)
+    coordinator = ScriptedCoordinator()
+    stack.callback(coordinator.close)
+    coordinator.endpoints = [[producer.endpoint]]
+    shutdown = Shutdown()
+    replica = StageReplica(
+        Replica("double", "double-1", coordinator.address), LinkSource("before", PIPELINE), {"double": _double}, 0,
+        PIPELINE, shutdown,
+    )  # fmt: skip
+    producer.offer([9_999, 1, 2])
+    pool = stack.enter_context(ThreadPoolExecutor(1))
+    stack.callback(shutdown.request)
+    with pytest.raises(OSError, match="the volume is gone"):
+        pool.submit(replica.run).result(20)
+    eventually(lambda: producer.broken)
+    assert coordinator.rejections == []
+    assert not any(beat.draining for beat in coordinator.beats)
 
 
 def test_a_draining_replica_hands_on_what_it_holds_and_takes_nothing_new(stack, stage):
