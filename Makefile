@@ -11,7 +11,7 @@ SEED :=
 IMAGES := localhost/sonorant
 TARGETS :=
 
-.PHONY: help setup demo ablation test chaos images test-cluster lint format verify protos lock clean distclean
+.PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -33,6 +33,9 @@ test: setup ## run the tests, a file at a time on each of two processors
 
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+drill: setup ## kill one thing after another and time until work flows again; fails above 3 s, 5 s for Redis and coordinator
+	PYTHONPATH=.:tests $(BIN)/python -m chaos.drill
 
 images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
 	docker/build $(IMAGES) $(TARGETS)

@@ -17,6 +17,8 @@ from benchmarks.row import Progress, Row
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.arrays import IntArray
 from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.order import EpochOrder
+from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.text.units import Units
@@ -70,9 +72,10 @@ def _order(lengths: IntArray, recipe: TrainingRecipe, case: str) -> Iterator[Row
 
 
 def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[int]]:
-    """Return the batches of an epoch whose examples come in random order."""
+    """Return the batches of an epoch whose examples come in the order in which they are leased."""
     intake, nothing = Intake(recipe, seed=1, rank=0, epoch=epoch), np.zeros(0, np.int64)
-    coming = iter(np.random.default_rng(epoch).permutation(len(lengths)).tolist())
+    order = EpochOrder([len(lengths)], 1, epoch, PipelineRecipe().lease_examples)
+    coming = (ordinal for block in range(len(order)) for ordinal in order.ordinals(block).tolist())
     batches: list[list[int]] = []
     while True:
         credits = intake.credits()

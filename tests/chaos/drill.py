@@ -1,17 +1,19 @@
 """How soon work flows again after one thing is killed: one replica a stage, and a consumer that never has enough.
 
-`python -m chaos.drill`: each blow several times; the time is that from the blow to the first example after the longest
-pause that follows it, supervised restart included.
+`make drill`: each blow several times; the time is that from the blow to the first example after the longest pause that
+follows it, supervised restart included. Exit code 1: the median of a blow is above its limit.
 """
 
 import asyncio
 import json
 import signal
+import sys
 import tempfile
 import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import click
 import grpc
@@ -28,6 +30,8 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
 _EPOCHS = 1000
 _BETWEEN_S = 8.0
+_LIMIT_S = 3.0
+_LIMITS_S = {"coordinator": 5.0, "redis": 5.0}
 _PACE = 100.0  # examples a second: the machine shall be free to start processes
 
 
@@ -110,7 +114,12 @@ def command(rounds):
     """Measure recovery after a kill of each stage, of the coordinator and Redis, and after a cut link."""
     with tempfile.TemporaryDirectory(prefix="sonorant-drill-") as folder:
         run = write_run(Path(folder) / "run", 2000)
-        click.echo(json.dumps(asyncio.run(drill(run, rounds, click.echo))))
+        figures = asyncio.run(drill(run, rounds, click.echo))
+    click.echo(json.dumps(figures))
+    slow = {name: s for name, s in figures.items() if median(s) > _LIMITS_S.get(name, _LIMIT_S)}
+    if slow:
+        click.echo(f"too slow: {slow}; limits are {_LIMIT_S:g} s, and {_LIMITS_S}", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

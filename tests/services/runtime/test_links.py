@@ -118,6 +118,19 @@ def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go
     assert [receive_bundle(dealer)[0] for _ in range(3)] == [[100, 101], [102, 103], [104]]
 
 
+def test_an_example_that_is_sent_from_its_own_memory_arrives_whole(rig):
+    """Above a megabyte ZeroMQ does not copy; what is encoded next must not lie in the same place before it is gone."""
+    producer = rig(Producer())
+    consumer = rig(Consumer([producer.endpoint], 2))
+    for number in range(6):
+        producer.offer([number], samples=400_000)
+    for number in range(6):
+        arrived = consumer.inbox.get(timeout=links_rig.PATIENCE_S)
+        assert (arrived.waveform == number).all()
+        assert arrived.waveform.size == 400_000
+        consumer.release(1)
+
+
 def test_an_example_that_is_alone_leaves_at_once(rig, bare):
     producer = rig(Producer(dead_after_s=60.0))  # the bare one gives no sign of life
     dealer = bare_consumer(bare, producer)
