@@ -5,11 +5,11 @@ import time
 from queue import Empty, SimpleQueue
 
 import numpy as np
-import zmq
 
 from services.runtime.bundles import Parcel
 from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
+from services.runtime.sockets import link_context
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import encode_example, join_examples
@@ -41,7 +41,7 @@ def eventually(condition):
 
 class Producer:
     def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None):
-        self.context = zmq.Context()
+        self.context = link_context()
         self.handed = []
         self.broken = []
         self.links = DownstreamLinks(
@@ -74,7 +74,7 @@ class Consumer:
     def __init__(
         self, endpoints, credits, dead_after_s=DEAD_AFTER_S, max_example_bytes=1 << 24, hungry=False, curve=None
     ):
-        self.context = zmq.Context()
+        self.context = link_context()
         self.inbox = SimpleQueue()
         self.eaten = []
         deliver = self._eat if hungry else self.inbox.put

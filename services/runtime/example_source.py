@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import structlog
-import zmq
 
 from services.runtime.coordinator_client import CoordinatorClient
 from services.runtime.keys import process_keys
 from services.runtime.link_loop import LinkLoop
 from services.runtime.meter import Meter
+from services.runtime.sockets import link_context
 from services.runtime.upstream import UpstreamLinks
 from services.runtime.wiring import TRAINER, stage_before
 from sonorant.errors import Unavailable
@@ -52,7 +52,7 @@ class LinkedExampleSource:
         self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
         self._meter = Meter(queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults)
         self._meter.generation = generation
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context = link_context()
         self._upstream = UpstreamLinks(
             self._context,
             self._on_example,

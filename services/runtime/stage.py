@@ -21,6 +21,7 @@ from services.runtime.keys import process_keys
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_loop import LinkLoop, Links
 from services.runtime.meter import Meter
+from services.runtime.sockets import link_context
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample, SonorantError
@@ -118,7 +119,7 @@ class StageReplica:
         self._health = health
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
         self._parting = False
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context = link_context()
         self._outlet = DownstreamLinks(
             self._context,
             replica.host,
