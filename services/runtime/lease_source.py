@@ -1,6 +1,5 @@
 """A shard reader's source: the records that the coordinator leases to it."""
 
-import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -89,7 +88,6 @@ class LeaseSource:
         return self._records.popleft() if self._records else None
 
     def _read(self, lineage: Lineage) -> Example | None:
-        started_s = time.perf_counter()
         try:
             return self._shards.read(lineage.shard, lineage.index).example(lineage)
         except (OSError, MemoryError):  # the volume's trouble, not the record's
@@ -97,5 +95,3 @@ class LeaseSource:
         except Exception as error:  # one record must not stop the others, whatever is wrong with it
             self._replica.reject(lineage, "", "shard_reader", error)
             return None
-        finally:
-            self._replica.meter.worked(time.perf_counter() - started_s)

@@ -50,8 +50,10 @@ class LinkLoop:
     the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every example.
     """
 
-    def __init__(self, links: Sequence[Links]) -> None:
+    def __init__(self, links: Sequence[Links], on_awake: Callable[[float], None] = lambda _seconds: None) -> None:
+        """`on_awake` is told at every turn how many seconds the loop did not sleep."""
         self._links = links
+        self._on_awake = on_awake
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._bell, self._ringer = socket.socketpair()
         self._bell.setblocking(False)
@@ -132,6 +134,7 @@ class LinkLoop:
         poller, owners = zmq.Poller(), dict[zmq.Socket[bytes], Links]()
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
         timeout_ms = 0
+        woke_s = time.perf_counter()
         while not self._stopping:
             current = [links.sockets() for links in self._links]
             if listed is None or any(now is not then for now, then in zip(current, listed, strict=True)):
@@ -140,7 +143,11 @@ class LinkLoop:
                 for pollable in (self._bell, *owners):
                     poller.register(pollable, zmq.POLLIN)
                 timeout_ms = 0
-            self._receive(poller.poll(timeout_ms), owners)
+            polled_s = time.perf_counter()
+            self._on_awake(polled_s - woke_s)
+            events = poller.poll(timeout_ms)
+            woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
+            self._receive(events, owners)
             now_s = time.monotonic()
             due_s = min((links.on_time(now_s) for links in self._links), default=float("inf"))
             if self._stopping or work():

@@ -33,7 +33,7 @@ class Meter:
         self.draining = False
 
     def worked(self, busy_s: float) -> None:
-        """Count time spent computing."""
+        """Count time at work: all that is not waiting."""
         with self._lock:
             self._busy_s += busy_s
 

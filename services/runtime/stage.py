@@ -130,11 +130,11 @@ class StageReplica:
             curve=process_keys().curve,
         )
         links = (self._outlet, *source.links(self._context))
-        self.loop = LinkLoop(links)
         self.meter = Meter(
             queued=lambda: source.waiting() + self._outlet.waiting,
             link_faults=lambda: sum(link.faults for link in links),
         )
+        self.loop = LinkLoop(links, on_awake=self.meter.worked)
         self.client = CoordinatorClient(
             replica.coordinator,
             pb.RegisterRequest(stage=replica.stage, replica=replica.name, endpoint=self._outlet.endpoint),
@@ -182,9 +182,7 @@ class StageReplica:
         return worked > 0
 
     def _process(self, example: Example) -> None:
-        started_s = time.perf_counter()
         parcel = self._compute(example)
-        self.meter.worked(time.perf_counter() - started_s)
         if parcel is None:
             self.source.release()
         else:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sonorant.planning.control_plane import LINK_BYTES_PER_S, MOST_LINKS, ControlPlane, control_plane
+from sonorant.planning.control_plane import LINK_BYTES_PER_S, MOST_LINKS, OVERHEAD_S, ControlPlane, control_plane
 from sonorant.planning.scenario import Moment, StageModel, TrainerModel
 from sonorant.planning.service_times import BadMeasurement, ServiceTimes, StepTime, drawing
 from sonorant.planning.simulation import Simulation
-from sonorant.planning.sizing import OVERHEAD_S, Sizing, StageCost, figure, size
+from sonorant.planning.sizing import Sizing, StageCost, figure, size
 from sonorant.recipe.schema import Recipe
 
 __all__ = ["ClusterPlan", "RankPlan", "StagePlan", "plan_cluster", "rehearse"]
@@ -81,17 +81,25 @@ class ClusterPlan:
 
 @dataclass(frozen=True)
 class _Link:
-    """A stage of the recipe's layout: name, Float64[utterances] seconds, and bytes of an example before and after."""
+    """A stage of the recipe's layout: name, Float64[utterances] seconds, and bytes of an example before and after.
+
+    reads: whether what comes before is a file, the reading of which is among the seconds.
+    """
 
     stage: str
     seconds: np.ndarray[tuple[int], np.dtype[np.float64]]
     bytes_in: float
     bytes_out: float
+    reads: bool = False
+    whole: bool = False  # the seconds were measured on a replica that runs, receiving and sending included
 
     @property
     def service_s(self) -> float:
-        """Of a replica, whose one thread computes while another sends and receives."""
-        return max(float(self.seconds.mean()) + OVERHEAD_S, (self.bytes_in + self.bytes_out) / LINK_BYTES_PER_S)
+        """Of a replica, whose one thread receives, computes and sends, in turns."""
+        if self.whole:
+            return float(self.seconds.mean())
+        linked_bytes = self.bytes_out + (0.0 if self.reads else self.bytes_in)
+        return float(self.seconds.mean()) + OVERHEAD_S + linked_bytes / LINK_BYTES_PER_S
 
 
 def plan_cluster(
@@ -165,14 +173,15 @@ def _link_limits(stages: Sequence[StagePlan], trainer: RankPlan, bytes_out: floa
 
 def _chain(recipe: Recipe, times: ServiceTimes) -> list[_Link]:
     """Return the stages as the layout deploys them."""
-    links, before = [], times.utterances.stored_bytes
+    links: list[_Link] = []
+    before = times.utterances.stored_bytes
     for stage in times.stages:
-        links.append(_Link(stage.stage, np.array(stage.seconds), before, stage.bytes_out))
+        links.append(_Link(stage.stage, np.array(stage.seconds), before, stage.bytes_out, not links, stage.whole))
         before = stage.bytes_out
     if recipe.pipeline.layout == "split":
         return links
     total = np.sum([link.seconds for link in links], axis=0)
-    return [_Link(FUSED, total, links[0].bytes_in, links[-1].bytes_out)]
+    return [_Link(FUSED, total, links[0].bytes_in, links[-1].bytes_out, True, all(link.whole for link in links))]
 
 
 def _fix_point(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sonorant.pipeline.registry import MOST_BEATS
 from sonorant.planning.sizing import Bounds, StageCost
 
-__all__ = ["COORDINATOR", "LINK_BYTES_PER_S", "MOST_LINKS", "REDIS", "ControlPlane", "control_plane"]
+__all__ = ["COORDINATOR", "LINK_BYTES_PER_S", "MOST_LINKS", "OVERHEAD_S", "REDIS", "ControlPlane", "control_plane"]
 
 COORDINATOR, REDIS = "coordinator", "redis"
 LINK_BYTES_PER_S = 0.57e9  # that one thread receives or sends
-MOST_LINKS = 341  # to replicas of the stage before: ZeroMQ's 1,023 sockets of a context, three a link
+OVERHEAD_S = 0.8e-3  # of a replica per example, however small: envelopes, credits; `sonorant bench pipeline`
+MOST_LINKS = 16_000  # to replicas of the stage before: a link takes 4 open files, and usually 65,536 are allowed
 
 _CLAIMS = 65_000.0  # examples claimed and committed in one second of Redis' thread
 _BEATS = 2_200.0  # heartbeats, ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sonorant.planning.measurements import Demand, Measurements, Snapshot
-from sonorant.planning.sizing import OVERHEAD_S, Bounds, Sizing, StageCost, size
+from sonorant.planning.sizing import Bounds, Sizing, StageCost, size
 
 __all__ = ["Decision", "Planner", "PlannerSettings"]
 
@@ -20,7 +20,7 @@ class PlannerSettings:
     utilisation: share of the time that a stage is to be busy, at most; cores: that all stages together may take;
     window_s: of measurements; catch_up_s: time in which the trainer's pools are to be full again; stabilisation_s: how
     long fewer replicas must have been enough before some are taken away; hysteresis: share by which the demand might
-    grow without those being missed; overhead_s: of a replica per example, beside its busy time.
+    grow without those being missed.
     """
 
     utilisation: float = 0.8
@@ -29,7 +29,6 @@ class PlannerSettings:
     catch_up_s: float = 60.0
     stabilisation_s: float = 120.0
     hysteresis: float = 0.1
-    overhead_s: float = OVERHEAD_S
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
 
@@ -103,7 +102,7 @@ class Planner:
                 return f"{stage}: no example in the last {self._settings.window_s:g} s"
             bounds = self._settings.bounds.get(stage, Bounds())
             ratio = self._measurements.output_ratio(stage)
-            costs.append(StageCost(stage, service_s + self._settings.overhead_s, ratio, bounds))
+            costs.append(StageCost(stage, service_s, ratio, bounds))
         return costs
 
     def _size(self, costs: Sequence[StageCost], rate: float) -> Sizing:
@@ -123,5 +122,5 @@ class Planner:
         replicas = {stage: max(enough[stage] for _, enough in self._enough) for stage in self._stages}
         if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._settings.cores:
             replicas = dict(up.replicas)
-        service_s = {cost.stage: cost.service_s - self._settings.overhead_s for cost in costs}
+        service_s = {cost.stage: cost.service_s for cost in costs}
         return Decision(replicas, "", demand, min(up.rate, demand.rate), service_s, up.limits)

@@ -48,6 +48,7 @@ class StageTimes(Section):
     stage: str = Field(description="Name; the reader's is shard_reader.")
     seconds: tuple[float, ...] = Field(min_length=1, description="Of one core, for each utterance that was measured.")
     bytes_out: float = Field(ge=0, description="Of an example on the link after the stage, on average.")
+    whole: bool = Field(False, description="Whether the seconds hold receiving and sending, as of a running replica.")
 
 
 class StepTime(Section):
@@ -106,8 +107,10 @@ class ServiceTimes(Section):
         """Return the same with other means, for stages that a running training has measured: `means_s` by stage."""
         stages = []
         for stage in self.stages:
-            factor = means_s.get(stage.stage, mean(stage.seconds)) / mean(stage.seconds)
-            stages.append(stage.model_copy(update={"seconds": tuple(factor * s for s in stage.seconds)}))
+            if (found_s := means_s.get(stage.stage)) is not None:
+                seconds = tuple(found_s / mean(stage.seconds) * s for s in stage.seconds)
+                stage = stage.model_copy(update={"seconds": seconds, "whole": True})
+            stages.append(stage)
         return self.model_copy(update={"stages": tuple(stages)})
 
 

@@ -10,11 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["MOST", "OVERHEAD_S", "Bounds", "Sizing", "StageCost", "figure", "size"]
+__all__ = ["MOST", "Bounds", "Sizing", "StageCost", "figure", "size"]
 
-OVERHEAD_S = (
-    0.8e-3  # of a replica per example beside its busy time: links, envelopes, credits; `sonorant bench pipeline`
-)
 MOST = 1_000_000
 _SLACK = 1e-9  # a need that exceeds a whole number by less than this is rounding
 _HALVINGS = 60

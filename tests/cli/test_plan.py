@@ -75,7 +75,7 @@ def test_a_running_training_says_what_its_stages_and_ranks_take(measured):
         server.stop(grace=0).wait()
     assert plan["demand"] == pytest.approx(2 / 0.01)
     (room,) = (stage for stage in plan["stages"] if stage["stage"] == "room")
-    assert room["service_s"] == pytest.approx(0.5, abs=0.01)
+    assert room["service_s"] == pytest.approx(0.5)
 
 
 def test_curves_are_drawn(measured, tmp_path):

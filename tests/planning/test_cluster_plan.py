@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from sonorant.planning.cluster_plan import plan_cluster, rehearse
-from sonorant.planning.control_plane import control_plane
+from sonorant.planning.control_plane import LINK_BYTES_PER_S, MOST_LINKS, OVERHEAD_S, control_plane
 from sonorant.planning.service_times import BadMeasurement, ServiceTimes, StageTimes, StepTime, Utterances
-from sonorant.planning.sizing import OVERHEAD_S
 from sonorant.recipe.schema import Recipe
 
 SECONDS = {"shard_reader": 0.002, "vtlp": 0.01, "room": 0.05, "featurizer": 0.004}
+LINKED_S = 2 * 200_000 / LINK_BYTES_PER_S  # of an example that comes and goes
 
 
 def _recipe(layout="split"):
@@ -36,10 +36,12 @@ def _plan(gpus, layout="split", cores=float("inf"), **times):
 def test_a_plan_says_what_each_stage_needs():
     plan = _plan(8)
     assert plan.demand == plan.rate == 8 * 32 / 0.4
-    needed = {name: 640 * (seconds + OVERHEAD_S) / 0.8 for name, seconds in SECONDS.items()}
+    costs = {name: seconds + OVERHEAD_S + LINKED_S for name, seconds in SECONDS.items()}
+    costs["shard_reader"] -= LINKED_S / 2  # what it takes comes from a file
+    needed = {name: 640 * cost / 0.8 for name, cost in costs.items()}
     assert {stage.stage: stage.replicas for stage in plan.stages} == {n: int(np.ceil(c)) for n, c in needed.items()}
     room = plan.stages[2]
-    assert room.utilisation == pytest.approx(640 * (0.05 + OVERHEAD_S) / room.replicas)
+    assert room.utilisation == pytest.approx(640 * costs[room.stage] / room.replicas)
     assert room.in_mb_s == room.out_mb_s == pytest.approx(640 * 0.2)
     assert room.links == plan.stages[1].replicas
     assert plan.stages[0].in_mb_s == pytest.approx(64)
@@ -52,14 +54,21 @@ def test_a_plan_says_what_each_stage_needs():
 def test_one_process_for_the_chain_costs_the_sum_and_one_overhead():
     (server,) = _plan(8, layout="fused").stages
     assert server.stage == "example_server"
-    assert server.service_s == pytest.approx(sum(SECONDS.values()) + OVERHEAD_S)
+    assert server.service_s == pytest.approx(sum(SECONDS.values()) + OVERHEAD_S + LINKED_S / 2)
     assert (server.in_mb_s, server.out_mb_s) == (64, 128)
 
 
-def test_a_link_that_is_slower_than_the_computing_is_what_counts():
+def test_one_thread_receives_computes_and_sends_so_the_costs_add_up():
     plan = _plan(1, bytes_out=5e6)
-    assert plan.stages[1].service_s == pytest.approx(1e7 / 0.57e9)
-    assert plan.stages[2].service_s == pytest.approx(0.05 + OVERHEAD_S)
+    assert plan.stages[1].service_s == pytest.approx(0.01 + OVERHEAD_S + 1e7 / LINK_BYTES_PER_S)
+    assert plan.stages[2].service_s == pytest.approx(0.05 + OVERHEAD_S + 1e7 / LINK_BYTES_PER_S)
+
+
+@pytest.mark.parametrize("layout", ["split", "fused"])
+def test_what_running_replicas_measured_holds_receiving_and_sending_already(layout):
+    times = _times(bytes_out=5e6).scaled(dict.fromkeys(SECONDS, 0.02))
+    stages = plan_cluster(_recipe(layout), times, 1, 1000, 0.8, float("inf")).stages
+    assert sum(stage.service_s for stage in stages) == pytest.approx(4 * 0.02)
 
 
 def test_a_rank_takes_no_more_than_its_links_bring():
@@ -81,15 +90,17 @@ def test_the_coordinator_saturates_first_and_the_stages_are_no_larger_than_that(
     assert plan.rate == pytest.approx((1 - beats) / (1 / 44_000 + 1 / 120_000), rel=0.01)
     assert plan.control.coordinator_cores == pytest.approx(1.0, rel=0.01)
     assert any(limit.startswith("coordinator:") for limit in plan.limits)
-    assert plan.cores < 1.1 * plan.rate * sum(s + OVERHEAD_S for s in SECONDS.values()) + 4
+    assert plan.cores < 1.1 * plan.rate * sum(s + OVERHEAD_S + LINKED_S for s in SECONDS.values()) + 4
 
 
-def test_more_links_than_a_process_has_sockets_for_are_named():
-    plan = _plan(200)
-    assert plan.stages[2].replicas > 341
+def test_more_links_than_a_process_has_files_for_are_named():
+    times = _times().scaled({"room": 2.0})
+    plan = plan_cluster(_recipe(), times, 256, 1000, 0.8, float("inf"))
+    assert plan.stages[2].replicas > MOST_LINKS
     (limit,) = (limit for limit in plan.limits if "links" in limit)
     rooms = plan.stages[2].replicas
-    assert limit == f"featurizer: each replica has links to {rooms} replicas of the stage before; 341 are possible"
+    said = f"featurizer: each replica has links to {rooms} replicas of the stage before; {MOST_LINKS} are possible"
+    assert limit == said
 
 
 def test_a_plan_needs_the_time_of_a_step():
@@ -104,7 +115,7 @@ def test_a_rehearsal_confirms_a_plan_that_meets_the_demand(layout):
     assert seen.rate == pytest.approx(plan.demand, rel=0.02)
     assert seen.t_session > 0.98
     for stage in plan.stages:
-        assert seen.utilisation[stage.stage] == pytest.approx(stage.utilisation, abs=0.1)
+        assert seen.utilisation[stage.stage] == pytest.approx(stage.utilisation, abs=0.15)
 
 
 def test_a_rehearsal_finds_the_rate_of_a_plan_that_does_not():

@@ -15,7 +15,7 @@ class World:
         self.replicas = {"vtlp": 1, "room": 1}
         self.missing = set()
         self.wanted = 0
-        self.planner = Planner(STAGES, PlannerSettings(overhead_s=0.0, **settings))
+        self.planner = Planner(STAGES, PlannerSettings(**settings))
         self.trained_s = 0.0
         self.turn()
 
@@ -110,7 +110,7 @@ def test_a_trainer_that_is_away_makes_nothing_smaller():
 
 
 def test_empty_pools_of_a_trainer_that_has_not_begun_are_filled_in_time():
-    planner = Planner(STAGES, PlannerSettings(overhead_s=0.0, catch_up_s=10))
+    planner = Planner(STAGES, PlannerSettings(catch_up_s=10))
     ranks = {"rank-0": Counters(0, 0)}
     for now_s, done in ((0, 0), (5, 10)):
         stages = {"vtlp": {"v": Counters(0.02 * done, done)}, "room": {"r": Counters(0.1 * done, done)}}

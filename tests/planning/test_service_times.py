@@ -111,6 +111,7 @@ def test_a_running_trainings_means_take_the_place_of_those_measured_here():
     scaled = _times(shard_reader=(1.0, 3.0), room=(2.0, 4.0)).scaled({"room": 6.0, "unknown": 1.0})
     assert scaled.stages[0].seconds == (1.0, 3.0)
     assert scaled.stages[1].seconds == (4.0, 8.0)
+    assert [stage.whole for stage in scaled.stages] == [False, True]
 
 
 def test_drawn_rows_stay_together():

@@ -147,7 +147,7 @@ def test_a_drained_replica_hands_on_what_it_holds():
 def test_the_planner_feeds_a_starved_trainer_within_three_decisions(ranks, begin):
     trainer = TrainerModel(ranks, step_s=0.5)
     simulation = _simulation(_chain(*begin), trainer, _gamma(*SERVICE_S), Weather(start_s=3))
-    planner = Planner(NAMES, PlannerSettings(overhead_s=0.0))
+    planner = Planner(NAMES, PlannerSettings())
     looks = simulation.run(60, 5, lambda s, told, now_s: planner.decide(s, told, now_s).replicas)
     changes = [look.at_s for a, look in pairwise(looks) if a.replicas != look.replicas]
     assert 1 <= len(changes) <= 3
@@ -160,7 +160,7 @@ def test_the_planner_feeds_a_starved_trainer_within_three_decisions(ranks, begin
 
 def test_the_planner_gives_back_what_a_slower_trainer_does_not_need():
     simulation = _simulation(_chain(2, 8, 60, 2), TrainerModel(1, step_s=0.5), _gamma(*SERVICE_S))
-    planner = Planner(NAMES, PlannerSettings(overhead_s=0.0, stabilisation_s=20))
+    planner = Planner(NAMES, PlannerSettings(stabilisation_s=20))
     looks = simulation.run(60, 5, lambda s, told, now_s: planner.decide(s, told, now_s).replicas)
     assert looks[-1].replicas == {"reader": 1, "vtlp": 2, "room": 9, "featurizer": 1}
     assert looks[-1].t_session == pytest.approx(1.0, abs=0.01)

@@ -1,6 +1,7 @@
 """The thread that owns the sockets: what others hand it is done, in order, or its end is told."""
 
 import threading
+import time
 
 import pytest
 import zmq
@@ -46,6 +47,16 @@ def test_a_crash_ends_the_loop_and_is_told(loop, crashes):
     loop._thread.join(PATIENCE_S)
     assert not loop._thread.is_alive()
     assert [type(crash) for crash in crashes] == [ZeroDivisionError]
+
+
+def test_the_time_that_it_does_not_sleep_is_told(crashes):
+    awake, began_s = [], time.monotonic()
+    loop = LinkLoop([], on_awake=awake.append)
+    loop.start(crashes.append)
+    loop.post(lambda: threading.Event().wait(0.05))
+    threading.Event().wait(0.3)
+    loop.stop()
+    assert 0.05 <= sum(awake) < time.monotonic() - began_s - 0.1
 
 
 class _Recorder:
