@@ -9,6 +9,7 @@ import structlog
 from services.runtime.durations import duration, seconds
 from services.runtime.redis_ledger import RedisLedger, Start
 from services.runtime.wiring import TRAINER
+from sonorant.dsp.stages import stage_names
 from sonorant.errors import Unavailable
 from sonorant.pipeline.bottleneck import StageLoad, find_bottleneck
 from sonorant.pipeline.lease import Lease, LeaseBook
@@ -46,6 +47,8 @@ class ControlPlane:
             reach_examples=pipeline.lookahead_examples if pipeline.order == "strict" else None,
         )
         self._stages = stage_order(recipe)
+        self._chain = frozenset(("shard_reader", *stage_names(recipe)))  # in whatever processes
+        self._rejected: Counter[str] = Counter()
         self._lost_by = ""  # why examples that are leased may be lost; empty: they are not
         self._again_pause_s = _AGAIN_BEATS * pipeline.heartbeat_s
         self._again_due_s = float("-inf")
@@ -98,11 +101,12 @@ class ControlPlane:
 
         `ValueError` if a record arrived that no shard has; then nothing is noted.
         """
-        load = Load(seconds(request.busy), seconds(request.elapsed), request.examples, seconds(request.audio))
+        busy_s, elapsed_s, waited_s = (seconds(d) for d in (request.busy, request.elapsed, request.waited))
+        load = Load(busy_s, elapsed_s, request.examples, seconds(request.audio), waited_s)
         arrived = [(r.epoch, self._leases.ordinals(r.shard, r.indexes)) for r in request.arrived]
         with self._lock:
             if not self._registry.heartbeat(
-                request.replica, load, request.queued, request.draining, now, request.link_faults
+                request.replica, load, request.queued, request.draining, now, request.link_faults, request.wanted
             ):
                 return False
             if self._start is not None and request.generation == self._start.generation:
@@ -136,6 +140,8 @@ class ControlPlane:
         self._ledger.reject(lineage.epoch, int(ordinals[0]), rejection)
         with self._lock:
             self._leases.settle(lineage.epoch, ordinals)
+            if rejection.stage in self._chain:
+                self._rejected[rejection.stage] += 1
         log.warning("example_rejected", utterance=rejection.utterance, at=rejection.stage, reason=rejection.reason)
 
     def start_generation(self, start: Start) -> None:
@@ -204,6 +210,7 @@ class ControlPlane:
         with self._lock:
             replicas, figures = self._registry.replicas(), dict(self._figures)
             rejections, start = list(self._rejections), self._start
+            rejected = dict(self._rejected)
         loads = _loads(self._stages, replicas)
         return pb.GetStatusResponse(
             generation=start.generation if start else 0,
@@ -212,6 +219,8 @@ class ControlPlane:
             rejections=[_rejection(rejection) for rejection in rejections],
             figures=figures,
             bottleneck=find_bottleneck(loads, figures.get("recent_t_session", figures.get("t_session"))),
+            rejected=rejected,
+            t_session=_t_session(replica for replica in replicas if replica.stage == TRAINER),
         )
 
     def _count_events(self) -> None:
@@ -253,6 +262,13 @@ def _loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad
     ]
 
 
+def _t_session(ranks: Iterable[Replica]) -> float | None:
+    """Return that of the rank whose steps take the least time for each example: the others wait for it in theirs."""
+    trained = [rank for rank in ranks if rank.examples_per_second > 0]
+    fastest = min(trained, key=lambda rank: rank.utilisation / rank.examples_per_second, default=None)
+    return None if fastest is None else fastest.t_session
+
+
 def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
     status = pb.ReplicaStatus(
         stage=replica.stage,
@@ -263,6 +279,9 @@ def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         queued=replica.queued,
         draining=replica.draining,
         link_faults=replica.link_faults,
+        busy=duration(replica.busy_s),
+        examples=replica.examples,
+        wanted=replica.wanted,
     )
     status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
     return status

@@ -50,7 +50,10 @@ class LinkedExampleSource:
         pipeline = recipe.pipeline
         # In strict order nothing is leased far past an example that is not known to have arrived: say so in time.
         self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
-        self._meter = Meter(queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults)
+        self._wanted = 0  # examples that were granted and have not come
+        self._meter = Meter(
+            queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults, wanted=lambda: self._wanted
+        )
         self._meter.generation = generation
         self._context = link_context()
         self._upstream = UpstreamLinks(
@@ -81,6 +84,8 @@ class LinkedExampleSource:
     def grant(self, count: int) -> None:
         """Let `count` more examples come."""
         if count > 0:
+            with self._changed:
+                self._wanted += count
             self._loop.post(lambda: self._upstream.release(count))
 
     def drained(self, epoch: int) -> bool:
@@ -92,6 +97,10 @@ class LinkedExampleSource:
         """Count one training step: its time, its examples and the seconds of audio in them."""
         self._meter.worked(busy_s)
         self._meter.handed_on(examples, audio_s)
+
+    def waited(self, waited_s: float) -> None:
+        """Count time in which the rank waited for its batch."""
+        self._meter.waited(waited_s)
 
     def show(self, figures: dict[str, float]) -> None:
         """Set figures that `sonorant status` shows."""
@@ -117,6 +126,7 @@ class LinkedExampleSource:
             if not known:
                 self._seen[lineage.epoch].add(lineage)
                 self._here.append(example)
+                self._wanted -= 1
                 self._changed.notify_all()
         # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A second copy is
         # reported too: the coordinator leased it again because it had not heard of the first.

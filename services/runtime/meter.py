@@ -16,11 +16,18 @@ class Meter:
 
     queued: called at each heartbeat, says how many examples wait in the replica.
     link_faults: likewise, says how many faults its links have had.
+    wanted: likewise, says how many examples a rank of the trainer has room for.
     """
 
-    def __init__(self, queued: Callable[[], int] = lambda: 0, link_faults: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        queued: Callable[[], int] = lambda: 0,
+        link_faults: Callable[[], int] = lambda: 0,
+        wanted: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._lock = threading.Lock()
         self._busy_s = 0.0
+        self._waited_s = 0.0
         self._audio_s = 0.0
         self._examples = 0
         self._broken_links = 0
@@ -29,6 +36,7 @@ class Meter:
         self._figures: dict[str, float] = {}
         self.queued = queued
         self._link_faults = link_faults
+        self._wanted = wanted
         self.generation = 0
         self.draining = False
 
@@ -36,6 +44,11 @@ class Meter:
         """Count time at work: all that is not waiting."""
         with self._lock:
             self._busy_s += busy_s
+
+    def waited(self, waited_s: float) -> None:
+        """Count time that a rank of the trainer waited for its batch."""
+        with self._lock:
+            self._waited_s += waited_s
 
     def handed_on(self, examples: int, audio_s: float) -> None:
         """Count examples that left, or that were trained on, and their audio."""
@@ -81,8 +94,10 @@ class Meter:
                 broken_links=self._broken_links,
                 dropped=self._dropped,
                 link_faults=self._link_faults(),
+                wanted=self._wanted(),
+                waited=duration(self._waited_s),
             )
-            self._busy_s = self._audio_s = 0.0
+            self._busy_s = self._audio_s = self._waited_s = 0.0
             self._examples = self._broken_links = 0
             self._arrived = []
             self._dropped.clear()
@@ -93,6 +108,7 @@ class Meter:
         with self._lock:
             self._busy_s += seconds(request.busy)
             self._audio_s += seconds(request.audio)
+            self._waited_s += seconds(request.waited)
             self._examples += request.examples
             self._broken_links += request.broken_links
             self._dropped.update(request.dropped)

@@ -138,7 +138,7 @@ class Rank:
     @contextmanager
     def _reporter(self, source: LinkedExampleSource, progress: Progress) -> Iterator[Reporter]:
         if self._collective.rank != 0:
-            yield Reporter(worked=source.report)
+            yield Reporter(worked=source.report, waited=source.waited)
             return
         metrics = MetricsLog(self._run.metrics, progress.train_s)
         with closing(StageWatch(self._coordinator, metrics)) as watch:
@@ -147,7 +147,7 @@ class Rank:
                 source.show(dict(figures))
                 watch.write_if_due(progress.train_s, time.monotonic())
 
-            with closing(Reporter(metrics, self._run.tensorboard, show, source.report)) as reporter:
+            with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
 
     def _trainer(

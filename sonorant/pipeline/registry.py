@@ -13,12 +13,16 @@ MOST_BEATS = 1_000  # heartbeats a second: less than half of what one core of a 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a replica measured since its last heartbeat: seconds at work and passed, examples and audio handed on."""
+    """What a replica measured since its last heartbeat: seconds at work and passed, examples and audio handed on.
+
+    waited_s: that a rank waited for its batches.
+    """
 
     busy_s: float = 0.0
     elapsed_s: float = 0.0
     examples: int = 0
     audio_s: float = 0.0
+    waited_s: float = 0.0
 
 
 @dataclass
@@ -33,6 +37,9 @@ class Replica:
     queued: int = 0
     draining: bool = False
     link_faults: int = 0
+    wanted: int = 0
+    busy_s: float = 0.0  # in all heartbeats, as `examples`
+    examples: int = 0
     loads: deque[Load] = field(default_factory=deque)
     _measured_s: float = 0.0  # in all of `loads`
 
@@ -53,8 +60,16 @@ class Replica:
         """True if it had said that it drains and holds nothing any more: its silence is no death."""
         return self.draining and self.queued == 0
 
+    @property
+    def t_session(self) -> float | None:
+        """Of a rank: time in steps / (that + time waited), over the last seconds; None if it trained on nothing."""
+        busy_s, waited_s = sum(load.busy_s for load in self.loads), sum(load.waited_s for load in self.loads)
+        return busy_s / (busy_s + waited_s) if busy_s > 0 else None
+
     def note(self, load: Load) -> None:
         """Add a measurement, and drop those older than the window."""
+        self.busy_s += load.busy_s
+        self.examples += load.examples
         self.loads.append(load)
         self._measured_s += load.elapsed_s
         while self._measured_s - self.loads[0].elapsed_s >= _WINDOW_S or len(self.loads) > _MOST_LOADS:
@@ -93,14 +108,21 @@ class Registry:
         return True
 
     def heartbeat(
-        self, replica: str, load: Load, queued: int, draining: bool, now: float, link_faults: int = 0
+        self,
+        replica: str,
+        load: Load,
+        queued: int,
+        draining: bool,
+        now: float,
+        link_faults: int = 0,
+        wanted: int = 0,
     ) -> bool:
         """Note a sign of life; returns False if the replica is unknown and has to register (again)."""
         known = self._replicas.get(replica)
         if known is None:
             return False
         self._hear(known, now)
-        known.queued, known.draining, known.link_faults = queued, draining, link_faults
+        known.queued, known.draining, known.link_faults, known.wanted = queued, draining, link_faults, wanted
         known.note(load)
         return True
 

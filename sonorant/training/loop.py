@@ -142,8 +142,9 @@ class Trainer:
         return item
 
     def _count(self, result: StepResult, step_s: float) -> None:
-        elapsed_s = self._lap()
-        self._meter.add(step_s if result.examples else 0.0, elapsed_s, result.notes.audio_s)
+        elapsed_s, session_s = self._lap(), step_s if result.examples else 0.0
+        self._meter.add(session_s, elapsed_s, result.notes.audio_s)
+        self.parts.reporter.waited(elapsed_s - session_s)
         progress = self.progress
         progress.session_s, progress.elapsed_s = self._meter.session_s, self._meter.elapsed_s
         progress.audio_s = self._meter.audio_s

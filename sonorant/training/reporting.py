@@ -17,7 +17,7 @@ class Reporter:
     """Writes rank 0's figures; other ranks have none.
 
     show: gets the latest of each figure after every step; worked: gets this rank's seconds, examples and seconds of
-    audio of every step in which it had a batch.
+    audio of every step in which it had a batch; waited: gets the seconds between steps.
     """
 
     def __init__(
@@ -26,8 +26,10 @@ class Reporter:
         tensorboard: Path | None = None,
         show: Callable[[Mapping[str, float]], None] = lambda figures: None,
         worked: Callable[[float, int, float], None] = lambda busy_s, examples, audio_s: None,
+        waited: Callable[[float], None] = lambda waited_s: None,
     ) -> None:
         self.worked = worked
+        self.waited = waited
         self._log = log
         self._summaries = tf.summary.create_file_writer(str(tensorboard)) if tensorboard else None
         self._show = show

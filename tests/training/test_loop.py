@@ -30,6 +30,18 @@ def test_a_tiny_task_is_learnt_and_every_example_committed_once_an_epoch(ledger,
     assert trainer.progress.best_wer == min(row["wer"] for row in lines(tmp_path, "dev")) < 0.5
 
 
+def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
+    waited_s, worked_s = [], []
+    trainer.parts.reporter.waited = waited_s.append
+    trainer.parts.reporter.worked = lambda busy_s, *_: worked_s.append(busy_s)
+    run(trainer)
+    progress = trainer.progress
+    assert sum(worked_s) == pytest.approx(progress.session_s)
+    assert sum(waited_s) == pytest.approx(progress.elapsed_s - progress.session_s)
+    assert sum(waited_s) > 0
+
+
 def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
     recipe = tiny_recipe(epochs=2, weight_average=0.9, time_masks=1)
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)

@@ -34,8 +34,9 @@ def client_of(address, meter=None, **options):
 
 
 def test_a_replica_registers_and_beats_with_what_it_measured(coordinator):
-    meter = Meter(queued=lambda: 3)
+    meter = Meter(queued=lambda: 3, wanted=lambda: 7)
     meter.worked(0.25)
+    meter.waited(0.5)
     meter.handed_on(2, 7.5)
     meter.show({"loss": 1.5})
     for index in (4, 2):
@@ -46,6 +47,7 @@ def test_a_replica_registers_and_beats_with_what_it_measured(coordinator):
     assert coordinator.known["vtlp-1"].endpoint == "tcp://h:1"
     assert (first.busy.ToSeconds(), first.busy.nanos, first.examples, first.queued) == (0, 250_000_000, 2, 3)
     assert first.audio.ToMilliseconds() == 7500
+    assert (first.waited.ToMilliseconds(), second.waited.ToMilliseconds(), first.wanted) == (500, 0, 7)
     assert first.arrived == [pb.RecordSet(epoch=1, shard=0, indexes=[4, 2])]
     assert first.figures == second.figures == {"loss": 1.5}
     assert (second.examples, list(second.arrived), second.busy.nanos) == (0, [], 0)

@@ -39,7 +39,11 @@ def test_what_is_granted_comes_and_is_reported(setting):
     assert _take(source, 3) == [0, 1, 2]
     source.grant(1)
     assert _take(source, 1) == [3]
-    eventually(lambda: sorted(i for b in coordinator.beats for r in b.arrived for i in r.indexes) == [0, 1, 2, 3])
+    source.grant(2)
+    source.report(0.5, 4, 4.0)
+    source.waited(0.25)
+    eventually(lambda: any(beat.waited.ToMilliseconds() == 250 and beat.wanted == 1 for beat in coordinator.beats))
+    eventually(lambda: sorted(i for b in coordinator.beats for r in b.arrived for i in r.indexes) == [0, 1, 2, 3, 4])
     assert all(beat.generation == 4 for beat in coordinator.beats)
     assert coordinator.known["rank-0"].stage == "trainer"
 
