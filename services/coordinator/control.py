@@ -2,29 +2,45 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 
-from services.runtime.durations import duration, seconds
+from services.coordinator.status import loads, rejection_status, replica_status, t_session
+from services.runtime.durations import seconds
 from services.runtime.redis_ledger import RedisLedger, Start
 from services.runtime.wiring import TRAINER
 from sonorant.dsp.stages import stage_names
 from sonorant.errors import Unavailable
-from sonorant.pipeline.bottleneck import StageLoad, find_bottleneck
+from sonorant.pipeline.bottleneck import find_bottleneck
 from sonorant.pipeline.lease import Lease, LeaseBook
 from sonorant.pipeline.ledger import LedgerProgress, Rejection, StaleGeneration
-from sonorant.pipeline.registry import MOST_REPLICAS, Load, Registry, Replica
+from sonorant.pipeline.registry import MOST_REPLICAS, Load, Registry
 from sonorant.recipe import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["ControlPlane"]
+__all__ = ["ControlPlane", "Tallies"]
 
 log = structlog.get_logger()
 
 _SHOWN_REJECTIONS = 100
 _MOST_FIGURES, _LONGEST_NAME = 64, 200
 _AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one loss is noticed at several places
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """What happened so far: leases and examples leased since the coordinator began, second copies over the whole run.
+
+    refused: by the ledger; dropped: by the rank that had the first.
+    """
+
+    leases: int
+    leased: int
+    reissued: int
+    refused: int
+    dropped: int
 
 
 class ControlPlane:
@@ -49,6 +65,7 @@ class ControlPlane:
         self._stages = stage_order(recipe)
         self._chain = frozenset(("shard_reader", *stage_names(recipe)))  # in whatever processes
         self._rejected: Counter[str] = Counter()
+        self._copies = {"refused": 0, "dropped": 0}
         self._lost_by = ""  # why examples that are leased may be lost; empty: they are not
         self._again_pause_s = _AGAIN_BEATS * pipeline.heartbeat_s
         self._again_due_s = float("-inf")
@@ -178,8 +195,9 @@ class ControlPlane:
         self._count_events()
         progress = {epoch: self._ledger.progress(epoch) for epoch in epochs}
         rejections = self._ledger.rejections()[-_SHOWN_REJECTIONS:]
+        copies = {event: sum(self._ledger.events(event).values()) for event in ("refused", "dropped")}
         with self._lock:
-            self._ledger_progress, self._rejections = progress, rejections
+            self._ledger_progress, self._rejections, self._copies = progress, rejections, copies
 
     @property
     def finished(self) -> bool:
@@ -201,6 +219,7 @@ class ControlPlane:
                 rejected=ledger.rejected,
                 outstanding=leases.outstanding,
                 reissued=leases.reissued,
+                claimed=ledger.claimed,
             )
             for leases, ledger in shown
         ]
@@ -211,17 +230,22 @@ class ControlPlane:
             replicas, figures = self._registry.replicas(), dict(self._figures)
             rejections, start = list(self._rejections), self._start
             rejected = dict(self._rejected)
-        loads = _loads(self._stages, replicas)
+        found = loads(self._stages, replicas)
         return pb.GetStatusResponse(
             generation=start.generation if start else 0,
-            replicas=[_replica_status(replica, now) for replica in replicas],
+            replicas=[replica_status(replica, now) for replica in replicas],
             epochs=self.epochs(),
-            rejections=[_rejection(rejection) for rejection in rejections],
+            rejections=[rejection_status(rejection) for rejection in rejections],
             figures=figures,
-            bottleneck=find_bottleneck(loads, figures.get("recent_t_session", figures.get("t_session"))),
+            bottleneck=find_bottleneck(found, figures.get("recent_t_session", figures.get("t_session"))),
             rejected=rejected,
-            t_session=_t_session(replica for replica in replicas if replica.stage == TRAINER),
+            t_session=t_session(replica for replica in replicas if replica.stage == TRAINER),
         )
+
+    def tallies(self) -> Tallies:
+        """Return what happened so far; of second copies, as of the last `refresh`."""
+        with self._lock:
+            return Tallies(self._leases.leases, self._leases.leased, self._leases.reissued, **self._copies)
 
     def _count_events(self) -> None:
         """Tell the ledger what happened since the last time, for the audit. Asks Redis."""
@@ -251,45 +275,3 @@ def stage_order(recipe: Recipe) -> tuple[str, ...]:
 def _figures(figures: Mapping[str, float]) -> dict[str, float]:
     """Return the figures that are kept: as many as status can show, of names that it can show."""
     return dict([item for item in figures.items() if len(item[0]) <= _LONGEST_NAME][:_MOST_FIGURES])
-
-
-def _loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:
-    groups: Mapping[str, list[Replica]] = {s: [r for r in replicas if r.stage == s] for s in stages}
-    return [
-        StageLoad(stage, sum(r.utilisation for r in group) / len(group), sum(r.queued for r in group))
-        for stage, group in groups.items()
-        if group
-    ]
-
-
-def _t_session(ranks: Iterable[Replica]) -> float | None:
-    """Return that of the rank whose steps take the least time for each example: the others wait for it in theirs."""
-    trained = [rank for rank in ranks if rank.examples_per_second > 0]
-    fastest = min(trained, key=lambda rank: rank.utilisation / rank.examples_per_second, default=None)
-    return None if fastest is None else fastest.t_session
-
-
-def _replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
-    status = pb.ReplicaStatus(
-        stage=replica.stage,
-        replica=replica.name,
-        endpoint=replica.endpoint,
-        utilisation=replica.utilisation,
-        examples_per_second=replica.examples_per_second,
-        queued=replica.queued,
-        draining=replica.draining,
-        link_faults=replica.link_faults,
-        busy=duration(replica.busy_s),
-        examples=replica.examples,
-        wanted=replica.wanted,
-    )
-    status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
-    return status
-
-
-def _rejection(rejection: Rejection) -> pb.Rejection:
-    epoch, shard, index = rejection.lineage
-    message = pb.Rejection(utterance=rejection.utterance, stage=rejection.stage, reason=rejection.reason)
-    message.lineage.epoch, message.lineage.shard, message.lineage.index = epoch, shard, index
-    message.lineage.SetInParent()
-    return message

@@ -3,17 +3,27 @@
 import asyncio
 import signal
 import sys
+import time
 from pathlib import Path
 
 import click
 import structlog
 
 from services.coordinator.control import ControlPlane
+from services.coordinator.metrics import coordinator_metrics
 from services.coordinator.server import CoordinatorServer
 from services.runtime.health import HealthServer, health_at
 from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
-from services.runtime.options import health_port_option, patience_option, recipe_option, redis_option, run_option
+from services.runtime.metrics import metrics_at, on_scrape
+from services.runtime.options import (
+    health_port_option,
+    metrics_port_option,
+    patience_option,
+    recipe_option,
+    redis_option,
+    run_option,
+)
 from services.runtime.prepared import await_shards
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.atomic import atomic_write
@@ -40,6 +50,7 @@ _PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wa
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write HOST:PORT to, once it listens.")
 @health_port_option
+@metrics_port_option
 @patience_option
 def _command(
     run_path: Path,
@@ -49,6 +60,7 @@ def _command(
     port: int,
     port_file: Path | None,
     health_port: int | None,
+    metrics_port: int | None,
     patience_s: float,
 ) -> None:
     """Run the coordinator of one training."""
@@ -56,12 +68,13 @@ def _command(
     configure_logging("coordinator")
     run = RunFolder(run_path)
     recipe = load_recipe(recipe_path or run.recipe)
-    with health_at(host, health_port) as health:
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
         shards = ShardSet.open(run.shards, "train")
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         ledger = RedisLedger(redis_url, shards.total, start_patience_s=start_patience_s, patience_s=_PATIENCE_S)
         control = ControlPlane(recipe, shards.counts, ledger)
+        on_scrape(metrics, lambda: coordinator_metrics(control, time.monotonic()))
         asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file, health))
         ledger.close()
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import click
 import structlog
+from prometheus_client import CollectorRegistry
 
 from services.runtime.health import HealthServer, health_at
 from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
-from services.runtime.options import health_port_option, patience_option
+from services.runtime.metrics import metrics_at
+from services.runtime.options import health_port_option, metrics_port_option, patience_option
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
@@ -36,6 +38,7 @@ def serve(
     patience_s: float = 0.0,
     threads: int = 0,
     health_port: int | None = None,
+    metrics_port: int | None = None,
     **listen: object,
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
@@ -46,12 +49,13 @@ def serve(
     """
     heed_signals()
     configure_logging("recognizer")
-    with health_at(str(listen.get("host") or "127.0.0.1"), health_port) as health:
+    host = str(listen.get("host") or "127.0.0.1")
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         store = ModelStore(exports, _load)
         _await_model(store, exports, patience_s)
         chosen = serving or next(iter(store.models.values())).recipe.serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
-        asyncio.run(_run(store, chosen, port_file, grace_s, threads, health))
+        asyncio.run(_run(store, chosen, port_file, grace_s, threads, health, metrics))
 
 
 def _await_model(store: ModelStore, exports: Path, patience_s: float) -> None:
@@ -83,10 +87,11 @@ async def _run(
     grace_s: float,
     threads: int,
     health: HealthServer | None,
+    metrics: CollectorRegistry,
 ) -> None:
     from services.recognizer.server import RecognizerServer
 
-    server = RecognizerServer(store, serving, threads=threads)
+    server = RecognizerServer(store, serving, threads=threads, metrics=metrics)
     port = await server.start()
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -116,6 +121,7 @@ async def _run(
     "--threads", type=click.IntRange(0), default=0, show_default=True, help="Streams computed at once; 0: all cores."
 )
 @health_port_option
+@metrics_port_option
 @patience_option
 def main(
     exports: Path,
@@ -126,6 +132,7 @@ def main(
     grace_s: float,
     threads: int,
     health_port: int | None,
+    metrics_port: int | None,
     patience_s: float,
 ) -> None:
     """Serve exported models to streaming clients."""
@@ -141,6 +148,7 @@ def main(
             patience_s=patience_s,
             threads=threads,
             health_port=health_port,
+            metrics_port=metrics_port,
             host=host,
             port=port,
         )

@@ -8,10 +8,13 @@ import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+from prometheus_client import CollectorRegistry
 
+from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.servicer import RecognizerServicer
 from services.runtime.channels import SERVER_OPTIONS, add_port
 from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
 from sonorant.v1 import recognizer_pb2, recognizer_pb2_grpc
 
@@ -30,11 +33,16 @@ _REFUSE_S = 0.5
 class RecognizerServer:
     """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop.
 
-    threads: streams that are computed at once; 0: one a processor.
+    threads: streams that are computed at once; 0: one a processor. metrics: where to register its own.
     """
 
     def __init__(
-        self, store: ModelStore, serving: ServingRecipe, refresh_s: float = _REFRESH_S, threads: int = 0
+        self,
+        store: ModelStore,
+        serving: ServingRecipe,
+        refresh_s: float = _REFRESH_S,
+        threads: int = 0,
+        metrics: CollectorRegistry | None = None,
     ) -> None:
         self._store = store
         self._serving = serving
@@ -42,7 +50,9 @@ class RecognizerServer:
         self._workers = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="recognize")
         self._health = health.aio.HealthServicer()
         self._refreshing: asyncio.Task[None] | None = None
-        self.servicer = RecognizerServicer(store, serving, self._workers)
+        admission = Admission(serving.max_streams)
+        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission)
+        self.servicer = RecognizerServicer(store, serving, self._workers, admission, counted)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""

@@ -1,6 +1,7 @@
 """The methods of the Recognizer service: take messages in, pump them through sessions, send results out."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
@@ -16,6 +17,7 @@ from services.recognizer.messages import (
     metadata,
     status_of,
 )
+from services.recognizer.metrics import RecognizerMetrics
 from services.runtime.durations import duration
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
@@ -41,11 +43,19 @@ _T = TypeVar("_T")
 class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
     """Serves the models of `store`; all computing runs on `workers`, never on the event loop."""
 
-    def __init__(self, store: ModelStore, serving: ServingRecipe, workers: Executor) -> None:
+    def __init__(
+        self,
+        store: ModelStore,
+        serving: ServingRecipe,
+        workers: Executor,
+        admission: Admission,
+        metrics: RecognizerMetrics,
+    ) -> None:
         self._store = store
         self._serving = serving
         self._workers = workers
-        self.admission = Admission(serving.max_streams)
+        self.admission = admission
+        self._metrics = metrics
 
     async def Recognize(
         self, request: pb.RecognizeRequest, context: grpc.aio.ServicerContext[Any, Any]
@@ -55,7 +65,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
             with self.admission.place():
                 return await self._recognize(request)
         except SonorantError as error:
-            await _abort(context, error)
+            await self._abort(context, error)
             raise
 
     async def StreamingRecognize(
@@ -71,9 +81,10 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
                         yield response
         except SonorantError as error:
             await _listen_out(request_iterator)
-            await _abort(context, error)
+            await self._abort(context, error)
 
     async def _recognize(self, request: pb.RecognizeRequest) -> pb.RecognizeResponse:
+        began_s = time.perf_counter()
         session = self._session(request.config, interim_results=False)
         for at in range(0, len(request.content), _PIECE_BYTES):
             await self._work(session.push, request.content[at : at + _PIECE_BYTES])
@@ -83,6 +94,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
             response.results.add(
                 alternatives=alternatives(result, request.config.features), result_end_offset=duration(result.end_s)
             )
+        self._note_end(session, began_s)
         return response
 
     async def _stream(
@@ -104,7 +116,9 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
                 result = await self._work(session.push, request.audio)
                 if result is not None:
                     yield _response(session, result, config.config.features)
+            heard_s = time.perf_counter()
             result = await self._work(session.finish)
+            self._note_end(session, heard_s)
             yield _response(session, result, config.config.features)
         finally:
             log.info("stream_ended", model=session.model.name, audio_s=round(session.audio_s, 3))
@@ -123,6 +137,18 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
                 return await anext(requests, None)
         except TimeoutError:
             raise IdleStream(f"no message for {limit_s:g} s; send audio as it is spoken, or end the stream") from None
+
+    def _note_end(self, session: Session, heard_s: float) -> None:
+        """Count a session whose audio was all here at `heard_s`, and whose final result is."""
+        self._metrics.latency.observe(time.perf_counter() - heard_s)
+        self._metrics.ended.inc()
+        self._metrics.audio.inc(session.audio_s)
+
+    async def _abort(self, context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> None:
+        status = status_of(error)
+        self._metrics.refusals.labels(status.name).inc()
+        log.info("request_refused", status=status.name, reason=str(error))
+        await context.abort(status, str(error))
 
     async def _work(self, function: Callable[..., _T], *arguments: Any) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
@@ -148,9 +174,3 @@ async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> 
         async with asyncio.timeout(_LISTEN_OUT_S):
             async for _ in requests:
                 pass
-
-
-async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> None:
-    status = status_of(error)
-    log.info("request_refused", status=status.name, reason=str(error))
-    await context.abort(status, str(error))

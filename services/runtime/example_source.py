@@ -51,10 +51,10 @@ class LinkedExampleSource:
         # In strict order nothing is leased far past an example that is not known to have arrived: say so in time.
         self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
         self._wanted = 0  # examples that were granted and have not come
-        self._meter = Meter(
+        self.meter = Meter(
             queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults, wanted=lambda: self._wanted
         )
-        self._meter.generation = generation
+        self.meter.generation = generation
         self._context = link_context()
         self._upstream = UpstreamLinks(
             self._context,
@@ -66,7 +66,7 @@ class LinkedExampleSource:
         )
         self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(
-            coordinator, pb.RegisterRequest(stage=TRAINER, replica=replica), self._meter, self._on_response
+            coordinator, pb.RegisterRequest(stage=TRAINER, replica=replica), self.meter, self._on_response
         )
         self._loop.start(self._on_crash)
         self._client.start()
@@ -95,20 +95,21 @@ class LinkedExampleSource:
 
     def report(self, busy_s: float, examples: int, audio_s: float) -> None:
         """Count one training step: its time, its examples and the seconds of audio in them."""
-        self._meter.worked(busy_s)
-        self._meter.handed_on(examples, audio_s)
+        self.meter.worked(busy_s)
+        self.meter.stepped()
+        self.meter.handed_on(examples, audio_s)
 
     def waited(self, waited_s: float) -> None:
         """Count time in which the rank waited for its batch."""
-        self._meter.waited(waited_s)
+        self.meter.waited(waited_s)
 
     def show(self, figures: dict[str, float]) -> None:
         """Set figures that `sonorant status` shows."""
-        self._meter.show(figures)
+        self.meter.show(figures)
 
     def close(self) -> None:
         """Report what arrived, and hang up."""
-        self._meter.draining = True
+        self.meter.draining = True
         self._loop.stop()
         self._client.close()
         self._context.term()
@@ -130,10 +131,10 @@ class LinkedExampleSource:
                 self._changed.notify_all()
         # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A second copy is
         # reported too: the coordinator leased it again because it had not heard of the first.
-        if self._meter.arrived(lineage) > self._most_unreported:
+        if self.meter.arrived(lineage) > self._most_unreported:
             self._client.beat_now()
         if known:
-            self._meter.dropped(lineage.epoch)
+            self.meter.dropped(lineage.epoch)
             self._upstream.release(1)
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:

@@ -1,18 +1,36 @@
-"""What a replica did since its last heartbeat."""
+"""What a replica did since it began, and since its last heartbeat."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from services.runtime.durations import duration, seconds
 from sonorant.pipeline.example import Lineage
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["Meter", "record_sets"]
+__all__ = ["Meter", "Totals", "record_sets"]
+
+
+@dataclass
+class Totals:
+    """Sums since the replica began.
+
+    busy_s: at work; waited_s: of a rank, for batches; steps: of a rank, that had a batch; examples, audio_s: handed on
+    or trained on; rejected: by the replica's own stages.
+    """
+
+    busy_s: float = 0.0
+    waited_s: float = 0.0
+    steps: int = 0
+    examples: int = 0
+    audio_s: float = 0.0
+    rejected: int = 0
+    broken_links: int = 0
 
 
 class Meter:
-    """Counts from any thread; a heartbeat takes the counts, and puts them back if it does not get through.
+    """Counts from any thread; a heartbeat tells by how much the counts grew since one got through.
 
     queued: called at each heartbeat, says how many examples wait in the replica.
     link_faults: likewise, says how many faults its links have had.
@@ -26,35 +44,52 @@ class Meter:
         wanted: Callable[[], int] = lambda: 0,
     ) -> None:
         self._lock = threading.Lock()
-        self._busy_s = 0.0
-        self._waited_s = 0.0
-        self._audio_s = 0.0
-        self._examples = 0
-        self._broken_links = 0
+        self._totals = Totals()
+        self._told = Totals()
         self._arrived: list[Lineage] = []
         self._dropped: Counter[int] = Counter()
         self._figures: dict[str, float] = {}
         self.queued = queued
-        self._link_faults = link_faults
-        self._wanted = wanted
+        self.link_faults = link_faults
+        self.wanted = wanted
         self.generation = 0
         self.draining = False
+
+    def totals(self) -> Totals:
+        """Return the sums as they are now."""
+        with self._lock:
+            return replace(self._totals)
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures that were set."""
+        with self._lock:
+            return dict(self._figures)
 
     def worked(self, busy_s: float) -> None:
         """Count time at work: all that is not waiting."""
         with self._lock:
-            self._busy_s += busy_s
+            self._totals.busy_s += busy_s
 
     def waited(self, waited_s: float) -> None:
         """Count time that a rank of the trainer waited for its batch."""
         with self._lock:
-            self._waited_s += waited_s
+            self._totals.waited_s += waited_s
+
+    def stepped(self) -> None:
+        """Count a step of the trainer."""
+        with self._lock:
+            self._totals.steps += 1
 
     def handed_on(self, examples: int, audio_s: float) -> None:
         """Count examples that left, or that were trained on, and their audio."""
         with self._lock:
-            self._examples += examples
-            self._audio_s += audio_s
+            self._totals.examples += examples
+            self._totals.audio_s += audio_s
+
+    def rejected(self) -> None:
+        """Count an example that a stage could not process; it is reported by itself, not with a heartbeat."""
+        with self._lock:
+            self._totals.rejected += 1
 
     def arrived(self, lineage: Lineage) -> int:
         """Count an example that reached the trainer; return how many the next heartbeat has to report."""
@@ -70,7 +105,7 @@ class Meter:
     def link_broke(self) -> None:
         """Count a link that ended without a goodbye: examples may have been lost on it."""
         with self._lock:
-            self._broken_links += 1
+            self._totals.broken_links += 1
 
     def show(self, figures: dict[str, float]) -> None:
         """Set figures that `sonorant status` shows."""
@@ -78,39 +113,39 @@ class Meter:
             self._figures.update(figures)
 
     def take(self, replica: str, elapsed_s: float) -> pb.HeartbeatRequest:
-        """Return the next heartbeat, and count from zero."""
+        """Return the next heartbeat, and count what it tells as told."""
         with self._lock:
+            now, told = self._totals, self._told
             request = pb.HeartbeatRequest(
                 replica=replica,
-                busy=duration(self._busy_s),
+                busy=duration(now.busy_s - told.busy_s),
                 elapsed=duration(elapsed_s),
-                examples=self._examples,
-                audio=duration(self._audio_s),
+                examples=now.examples - told.examples,
+                audio=duration(now.audio_s - told.audio_s),
                 queued=self.queued(),
                 generation=self.generation,
                 arrived=record_sets(self._arrived),
                 figures=self._figures,
                 draining=self.draining,
-                broken_links=self._broken_links,
+                broken_links=now.broken_links - told.broken_links,
                 dropped=self._dropped,
-                link_faults=self._link_faults(),
-                wanted=self._wanted(),
-                waited=duration(self._waited_s),
+                link_faults=self.link_faults(),
+                wanted=self.wanted(),
+                waited=duration(now.waited_s - told.waited_s),
             )
-            self._busy_s = self._audio_s = self._waited_s = 0.0
-            self._examples = self._broken_links = 0
+            self._told = replace(now)
             self._arrived = []
             self._dropped.clear()
         return request
 
     def restore(self, request: pb.HeartbeatRequest) -> None:
-        """Put back what a heartbeat took that did not get through; reporting an arrival twice is harmless."""
+        """Take back what a heartbeat told that did not get through; reporting an arrival twice is harmless."""
         with self._lock:
-            self._busy_s += seconds(request.busy)
-            self._audio_s += seconds(request.audio)
-            self._waited_s += seconds(request.waited)
-            self._examples += request.examples
-            self._broken_links += request.broken_links
+            self._told.busy_s -= seconds(request.busy)
+            self._told.audio_s -= seconds(request.audio)
+            self._told.waited_s -= seconds(request.waited)
+            self._told.examples -= request.examples
+            self._told.broken_links -= request.broken_links
             self._dropped.update(request.dropped)
             self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-__all__ = ["health_port_option", "patience_option", "recipe_option", "redis_option", "run_option", "stay_option"]
+__all__ = [
+    "health_port_option",
+    "metrics_port_option",
+    "patience_option",
+    "recipe_option",
+    "redis_option",
+    "run_option",
+    "stay_option",
+]
 
 _Option = Callable[[Any], Any]
 
@@ -37,6 +45,9 @@ patience_option: _Option = click.option(
 )
 health_port_option: _Option = click.option(
     "--health-port", type=click.IntRange(0, 65535), help="Port of the gRPC health service; absent: none."
+)
+metrics_port_option: _Option = click.option(
+    "--metrics-port", type=click.IntRange(0, 65535), help="Port of Prometheus' /metrics, over HTTP; absent: none."
 )
 stay_option: _Option = click.option(
     "--stay", is_flag=True, help="Do not leave when the run is over: who would only start the process again wants this."

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING
 import click
 import structlog
 
-from services.runtime.options import health_port_option, patience_option, recipe_option, run_option, stay_option
+from services.runtime.options import (
+    health_port_option,
+    metrics_port_option,
+    patience_option,
+    recipe_option,
+    run_option,
+    stay_option,
+)
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from services.runtime.health import HealthServer
     from services.runtime.stage import Replica
     from sonorant.recipe.schema import Recipe
@@ -43,6 +52,7 @@ log = structlog.get_logger()
     "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port to serve at; 0 takes a free one."
 )
 @health_port_option
+@metrics_port_option
 @patience_option
 @stay_option
 @click.pass_obj
@@ -56,6 +66,7 @@ def _command(
     data: Path,
     port: int,
     health_port: int | None,
+    metrics_port: int | None,
     patience_s: float,
     stay: bool,
 ) -> None:
@@ -63,6 +74,7 @@ def _command(
     from services.runtime.health import health_at
     from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
+    from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
     from sonorant.recipe.loading import load_recipe
@@ -74,9 +86,9 @@ def _command(
     configure_logging(stage, name)
     run = RunFolder(run_path)
     recipe = load_recipe(recipe_path or run.recipe)
-    with health_at(host, health_port) as health:
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
-        _run(Replica(stage, name, coordinator, host, port, stays=stay), recipe, run, data, health)
+        _run(Replica(stage, name, coordinator, host, port, stays=stay), recipe, run, data, health, metrics)
 
 
 def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
@@ -100,11 +112,20 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
 
 
-def _run(replica: "Replica", recipe: "Recipe", folder: "RunFolder", data: Path, health: "HealthServer | None") -> None:
+def _run(
+    replica: "Replica",
+    recipe: "Recipe",
+    folder: "RunFolder",
+    data: Path,
+    health: "HealthServer | None",
+    metrics: "CollectorRegistry",
+) -> None:
     from services.runtime.lease_source import LeaseSource
     from services.runtime.lifecycle import Shutdown
     from services.runtime.link_source import LinkSource
+    from services.runtime.metrics import on_scrape
     from services.runtime.stage import Source, StageReplica
+    from services.runtime.stage_metrics import stage_metrics
     from services.runtime.wiring import stage_before
     from sonorant.corpus.shards import ShardSet
     from sonorant.dsp.stage import Stage
@@ -122,6 +143,8 @@ def _run(replica: "Replica", recipe: "Recipe", folder: "RunFolder", data: Path, 
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         source = LinkSource(stage_before(recipe, replica.stage), recipe.pipeline)
     with Shutdown() as shutdown:
-        StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health).run()
+        running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health)
+        on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter))
+        running.run()
     if resources.counts:
         log.info("stage_counts", **resources.counts)

@@ -161,6 +161,7 @@ class StageReplica:
     def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
         """Report an example that cannot be processed; the epoch goes on without it."""
         expected = isinstance(error, SonorantError)
+        self.meter.rejected()
         reason = str(error) if expected else f"{type(error).__name__}: {error}"
         trace = None if expected else error
         log.warning("example_rejected", utterance=utterance, lineage=lineage, at=stage, reason=reason, exc_info=trace)

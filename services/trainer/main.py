@@ -16,6 +16,7 @@ import click
 
 from services.runtime.options import (
     health_port_option,
+    metrics_port_option,
     patience_option,
     recipe_option,
     redis_option,
@@ -41,6 +42,7 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @click.option("--replica", default="trainer", show_default=True, help="Name, to which the rank's number is added.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the health port.")
 @health_port_option
+@metrics_port_option
 @patience_option
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
 @stay_option
@@ -53,6 +55,7 @@ def _command(
     replica: str,
     host: str,
     health_port: int | None,
+    metrics_port: int | None,
     patience_s: float,
     export: bool,
     stay: bool,
@@ -61,6 +64,7 @@ def _command(
     from services.runtime.health import health_at
     from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
+    from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from sonorant.recipe.loading import load_recipe
     from sonorant.run_folder import RunFolder
@@ -69,7 +73,7 @@ def _command(
     configure_logging("trainer", replica)
     run = RunFolder(run_path)
     recipe = load_recipe(recipe_path or run.recipe)
-    with health_at(host, health_port) as health:
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
         _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
         from services.runtime.lifecycle import Shutdown
@@ -84,7 +88,7 @@ def _command(
             code = 0
             if not (stay and run.totals.exists()):  # started again after the end
                 name = f"{replica}-{collective.rank}"
-                rank = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s)
+                rank = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
                 code = rank.run()
             if code == 0 and export and collective.rank == 0:
                 _export(run)

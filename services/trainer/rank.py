@@ -8,11 +8,14 @@ from pathlib import Path
 
 import structlog
 import tensorflow as tf
+from prometheus_client import CollectorRegistry
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.lifecycle import Shutdown
+from services.runtime.metrics import on_scrape
 from services.runtime.redis_ledger import RedisLedger
 from services.trainer.coordination import StageWatch, start_generation
+from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.features import FeatureExtractor
@@ -44,7 +47,7 @@ log = structlog.get_logger()
 class Rank:
     """Trains with the others of its gang until training is complete or `shutdown` is requested.
 
-    patience_s: how long to wait for Redis at the start, at least ten seconds.
+    patience_s: how long to wait for Redis at the start, at least ten seconds; metrics: where to register its own.
     """
 
     def __init__(
@@ -57,7 +60,9 @@ class Rank:
         collective: Collective,
         shutdown: Shutdown,
         patience_s: float = 0.0,
+        metrics: CollectorRegistry | None = None,
     ) -> None:
+        self._metrics = metrics or CollectorRegistry()
         self._run = run
         self._coordinator = coordinator
         self._replica = replica
@@ -92,6 +97,7 @@ class Rank:
             LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation) as source,
             self._reporter(source, progress) as reporter,
         ):
+            on_scrape(self._metrics, lambda: rank_metrics(source.meter))
             feeder = self._feeder(source, generation, progress)
             feeder.start()
             try:

@@ -131,7 +131,7 @@ class LeaseBook:
         self._lease_timeout_s = lease_timeout_s
         self._lookahead_examples = lookahead_examples
         self._reach = None if reach_examples is None else max(1, reach_examples // lease_examples)  # in blocks
-        self._numbers = 0
+        self.leases = self.leased = self.reissued = 0  # leases given; examples in them, and those leased before
         self._leases: deque[Lease] = deque()  # by deadline, as all have the same time
         self._epochs: dict[int, _Epoch] = {}
         self._through: deque[EpochLeases] = deque(maxlen=_THROUGH_SHOWN)  # and forgotten but for this
@@ -242,8 +242,10 @@ class LeaseBook:
         return EpochLeases(book.number, self.total, book.outstanding, book.reissued)
 
     def _grant(self, book: _Epoch, place: int, ordinals: IntArray, replica: str, now: float, *, again: bool) -> Lease:
-        self._numbers += 1
+        self.leases += 1
+        self.leased += len(ordinals)
         if again:
+            self.reissued += len(ordinals)
             book.reissued += len(ordinals)
             self._reissued[book.number] += len(ordinals)
         else:
@@ -251,7 +253,7 @@ class LeaseBook:
         shard, _, _ = book.order.span(place)
         indexes = tuple((ordinals - self._starts[shard]).tolist())
         deadline_s = now + self._lease_timeout_s
-        lease = Lease(self._numbers, book.number, place, shard, indexes, ordinals, replica, deadline_s)
+        lease = Lease(self.leases, book.number, place, shard, indexes, ordinals, replica, deadline_s)
         self._leases.append(lease)
         return lease
 

@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from metrics_rig import scrape
 from small_corpus import digits_recipe, record
 
 from sonorant.corpus.shards import shard_name, write_shard
@@ -33,10 +34,13 @@ def test_a_port_in_use_is_named_and_sigterm_ends_it_cleanly(run_folder, redis_ur
     assert process.returncode == 69
     assert f"127.0.0.1:{port}: cannot listen there" in said
     port_file = run_folder / "port"
-    process = coordinator(run_folder, redis_url, "--port-file", str(port_file))
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        metrics_port = found.getsockname()[1]
+    process = coordinator(run_folder, redis_url, "--port-file", str(port_file), "--metrics-port", str(metrics_port))
     while not port_file.exists():
         assert process.poll() is None
         time.sleep(0.02)
+    assert scrape(metrics_port)[("sonorant_coordinator_leases_total",)] == 0
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 0

@@ -1,0 +1,56 @@
+"""What a coordinator knows, as `sonorant status` and the planner are told."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from services.runtime.durations import duration
+from sonorant.pipeline.bottleneck import StageLoad
+from sonorant.pipeline.ledger import Rejection
+from sonorant.pipeline.registry import Replica
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["loads", "rejection_status", "replica_status", "t_session"]
+
+
+def loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:
+    """Return what each stage's replicas do together; stages that have none are left out."""
+    groups: Mapping[str, list[Replica]] = {s: [r for r in replicas if r.stage == s] for s in stages}
+    return [
+        StageLoad(stage, sum(r.utilisation for r in group) / len(group), sum(r.queued for r in group))
+        for stage, group in groups.items()
+        if group
+    ]
+
+
+def t_session(ranks: Iterable[Replica]) -> float | None:
+    """Return that of the rank whose steps take the least time for each example: the others wait for it in theirs."""
+    trained = [rank for rank in ranks if rank.examples_per_second > 0]
+    fastest = min(trained, key=lambda rank: rank.utilisation / rank.examples_per_second, default=None)
+    return None if fastest is None else fastest.t_session
+
+
+def replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
+    """Return what status shows of a replica."""
+    status = pb.ReplicaStatus(
+        stage=replica.stage,
+        replica=replica.name,
+        endpoint=replica.endpoint,
+        utilisation=replica.utilisation,
+        examples_per_second=replica.examples_per_second,
+        queued=replica.queued,
+        draining=replica.draining,
+        link_faults=replica.link_faults,
+        busy=duration(replica.busy_s),
+        examples=replica.examples,
+        wanted=replica.wanted,
+    )
+    status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
+    return status
+
+
+def rejection_status(rejection: Rejection) -> pb.Rejection:
+    """Return what status shows of a rejected example."""
+    epoch, shard, index = rejection.lineage
+    message = pb.Rejection(utterance=rejection.utterance, stage=rejection.stage, reason=rejection.reason)
+    message.lineage.epoch, message.lineage.shard, message.lineage.index = epoch, shard, index
+    message.lineage.SetInParent()
+    return message

@@ -1,0 +1,29 @@
+"""What a replica of a stage tells Prometheus."""
+
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+
+from services.runtime.meter import Meter
+from services.runtime.metrics import counter, gauge
+
+__all__ = ["stage_metrics"]
+
+
+def stage_metrics(stage: str, meter: Meter) -> Iterator[Metric]:
+    """Yield what one replica of `stage` has counted."""
+    done = meter.totals()
+    yield counter("sonorant_stage_examples_total", "Examples handed on.", done.examples, stage=stage)
+    yield counter("sonorant_stage_audio_seconds_total", "Audio in these examples.", done.audio_s, stage=stage)
+    yield counter(
+        "sonorant_stage_busy_seconds_total", "Time at work: receiving, computing, sending.", done.busy_s, stage=stage
+    )
+    yield counter("sonorant_stage_rejected_examples_total", "Examples rejected here.", done.rejected, stage=stage)
+    yield counter(
+        "sonorant_stage_link_faults_total",
+        "Messages that made no sense, and connections that ended without a goodbye.",
+        meter.link_faults(),
+        stage=stage,
+    )
+    yield gauge("sonorant_stage_queued_examples", "Examples that wait here.", meter.queued(), stage=stage)
+    yield gauge("sonorant_stage_draining", "1 while it takes nothing new.", meter.draining, stage=stage)
