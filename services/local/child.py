@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -11,11 +10,11 @@ from pathlib import Path
 
 import structlog
 
-from services.local import leash
-from services.local.restarts import RestartPolicy
+from services.runtime.leash import leashed
+from services.runtime.restarts import RestartPolicy
 from sonorant.errors import SonorantError
 
-__all__ = ["Child", "Process", "ProcessFailed", "leashed"]
+__all__ = ["Child", "Process", "ProcessFailed"]
 
 log = structlog.get_logger()
 
@@ -139,11 +138,6 @@ class Child:
         self._stopping = True
         if self._process is not None:
             await self._process.stop(grace_s)
-
-
-def leashed(command: Sequence[str], parent: int) -> list[str]:
-    """Return the command that runs `command` until the process `parent` (0: whichever starts it) ends."""
-    return [sys.executable, "-I", "-S", str(leash.__file__), str(parent), *command]
 
 
 def last_lines(log_file: Path) -> str:

@@ -18,8 +18,8 @@ from services.local.child import Child, ProcessFailed
 from services.local.gang import Gang, mpirun
 from services.local.lock import locked
 from services.local.redis_server import LocalRedis
-from services.local.restarts import RestartPolicy
 from services.runtime.channels import open_aio_channel
+from services.runtime.restarts import RestartPolicy
 from services.runtime.wiring import program
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import structlog
 
-from services.local.child import Process, ProcessFailed, leashed
-from services.local.restarts import RestartPolicy
+from services.local.child import Process, ProcessFailed
+from services.runtime.leash import leashed
+from services.runtime.restarts import FINAL_CODES, RestartPolicy
 
 __all__ = ["Gang", "mpirun"]
 
 log = structlog.get_logger()
 
-# What trying again cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h).
-_FINAL_CODES = frozenset({65, 70, 78})
 _CHECKPOINT_S = 60.0
 
 
@@ -51,7 +50,7 @@ class Gang:
             self._process.kill_group()
             if code == 0 or self._stopping:
                 return
-            pause_s = None if code in _FINAL_CODES else self._policy.ended(time.monotonic())
+            pause_s = None if code in FINAL_CODES else self._policy.ended(time.monotonic())
             if pause_s is None:
                 raise ProcessFailed("trainer", code, self._log_file)
             log.warning("gang_died", code=code, again_in_s=pause_s)

@@ -15,14 +15,13 @@ from chaos.network import Network, Relay
 from services.local.child import Child, Process, ProcessFailed
 from services.local.gang import mpirun
 from services.local.redis_server import LocalRedis
-from services.local.restarts import RestartPolicy
+from services.runtime.restarts import FINAL_CODES, RestartPolicy
 from services.runtime.wiring import program
 
 __all__ = ["Fleet"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _AGAIN_S = 0.5
-_FINAL_CODES = (65, 70, 78)
 _MOST_REPLICAS, _MOST_RANKS = 4, 3
 
 
@@ -99,7 +98,7 @@ class Fleet:
             self._gang.kill_group()
             if code == 0:
                 return
-            pause_s = None if code in _FINAL_CODES else policy.ended(time.monotonic())
+            pause_s = None if code in FINAL_CODES else policy.ended(time.monotonic())
             if pause_s is None:
                 raise ProcessFailed("trainer", code, self._log("trainer"))
             await asyncio.sleep(pause_s)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from services.local.child import Child, Process, ProcessFailed, leashed
+from services.local.child import Child, Process, ProcessFailed
+from services.runtime.leash import leashed
 
 FOREVER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
 FAILING = [sys.executable, "-S", "-c", "print('no such device: plug it in'); raise SystemExit(3)"]

@@ -9,7 +9,7 @@ import pytest
 
 from services.local.child import ProcessFailed
 from services.local.gang import Gang, mpirun
-from services.local.restarts import RestartPolicy
+from services.runtime.restarts import RestartPolicy
 
 # A rank of the first gang stays; those of the second find the file `again` and are done.
 RANK = """

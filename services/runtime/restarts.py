@@ -1,8 +1,11 @@
-"""How often, and after which pause, a process that ended is started again."""
+"""When, how often, and after which pause, a process that ended is started again."""
 
 from collections import deque
 
-__all__ = ["RestartPolicy"]
+__all__ = ["FINAL_CODES", "RestartPolicy"]
+
+FINAL_CODES = frozenset({65, 70, 78})
+"""Exit codes of what trying again cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
 
 
 class RestartPolicy:

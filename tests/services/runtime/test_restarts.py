@@ -1,4 +1,4 @@
-from services.local.restarts import RestartPolicy
+from services.runtime.restarts import RestartPolicy
 
 
 def test_pauses_double_up_to_the_longest():

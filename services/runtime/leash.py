@@ -9,10 +9,16 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
-__all__: list[str] = []
+__all__ = ["leashed"]
 
 _PR_SET_PDEATHSIG = 1
+
+
+def leashed(command: Sequence[str], parent: int) -> list[str]:
+    """Return the command that runs `command` until the process `parent` (0: whichever starts it) ends."""
+    return [sys.executable, "-I", "-S", __file__, str(parent), *command]
 
 
 def _main(parent: int, command: list[str]) -> None:
