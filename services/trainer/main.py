@@ -1,4 +1,4 @@
-"""Trainer: one rank of the gang. Under `mpirun` (or Horovod's own variables) as many as it starts, otherwise one.
+"""Trainer: one rank of the gang. Under `mpirun`, or with Horovod's own variables, as many as these say; otherwise one.
 
 SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
 `mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.runtime.options import (
-    health_port_option,
-    metrics_port_option,
-    patience_option,
-    recipe_option,
-    redis_option,
-    run_option,
-    stay_option,
-)
+from services.runtime.options import metrics_port_option, patience_option, recipe_option, redis_option, run_option
 
 if TYPE_CHECKING:
     from sonorant.run_folder import RunFolder
@@ -30,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE")
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK")
 _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROVOD_LOCAL_SIZE")
 
 
@@ -40,12 +33,11 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @redis_option
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="Threads of an operation; 0: cores / ranks.")
 @click.option("--replica", default="trainer", show_default=True, help="Name, to which the rank's number is added.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address of the health port.")
-@health_port_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics' port.")
 @metrics_port_option
 @patience_option
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
-@stay_option
+@click.option("--launched", is_flag=True, help="Be told by services.launcher, on standard input, which rank this is.")
 def _command(
     run_path: Path,
     recipe_path: Path | None,
@@ -54,14 +46,12 @@ def _command(
     threads: int,
     replica: str,
     host: str,
-    health_port: int | None,
     metrics_port: int | None,
     patience_s: float,
     export: bool,
-    stay: bool,
+    launched: bool,
 ) -> None:
     """Train one rank's share of a run."""
-    from services.runtime.health import health_at
     from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
     from services.runtime.metrics import metrics_at
@@ -73,28 +63,25 @@ def _command(
     configure_logging("trainer", replica)
     run = RunFolder(run_path)
     recipe = load_recipe(recipe_path or run.recipe)
-    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
-        await_shards(run, recipe, patience_s)
-        _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
+    await_shards(run, recipe, patience_s)
+    if not run.totals.exists():  # else it is started again after the end, and need not find the others for that
         from services.runtime.lifecycle import Shutdown
         from services.trainer.rank import Rank
         from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
 
+        if launched:
+            _await_gang()
+        _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
         collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
         with Shutdown() as shutdown:
             signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
-            if health is not None:
-                health.ready(True)
-            code = 0
-            if not (stay and run.totals.exists()):  # started again after the end
-                name = f"{replica}-{collective.rank}"
-                rank = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
-                code = rank.run()
-            if code == 0 and export and collective.rank == 0:
-                _export(run)
-            if code == 0 and stay:
-                shutdown.wait()
+            name = f"{replica}-{collective.rank}"
+            with metrics_at(host, metrics_port) as metrics:
+                code = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics).run()
+        if code:
             sys.exit(code)
+    if export and _first_of(_RANK_VARIABLES, 0) == 0:
+        _export(run)
 
 
 def main() -> None:
@@ -107,6 +94,15 @@ def main() -> None:
     except SonorantError as error:
         click.echo(f"trainer: {error}", err=True)
         sys.exit(error.exit_code)
+
+
+def _await_gang() -> None:
+    """Load what the launcher need not wait for with all the others there, and join them."""
+    import horovod.tensorflow  # noqa: F401 # takes seconds
+
+    from services.launcher.rank_process import await_gang
+
+    await_gang()
 
 
 def _export(run: "RunFolder") -> None:
@@ -127,5 +123,5 @@ def _limit_threads(count: int) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
-def _first_of(variables: tuple[str, ...]) -> int:
-    return next((int(os.environ[name]) for name in variables if name in os.environ), 1)
+def _first_of(variables: tuple[str, ...], otherwise: int = 1) -> int:
+    return next((int(os.environ[name]) for name in variables if name in os.environ), otherwise)

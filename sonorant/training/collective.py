@@ -1,6 +1,7 @@
 """What ranks do together, behind one small interface, so that something else than Horovod can stand in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import tensorflow as tf
@@ -78,7 +79,10 @@ class HorovodCollective:
     def __init__(self) -> None:
         import horovod.tensorflow as hvd  # costs seconds, and a single process does without it
 
-        hvd.init()
+        try:
+            hvd.init()
+        except ValueError as error:  # of Gloo, if not all have come in time; MPI ends all ranks then
+            raise LostRank("before the first step") from error
         self._hvd: Any = hvd
         self.rank: int = hvd.rank()
         self.size: int = hvd.size()
@@ -89,9 +93,19 @@ class HorovodCollective:
 
     def broadcast(self, value: T) -> T:
         """See `Collective`."""
-        received: T = self._hvd.broadcast_object(value, root_rank=0, name="sonorant.broadcast")
+        with self._noticing_loss("in a broadcast"):
+            received: T = self._hvd.broadcast_object(value, root_rank=0, name="sonorant.broadcast")
         return received
 
     def gather(self, value: T) -> list[T]:
         """See `Collective`."""
-        return list(self._hvd.allgather_object(value, name="sonorant.gather"))
+        with self._noticing_loss("in a gather"):
+            return list(self._hvd.allgather_object(value, name="sonorant.gather"))
+
+    @staticmethod
+    @contextmanager
+    def _noticing_loss(where: str) -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.UnknownError as error:
+            raise LostRank(where) from error

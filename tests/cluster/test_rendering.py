@@ -9,6 +9,7 @@ from services.coordinator.control import stage_order
 from services.runtime.wiring import TRAINER, program, stage_before
 from sonorant.recipe import Recipe
 
+ANY = [{"port": 0}]
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 
@@ -35,7 +36,7 @@ def component(name):
 
 
 def edges(manifests):
-    """(from, to, port) of all policies, as seen from who is reached, and as seen from who reaches out."""
+    """(from, to, port; 0: any) of all policies, as seen from who is reached, and as seen from who reaches out."""
     into, out_of = set(), set()
     for (kind, name), policy in manifests.items():
         if kind != "NetworkPolicy" or name.endswith("-deny"):
@@ -44,11 +45,11 @@ def edges(manifests):
         for rule in policy["spec"].get("ingress", []):
             for peer in rule["from"]:
                 who = peer["podSelector"].get("matchLabels", {}).get("app.kubernetes.io/component", "*")
-                into |= {(who, own, port["port"]) for port in rule["ports"]}
+                into |= {(who, own, port["port"]) for port in rule.get("ports", ANY)}
         for rule in policy["spec"].get("egress", []):
             for peer in rule.get("to", []):
                 who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-                out_of |= {(own, who, port["port"]) for port in rule["ports"]}
+                out_of |= {(own, who, port["port"]) for port in rule.get("ports", ANY)}
     return into, out_of
 
 
@@ -65,7 +66,8 @@ def test_every_service_of_a_training_is_there_and_starts_the_program_of_the_lapt
     for stage in CHAIN:
         assert started[component(stage)] == ["python", "-m", *program(stage)]
     assert started["coordinator"] == ["python", "-m", "services.coordinator"]
-    assert started["trainer"] == ["python", "-m", "services.trainer"]
+    assert started["trainer"] == ["python", "-m", "services.launcher"]
+    assert container(manifests, "trainer")["args"][4:8] == ["--", "python", "-m", "services.trainer"]
 
 
 def test_pods_pass_the_restricted_standard(manifests):
@@ -92,7 +94,7 @@ def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
     expected = {(component(stage), "coordinator", 7100) for stage in CHAIN}
     expected |= {(component(s), component(stage_before(recipe, s)), 7000) for s in (*CHAIN[1:], TRAINER)}
     expected |= {("trainer", "coordinator", 7100), ("trainer", "redis", 6379), ("coordinator", "redis", 6379)}
-    expected |= {("test", "recognizer", 50051)}
+    expected |= {("test", "recognizer", 50051), ("trainer", "trainer", 0)}
     into, out_of = edges(manifests)
     assert out_of == expected
     assert into == expected | {("*", "recognizer", 50051)}  # its users
@@ -144,6 +146,19 @@ def test_a_redis_outside_takes_the_place_of_ones_own(helm):
     assert {"ports": [{"port": 7777, "protocol": "TCP"}]} in rules
 
 
+def test_every_rank_has_a_pod_and_all_start_at_once(helm):
+    values = digits_values()
+    values["recipe"]["training"]["ranks"] = 4
+    manifests = helm.render(values)
+    assert manifests["StatefulSet", "words-trainer"]["spec"]["replicas"] == 4
+    assert manifests["StatefulSet", "words-trainer"]["spec"]["podManagementPolicy"] == "Parallel"
+    assert manifests["Service", "words-trainer"]["spec"]["clusterIP"] == "None"
+    own = container(manifests, "trainer")
+    assert {"--ranks=4", "--revision=$(REVISION)", "--launched"} <= set(own["args"])
+    (revision,) = (entry["valueFrom"] for entry in own["env"] if entry["name"] == "REVISION")
+    assert revision == {"fieldRef": {"fieldPath": "metadata.labels['controller-revision-hash']"}}
+
+
 def test_gpus_are_asked_for_by_the_trainer_alone(helm):
     trainer = {"gpus": 2, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
     trainer["nodeSelector"] = {"pool": "gpu"}
@@ -187,7 +202,6 @@ def test_all_that_can_be_off_is_off(helm):
         (("recipe", "pipeline", "credits"), 0, "credits"),
         (("trainer", "launcher"), "ssh", "launcher"),
         (("trainer", "ranks"), 2, "trainer.ranks=2, but the recipe has training.ranks=1"),
-        (("recipe", "training", "ranks"), 4, "one rank"),
         (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
         (("data", "claim"), "", "data.claim: not given"),
         (("recipe",), None, "sonorant recipe values"),

@@ -7,6 +7,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   ports, served       all ports by name; those that other components may reach
   service             whether others find it by name
   talksTo, leadsOut   components, and ports outside the release, that it connects to
+  together            its pods talk to each other, at any port
   clients             peers outside this list that may reach it
   volumes, probes     as its pod has them
   settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
@@ -181,18 +182,30 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   image: trainer
   replicas: {{ include "sonorant.ranks" . }}
   graceSeconds: 120
-  command: [python, -m, services.trainer]
+  command: [python, -m, services.launcher]
   args:
-    {{- include "sonorant.arguments.service" . | nindent 4 }}
-    - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
+    - --ranks={{ include "sonorant.ranks" . }}
     - --host=$(POD_IP)
+    - --revision=$(REVISION)
+    - --health-port=7001
+    - --
+    - python
+    - -m
+    - services.trainer
+    - --launched
+    {{- include "sonorant.arguments" . | nindent 4 }}
+    - --patience-s=604800
+    - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
     - --threads=$(CPUS)
     - --export
-    - --stay
   env:
     {{- include "sonorant.redis.env" . | nindent 4 }}
+    - name: REVISION
+      valueFrom:
+        fieldRef: {fieldPath: "metadata.labels['controller-revision-hash']"}
   ports: {health: 7001}
   service: true
+  together: true
   {{- $last := include "sonorant.chain" . | fromYamlArray | last | replace "_" "-" }}
   {{- if include "sonorant.redis.own" . }}
   talksTo: [coordinator, {{ $last }}, redis]

@@ -93,9 +93,6 @@
 {{- if and .Values.trainer.ranks (ne (int .Values.trainer.ranks) $ranks) }}
 {{- fail (printf "\n\ntrainer.ranks=%d, but the recipe has training.ranks=%d: give one of them, or the same.\n" (int .Values.trainer.ranks) $ranks) }}
 {{- end }}
-{{- if gt $ranks 1 }}
-{{- fail (printf "\n\ntraining.ranks=%d: in a cluster this chart runs one rank so far; set it to 1.\n" $ranks) }}
-{{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
 {{- range $stage, $_ := .Values.stages.each }}
 {{- if not (has $stage $chain) }}

@@ -24,8 +24,13 @@ spec:
   {{- $out = append $out $other }}
   {{- end }}
   {{- end }}
-  {{- if or $in $component.clients }}
+  {{- if or $in $component.clients $component.together }}
   ingress:
+    {{- if $component.together }}
+    - from:
+        {{- include "service.peer" . | nindent 8 }}
+    {{- end }}
+    {{- if or $in $component.clients }}
     - from:
         {{- range $in }}
         {{- include "service.peer" (dict "root" $root "component" .) | nindent 8 }}
@@ -35,12 +40,17 @@ spec:
         {{- end }}
       ports:
         {{- include "service.policy.ports" $component | nindent 8 }}
+    {{- end }}
   {{- end }}
-  {{- if or $out $component.leadsOut }}
+  {{- if or $out $component.leadsOut $component.together }}
   egress:
     - ports:
         - {port: 53, protocol: UDP}
         - {port: 53, protocol: TCP}
+    {{- if $component.together }}
+    - to:
+        {{- include "service.peer" . | nindent 8 }}
+    {{- end }}
     {{- range $out }}
     - to:
         {{- include "service.peer" (dict "root" $root "component" .) | nindent 8 }}

@@ -1,0 +1,71 @@
+"""The gang's board in Redis: one hash, so that it is read in one piece. It is none of the ledger's keys.
+
+Fields: `rank:R`, the announcement of rank R; `generation`, the one that was begun last, and `number`, its number;
+`version`, which changes with all else, so that a thousand launchers may look often and read only what is new.
+"""
+
+import json
+import uuid
+from dataclasses import asdict
+
+import redis
+
+from sonorant.pipeline.gang import Announcement, Board, Generation
+
+__all__ = ["RedisBoard"]
+
+_READ = """
+if (redis.call('HGET', KEYS[1], 'version') or '') == ARGV[1] then return false end
+return redis.call('HGETALL', KEYS[1])
+"""
+_ANNOUNCE = "return redis.call('HSET', KEYS[1], 'rank:' .. ARGV[2], ARGV[3], 'version', ARGV[1])"
+_BEGIN = """
+if tonumber(redis.call('HGET', KEYS[1], 'number') or 0) ~= ARGV[2] - 1 then return 0 end
+redis.call('HSET', KEYS[1], 'number', ARGV[2], 'generation', ARGV[3], 'version', ARGV[1])
+return 1
+"""
+
+
+class RedisBoard:
+    """Each call is one round trip and raises `redis.RedisError` if Redis is away; whoever calls tries again."""
+
+    def __init__(self, url: str, key: str = "sonorant-gang") -> None:
+        self._redis = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        self._key = key
+        self._read, self._announce, self._begin = map(self._redis.register_script, (_READ, _ANNOUNCE, _BEGIN))
+        self._version = b""
+        self._board = Board()
+
+    def read(self) -> Board:
+        """Return what the board shows."""
+        found = self._read(keys=[self._key], args=[self._version])
+        if found is not None:
+            fields = dict(zip(found[0::2], found[1::2], strict=True))
+            self._board = _parse(fields)
+            self._version = fields.get(b"version", b"")
+        return self._board
+
+    def announce(self, rank: int, announcement: Announcement) -> None:
+        """Show what a launcher has to say, in place of what it said before."""
+        self._announce(keys=[self._key], args=[uuid.uuid4().hex, rank, json.dumps(asdict(announcement))])
+
+    def begin(self, generation: Generation) -> bool:
+        """Show a generation unless its number is not the next one; return whether it is shown."""
+        text = json.dumps(asdict(generation))
+        return bool(self._begin(keys=[self._key], args=[uuid.uuid4().hex, generation.number, text]))
+
+    def close(self) -> None:
+        """Hang up."""
+        self._redis.close()
+
+
+def _parse(fields: dict[bytes, bytes]) -> Board:
+    announced = {
+        int(name.removeprefix(b"rank:")): Announcement(**json.loads(text))
+        for name, text in fields.items()
+        if name.startswith(b"rank:")
+    }
+    if b"generation" not in fields:
+        return Board(None, announced)
+    begun = json.loads(fields[b"generation"])
+    return Board(Generation(begun["number"], begun["rendezvous"], tuple(begun["tokens"])), announced)

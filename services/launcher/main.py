@@ -1,0 +1,78 @@
+"""Launcher: the first process of each trainer pod. It starts one rank, and again with the others whenever one is lost.
+
+    python -m services.launcher --ranks 4 --host ADDRESS --redis URL -- python -m services.trainer --launched …
+
+It imports no TensorFlow, so it costs little, and does not hang when its rank does. COMMAND has --launched: the rank
+loads what takes long, says so, and is told how to find the others once all are there. Training that is complete does
+not end the launcher, which would only be started again: it waits to be asked.
+Exit codes: those of the rank that trying again cannot mend (65, 70, 78), or of one that died too often; 75 asked to
+leave, or another launcher has this rank.
+"""
+
+import re
+import socket
+import sys
+import uuid
+
+import click
+
+from services.runtime.options import health_port_option, redis_option
+
+__all__ = ["main"]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="Ranks of the gang.")
+@click.option(
+    "--rank", type=click.IntRange(min=0), help="This pod's; absent: the number at the end of the host's name."
+)
+@click.option("--host", required=True, metavar="IP", help="This pod's address, at which the other ranks reach it.")
+@click.option("--revision", default="", help="What was deployed; a gang is of one revision.")
+@redis_option
+@health_port_option
+@click.argument("command", nargs=-1, required=True)
+def _command(
+    ranks: int,
+    rank: int | None,
+    host: str,
+    revision: str,
+    redis_url: str,
+    health_port: int | None,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND as one rank of a gang."""
+    from services.launcher.board import RedisBoard
+    from services.launcher.launcher import Launcher
+    from services.runtime.health import health_at
+    from services.runtime.lifecycle import Shutdown
+    from services.runtime.logging import configure_logging
+    from sonorant.pipeline.gang import Member
+
+    rank = _ordinal(socket.gethostname()) if rank is None else rank
+    if rank >= ranks:
+        raise click.UsageError(f"rank {rank} of {ranks} ranks: they count from 0")
+    configure_logging("launcher", f"launcher-{rank}")
+    with Shutdown() as shutdown, health_at(host, health_port) as health:
+        member = Member(rank, ranks, revision, lambda: uuid.uuid4().hex)
+        ready = (lambda: health.ready(True)) if health is not None else (lambda: None)
+        code = Launcher(member, ranks, RedisBoard(redis_url), host, command, shutdown, ready).run()
+    sys.exit(code)
+
+
+def main() -> None:
+    """Keep a rank until asked to leave."""
+    from sonorant.errors import SonorantError
+
+    try:
+        _command.main(prog_name="sonorant-launcher")
+    except SonorantError as error:
+        click.echo(f"launcher: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+def _ordinal(host: str) -> int:
+    """Return the number of a StatefulSet's pod."""
+    found = re.search(r"-(\d+)$", host)
+    if found is None:
+        raise click.UsageError(f"host name {host!r} does not end in a pod's number; give --rank")
+    return int(found.group(1))
