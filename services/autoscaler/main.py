@@ -1,0 +1,128 @@
+"""The autoscaler's process: command line in, a turn every few seconds, the lease given back at SIGTERM."""
+
+import socket
+import sys
+import uuid
+from functools import partial
+from pathlib import Path
+
+import click
+import structlog
+
+from services.autoscaler.cluster import Cluster
+from services.autoscaler.metrics import autoscaler_metrics
+from services.autoscaler.scaler import Autoscaler, deployments_of
+from services.coordinator.control import stage_order
+from services.local.status_client import ask_status
+from services.runtime.health import health_at
+from services.runtime.lifecycle import Shutdown
+from services.runtime.logging import configure_logging
+from services.runtime.metrics import metrics_at, on_scrape
+from services.runtime.options import health_port_option, metrics_port_option
+from sonorant.errors import SonorantError
+from sonorant.planning.planner import PlannerSettings
+from sonorant.planning.sizing import MOST, Bounds
+from sonorant.recipe.loading import load_recipe
+
+__all__ = ["main"]
+
+log = structlog.get_logger()
+
+
+def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, Bounds]:
+    """Parse STAGE=LEAST:MOST[:CORES] of some stages."""
+    found = {}
+    for value in values:
+        stage, _, text = value.partition("=")
+        try:
+            least, most, *cores = text.split(":")
+            found[stage] = Bounds(int(least or 1), int(most or MOST), *(float(c) for c in cores))
+        except (ValueError, TypeError) as error:
+            raise click.BadParameter(f"{value!r}: need STAGE=LEAST:MOST[:CORES], as room=1:40:0.5 ({error})") from error
+    return found
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--recipe", "recipe_path", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The run's recipe."
+)
+@click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
+@click.option("--deployments", "prefix", required=True, metavar="PREFIX", help="Of the names: PREFIX + stage.")
+@click.option("--namespace", default="", help="Of the Deployments; absent: this pod's, or the context's.")
+@click.option("--lease", default="", help="Name of the lease by which one leads; absent: PREFIX + autoscaler.")
+@click.option("--lease-s", type=click.IntRange(3), default=15, show_default=True, help="How long a lease lasts.")
+@click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two turns.")
+@click.option(
+    "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
+    help="Share of the time that a stage is to be busy.",
+)  # fmt: skip
+@click.option(
+    "--cores", type=click.FloatRange(min=0, min_open=True), default=float("inf"), help="That all stages may take."
+)
+@click.option("--window-s", type=click.FloatRange(1), default=30.0, show_default=True, help="Of measurements.")
+@click.option(
+    "--stabilisation-s", type=click.FloatRange(0), default=120.0, show_default=True,
+    help="How long fewer replicas must have been enough before some are taken away.",
+)  # fmt: skip
+@click.option(
+    "--bounds", multiple=True, callback=_bounds, metavar="STAGE=LEAST:MOST[:CORES]",
+    help="Replicas that a stage may have, and cores of one; repeatable.",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of health and metrics ports.")
+@health_port_option
+@metrics_port_option
+def _command(
+    recipe_path: Path,
+    coordinator: str,
+    prefix: str,
+    namespace: str,
+    lease: str,
+    lease_s: int,
+    every_s: float,
+    utilisation: float,
+    cores: float,
+    window_s: float,
+    stabilisation_s: float,
+    bounds: dict[str, Bounds],
+    host: str,
+    health_port: int | None,
+    metrics_port: int | None,
+) -> None:
+    """Scale the Deployments of a training's stages to what its trainer can take."""
+    identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"  # nobody else ever has it
+    configure_logging("autoscaler", identity)
+    stages = stage_order(load_recipe(recipe_path))
+    if unknown := [stage for stage in bounds if stage not in stages]:
+        raise click.UsageError(f"--bounds {unknown[0]}: the recipe has no such stage; it has {', '.join(stages)}")
+    if lease_s <= 2 * every_s:
+        raise click.UsageError(f"--lease-s {lease_s}: must be more than twice --every-s, {every_s:g}, or it runs out")
+    settings = PlannerSettings(
+        utilisation=utilisation, cores=cores, window_s=window_s, stabilisation_s=stabilisation_s, bounds=bounds
+    )
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics, Shutdown() as shutdown:
+        cluster = Cluster(namespace, identity)
+        autoscaler = Autoscaler(
+            cluster,
+            deployments_of(stages, prefix),
+            (lease or f"{prefix}autoscaler", lease_s),
+            identity,
+            settings,
+            partial(ask_status, coordinator),
+        )
+        on_scrape(metrics, lambda: autoscaler_metrics(autoscaler.shown))
+        if health is not None:
+            health.ready(True)
+        log.info("watching", namespace=cluster.namespace, stages=stages, lease=lease or f"{prefix}autoscaler")
+        while not shutdown.requested:
+            autoscaler.turn()
+            shutdown.wait(every_s)
+        autoscaler.resign()
+
+
+def main() -> None:
+    """Run until told to leave; an error becomes one line and its exit code."""
+    try:
+        _command.main(prog_name="sonorant-autoscaler")
+    except SonorantError as error:
+        click.echo(f"autoscaler: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,23 @@
+"""From what a coordinator tells to what the planner counts with."""
+
+from collections.abc import Sequence
+
+from services.runtime.durations import seconds
+from services.runtime.wiring import TRAINER
+from sonorant.planning.measurements import Counters, Snapshot
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["snapshot_of"]
+
+
+def snapshot_of(status: pb.GetStatusResponse, stages: Sequence[str]) -> Snapshot:
+    """Return the counters of `stages` and ranks; a single stage runs the whole chain, and rejects for all of it."""
+    counters: dict[str, dict[str, Counters]] = {stage: {} for stage in (*stages, TRAINER)}
+    for replica in status.replicas:
+        if replica.stage in counters:
+            counters[replica.stage][replica.replica] = Counters(seconds(replica.busy), replica.examples)
+    ranks = counters.pop(TRAINER)
+    rejected = {stage: status.rejected[stage] for stage in stages}
+    if len(stages) == 1:
+        rejected = {stages[0]: sum(status.rejected.values())}
+    return Snapshot(counters, ranks, rejected, sum(replica.wanted for replica in status.replicas))

@@ -1,0 +1,168 @@
+"""The autoscaler's turns: lead, look, plan, patch, tell."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from services.autoscaler.cluster import Cluster, Scale
+from services.autoscaler.election import Election
+from services.autoscaler.measuring import snapshot_of
+from sonorant.errors import Unavailable
+from sonorant.planning.planner import Decision, Planner, PlannerSettings
+from sonorant.planning.sizing import figure
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["Autoscaler", "Shown", "deployments_of"]
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Shown:
+    """What metrics tell: of the latest turn, and how often what happened."""
+
+    leading: bool = False
+    decision: Decision | None = None
+    t_session: float | None = None
+    turns: Counter[str] = field(default_factory=Counter)  # by outcome: standby, held, kept, scaled
+    failures: Counter[str] = field(default_factory=Counter)  # by who could not be asked: api, coordinator
+
+
+class Autoscaler:
+    """Scales the Deployment of each of `stages`; `ask` returns the coordinator's status or raises Unavailable."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        deployments: Mapping[str, str],
+        lease: tuple[str, int],
+        identity: str,
+        settings: PlannerSettings,
+        ask: Callable[[], pb.GetStatusResponse],
+    ) -> None:
+        self._cluster = cluster
+        self._deployments = deployments
+        self._lease, self._lease_s = lease
+        self._election = Election(identity, self._lease_s)
+        self._planner = Planner(tuple(deployments), settings)
+        self._ask = ask
+        self._told: dict[str, str] = {}  # by kind, what the latest warning said
+        self._known: dict[str, int] = {}
+        self.shown = Shown()
+
+    def turn(self) -> None:
+        """Decide once, if it leads; whatever cannot be reached, nothing changes."""
+        self._elect()
+        self.shown.leading = self._election.leads(time.monotonic())
+        if not self.shown.leading:
+            self.shown.decision = None
+            self.shown.turns["standby"] += 1
+            return
+        status = self._status()
+        try:
+            scales = {stage: self._cluster.scale(name) for stage, name in self._deployments.items()}
+        except Unavailable as error:
+            self._note("api", error)
+            self._hold(str(error))
+            return
+        self._known = {stage: scale.replicas for stage, scale in scales.items()}
+        if off := [stage for stage, count in self._known.items() if not count]:
+            self._hold(f"{', '.join(off)}: scaled to 0, which is left alone")
+            return
+        snapshot = None if status is None else snapshot_of(status, tuple(self._deployments))
+        self._carry_out(self._planner.decide(snapshot, self._known, time.monotonic()), scales)
+
+    def resign(self) -> None:
+        """Give up the lease, so that another need not wait for its end."""
+        if not self._election.leads(time.monotonic()):
+            return
+        self._election.lost()
+        try:
+            found = self._cluster.lease(self._lease)
+            if found is not None and found[0].holder == self._election.identity:
+                self._cluster.take_lease(self._lease, "", self._lease_s, found)
+        except Unavailable as error:
+            log.warning("lease_kept", error=str(error))
+
+    def _elect(self) -> None:
+        led = self._election.leads(time.monotonic())
+        try:
+            found = self._cluster.lease(self._lease)
+            sent_s = time.monotonic()
+            if self._election.may_take(found and found[0], sent_s):
+                if self._cluster.take_lease(self._lease, self._election.identity, self._lease_s, found):
+                    self._election.took(sent_s)
+            else:
+                self._election.lost()
+        except Unavailable as error:
+            self._note("api", error)
+        if led != (leads := self._election.leads(time.monotonic())):
+            log.info("leading" if leads else "standing_by", lease=self._lease)
+
+    def _status(self) -> pb.GetStatusResponse | None:
+        try:
+            status = self._ask()
+        except Unavailable as error:
+            self._note("coordinator", error)
+            self.shown.t_session = None
+            return None
+        self.shown.t_session = status.t_session if status.HasField("t_session") else None
+        return status
+
+    def _hold(self, why: str) -> None:
+        """Change nothing; the planner learns that it saw nothing, so that it takes nothing away for a while."""
+        if self._known:
+            self._planner.decide(None, self._known, time.monotonic())
+        self.shown.decision = Decision(dict(self._known), held=why)
+        self.shown.turns["held"] += 1
+        log.info("held", because=why)
+
+    def _carry_out(self, decision: Decision, scales: Mapping[str, Scale]) -> None:
+        changes = {stage: n for stage, n in decision.replicas.items() if n != scales[stage].replicas}
+        self.shown.decision = decision
+        self.shown.turns["scaled" if changes else "held" if decision.held else "kept"] += 1
+        log.info(
+            "decided",
+            replicas=dict(decision.replicas),
+            held=decision.held,
+            demand=decision.demand,
+            limits=decision.limits,
+        )
+        try:
+            for stage, replicas in changes.items():
+                if self._election.leads(time.monotonic()):
+                    self._scale(stage, scales[stage], replicas, decision)
+        except Unavailable as error:
+            self._note("api", error)
+        self._warn("Held", decision.held, scales)
+        self._warn("Saturated", "; ".join(decision.limits), scales)
+
+    def _scale(self, stage: str, scale: Scale, replicas: int, decision: Decision) -> None:
+        self._cluster.set_replicas(self._deployments[stage], replicas)
+        why = (
+            decision.held or f"the trainer can take {figure(decision.demand.rate if decision.demand else 0)} examples/s"
+        )
+        if (service_s := decision.service_s.get(stage)) is not None:
+            why += f", at {figure(1e3 * service_s)} ms each"
+        message = f"{scale.replicas} to {replicas} replicas: {why}"
+        log.info("scaled", stage=stage, replicas=replicas, before=scale.replicas)
+        self._cluster.tell(self._deployments[stage], scale.uid, "Scaled", message)
+
+    def _warn(self, reason: str, message: str, scales: Mapping[str, Scale]) -> None:
+        """Tell what keeps it from doing better, once as long as it stays the same, at the stage that it names."""
+        if message and self._told.get(reason) != message:
+            stage = next((stage for stage in scales if message.startswith(f"{stage}:")), next(iter(scales)))
+            self._cluster.tell(self._deployments[stage], scales[stage].uid, reason, message, warning=True)
+        self._told[reason] = message
+
+    def _note(self, who: str, error: Unavailable) -> None:
+        self.shown.failures[who] += 1
+        log.warning("cannot_ask", who=who, error=str(error))
+
+
+def deployments_of(stages: Sequence[str], prefix: str) -> dict[str, str]:
+    """Return the names that the chart gives to the Deployments of stages."""
+    return {stage: prefix + stage.replace("_", "-") for stage in stages}
