@@ -104,6 +104,8 @@ class Child:
     async def start(self) -> Process:
         """Start the process."""
         self._process = await Process.start(self.name, self._command(self.restarts), self._log_file, self._environment)
+        if self._stopping:  # somebody asked for that while it was being started, and found no process to stop
+            self._process.kill_group()
         return self._process
 
     async def keep(self) -> None:

@@ -51,6 +51,18 @@ def test_a_killed_process_is_started_again(log_file):
     asyncio.run(scene())
 
 
+def test_a_process_that_is_being_started_when_it_is_stopped_does_not_stay(log_file):
+    async def scene():
+        starting = asyncio.Event()
+        child = Child("c", lambda _: starting.set() or FOREVER, log_file, dict(os.environ))
+        keeper = asyncio.create_task(child.keep())
+        await starting.wait()
+        await child.stop(5.0)
+        await asyncio.wait_for(keeper, 30)
+
+    asyncio.run(scene())
+
+
 def test_a_process_that_does_not_stay_up_is_reported_with_its_last_words(log_file, monkeypatch):
     async def scene():
         child = Child("c", lambda _: FAILING, log_file, dict(os.environ))
