@@ -22,22 +22,23 @@ def eventually(condition, what):
 
 
 class MadeUpTraining(ScriptedCoordinator):
-    """Each look is a second later: a rank took `rate` examples in each, of which stages cost `costs_s`."""
+    """At each look 100 examples more are through: a rank took `rate` a second, stages worked `costs_s` on each."""
 
     def __init__(self, costs_s, rate, port=0):
         self.costs_s = costs_s
         self.rate = rate
-        self.looks = 0
+        self._done = 0
+        self._trained_s = 0.0
         super().__init__(port)
 
     def GetStatus(self, request, context):
-        self.looks += 1
-        done = 100 * self.looks
+        self._done += 100
+        self._trained_s += 100 / self.rate
         stages = [
-            pb.ReplicaStatus(stage=stage, replica=stage, busy=seconds(done * cost_s), examples=done)
+            pb.ReplicaStatus(stage=stage, replica=stage, busy=seconds(self._done * cost_s), examples=self._done)
             for stage, cost_s in self.costs_s.items()
         ]
-        rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(done / self.rate), examples=done)
+        rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self._trained_s), examples=self._done)
         return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5)
 
 
