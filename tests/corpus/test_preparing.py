@@ -177,7 +177,7 @@ def test_nothing_usable_for_training_is_an_error(corpus: Path) -> None:
 
 def test_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
     (corpus.parent / "run").write_text("a file where the folder should be")
-    with pytest.raises(Unavailable, match="run: cannot be written"):
+    with pytest.raises(Unavailable, match="run/shards: cannot be written"):
         run(digits_recipe(), corpus)
 
 

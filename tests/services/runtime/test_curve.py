@@ -3,10 +3,10 @@
 import contextlib
 
 import pytest
-import structlog
 import zmq
 from links_rig import Consumer, Producer, eventually
 
+from services.runtime import curve, downstream
 from services.runtime.keys import CurvePair
 from sonorant.pipeline.wire import PROTOCOL_VERSION, Kind, encode_header
 
@@ -17,6 +17,24 @@ FLEET, OTHER = CurvePair.of(bytes(range(32))), CurvePair.of(bytes(range(1, 33)))
 def stack():
     with contextlib.ExitStack() as stack:
         yield stack
+
+
+class _Written:
+    """Stands for a module's logger: structlog keeps the one that was used first, whatever is configured later."""
+
+    def __init__(self):
+        self.entries = []
+
+    def __getattr__(self, level):
+        return lambda event, **details: self.entries.append({"event": event, **details})
+
+
+@pytest.fixture
+def logs(monkeypatch):
+    written = _Written()
+    for module in (curve, downstream):
+        monkeypatch.setattr(module, "log", written)
+    return written.entries
 
 
 def start(stack, consumer_curve, producer_curve):
@@ -38,20 +56,19 @@ def test_with_the_fleet_s_key_examples_travel(stack):
     [(OTHER, FLEET, True), (None, FLEET, True), (FLEET, None, False)],
     ids=["another key", "no key", "a producer without"],
 )
-def test_without_it_nothing_comes_and_the_refusal_is_logged(stack, consumer_curve, producer_curve, refused):
-    with structlog.testing.capture_logs() as logs:
-        producer, consumer = start(stack, consumer_curve, producer_curve)
-        if refused:
-            eventually(lambda: any(entry["event"] == "link_refused" for entry in logs))
-        # Somebody who may link is served meanwhile, so the others had their time.
-        friend = Consumer([producer.endpoint], 3, curve=producer_curve)
-        stack.callback(friend.close)
-        assert friend.take(3) == [1, 2, 3]
+def test_without_it_nothing_comes_and_the_refusal_is_logged(stack, logs, consumer_curve, producer_curve, refused):
+    producer, consumer = start(stack, consumer_curve, producer_curve)
+    if refused:
+        eventually(lambda: any(entry["event"] == "link_refused" for entry in logs))
+    # Somebody who may link is served meanwhile, so the others had their time.
+    friend = Consumer([producer.endpoint], 3, curve=producer_curve)
+    stack.callback(friend.close)
+    assert friend.take(3) == [1, 2, 3]
     assert consumer.empty() == []
     assert consumer.linked == 0
 
 
-def test_who_knows_the_server_s_public_key_is_asked_for_its_own(stack):
+def test_who_knows_the_server_s_public_key_is_asked_for_its_own(stack, logs):
     producer = Producer(curve=FLEET)
     stack.callback(producer.close)
     context = stack.enter_context(zmq.Context())
@@ -59,8 +76,7 @@ def test_who_knows_the_server_s_public_key_is_asked_for_its_own(stack):
     dealer.curve_serverkey = FLEET.public
     dealer.curve_publickey, dealer.curve_secretkey = OTHER.public, OTHER.secret
     dealer.setsockopt(zmq.LINGER, 0)
-    with structlog.testing.capture_logs() as logs:
-        dealer.connect(producer.endpoint)
-        dealer.send(encode_header(Kind.HELLO, PROTOCOL_VERSION))
-        eventually(lambda: any("another key" in entry.get("reason", "") for entry in logs))
+    dealer.connect(producer.endpoint)
+    dealer.send(encode_header(Kind.HELLO, PROTOCOL_VERSION))
+    eventually(lambda: any("another key" in entry.get("reason", "") for entry in logs))
     assert not dealer.poll(100)
