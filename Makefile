@@ -10,6 +10,8 @@ MINUTES := 3
 SEED :=
 IMAGES := localhost/sonorant
 TARGETS :=
+# Folder of helm and kubectl, if they are not in PATH; a test cluster keeps its programs there.
+CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
 .PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify protos lock clean distclean
 help: ## list what one can do (the default)
@@ -27,6 +29,8 @@ ablation: setup ## train once more without augmentation and show what it brings
 	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
 	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --set 'stages=[]'
 	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
+
+test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
 test: setup ## run the tests, a file at a time on each of two processors
 	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder

@@ -1,10 +1,12 @@
 """Helm, and the values that install the digits recipe."""
 
+import copy
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 
-from ruamel.yaml import YAML
+import yaml
 
 from sonorant.recipe.loading import load_recipe
 
@@ -14,8 +16,12 @@ CHART = ROOT / "charts" / "sonorant"
 
 def digits_values(**changes):
     """The values that install the digits recipe."""
-    recipe = load_recipe(ROOT / "recipes" / "digits.yaml").model_dump(mode="json")
-    return {"recipe": recipe, "data": {"claim": "corpora"}} | changes
+    return {"recipe": copy.deepcopy(_digits()), "data": {"claim": "corpora"}} | changes
+
+
+@cache
+def _digits():
+    return load_recipe(ROOT / "recipes" / "digits.yaml").model_dump(mode="json")
 
 
 class Helm:
@@ -32,25 +38,20 @@ class Helm:
         path.write_text(json.dumps(values))
         return str(path)
 
-    def render(self, values):
+    def template(self, values, *arguments, namespace="speech"):
+        """Render the chart as release `words` and return what Helm said; no cluster is asked."""
+        where = ("--kube-version", "1.34", "--namespace", namespace)
+        return self.run("template", "words", str(CHART), *where, "--values", self.values(values), *arguments)
+
+    def render(self, values, *arguments):
         """Return the manifests by (kind, name)."""
-        done = self.run(
-            "template",
-            "words",
-            str(CHART),
-            "--kube-version",
-            "1.34",
-            "--namespace",
-            "speech",
-            "--values",
-            self.values(values),
-        )
+        done = self.template(values, *arguments)
         assert done.returncode == 0, done.stderr
-        documents = YAML(typ="safe", pure=True).load_all(done.stdout)
+        documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
         return {(d["kind"], d["metadata"]["name"]): d for d in documents if d}
 
     def refusal(self, values):
         """Return why Helm does not render these values."""
-        done = self.run("template", "words", str(CHART), "--kube-version", "1.34", "--values", self.values(values))
+        done = self.template(values)
         assert done.returncode != 0
         return done.stderr

@@ -10,5 +10,5 @@ from helm_rig import Helm
 def helm(tmp_path_factory):
     program = shutil.which("helm")
     if program is None:
-        pytest.fail("helm is not in PATH; these tests render charts/sonorant with it")
+        pytest.fail("helm is not in PATH; these tests install charts/sonorant with it")
     return Helm(program, tmp_path_factory.mktemp("values"))

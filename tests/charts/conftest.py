@@ -1,0 +1,14 @@
+"""Helm, where it is: without it the tests of what it renders are skipped, and pytest's summary says so."""
+
+import shutil
+
+import pytest
+from helm_rig import Helm
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    program = shutil.which("helm")
+    if program is None:
+        pytest.skip("charts/sonorant was not rendered: helm is not in PATH; `make test CLUSTER_BIN=FOLDER` adds one")
+    return Helm(program, tmp_path_factory.mktemp("values"))
