@@ -84,6 +84,21 @@ class _Recognizer(_Scheduling):
     test: _Test = Field(description="`helm test`.")
 
 
+class _Secrets(_Values):
+    links: str = Field("", description="Secret with the key of links.")
+    coordinator: str = Field("", description="Secret with the coordinator's certificate.")
+    recognizer: str = Field("", description="Secret with the recognizer's certificate.")
+    client: str = Field("", description="Secret with the certificate of their clients.")
+
+
+class _Keys(_Values):
+    enabled: bool = Field(True, description="Whether links and gRPC are encrypted.")
+    mutual: list[Literal["coordinator", "recognizer"]] = Field(
+        description="Servers that take only clients with a certificate."
+    )
+    secrets: _Secrets = Field(description="Secrets that exist; empty: the chart makes them.")
+
+
 class _Priorities(_Values):
     create: bool = Field(True, description="Whether the chart makes priority classes.")
     serving: str = Field("", description="Class of the recognizer, if not.")
@@ -105,6 +120,7 @@ class _Chart(_Values):
     stages: _Stages = Field(description="The recipe's stages.")
     trainer: _Trainer = Field(description="The trainer.")
     recognizer: _Recognizer = Field(description="The recognizer.")
+    keys: _Keys = Field(description="Keys of links, certificates of gRPC.")
     priorities: _Priorities = Field(description="Priority classes.")
     network_policies: _NetworkPolicies = Field(description="Network policies.")
     service: dict[str, Any] | None = Field(None, description="The library chart's, which has none; Helm adds the key.")

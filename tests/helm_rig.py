@@ -12,6 +12,8 @@ from sonorant.recipe.loading import load_recipe
 
 ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts" / "sonorant"
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
+_ANY_PORT = [{"port": 0}]
 
 
 def digits_values(**changes):
@@ -55,3 +57,37 @@ class Helm:
         done = self.template(values)
         assert done.returncode != 0
         return done.stderr
+
+
+def pods(manifests):
+    """Pod templates of all workloads by component."""
+    found = (document for (kind, _), document in manifests.items() if kind in WORKLOADS)
+    templates = (document["spec"]["template"] for document in found)
+    return {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for template in templates}
+
+
+def container(manifests, component):
+    (only,) = pods(manifests)[component]["spec"]["containers"]
+    return only
+
+
+def component(name):
+    return name.replace("_", "-")
+
+
+def edges(manifests):
+    """(from, to, port; 0: any) of all policies, as seen from who is reached, and as seen from who reaches out."""
+    into, out_of = set(), set()
+    for (kind, name), policy in manifests.items():
+        if kind != "NetworkPolicy" or name.endswith("-deny"):
+            continue
+        own = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for rule in policy["spec"].get("ingress", []):
+            for peer in rule["from"]:
+                who = peer["podSelector"].get("matchLabels", {}).get("app.kubernetes.io/component", "*")
+                into |= {(who, own, port["port"]) for port in rule.get("ports", _ANY_PORT)}
+        for rule in policy["spec"].get("egress", []):
+            for peer in rule.get("to", []):
+                who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+                out_of |= {(own, who, port["port"]) for port in rule.get("ports", _ANY_PORT)}
+    return into, out_of

@@ -146,6 +146,8 @@ def _claim(cluster: Cluster, about: str, name: str) -> Finding:
 
 def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
     named = {"redis.secret": values["redis"]["secret"]}
+    if values["keys"]["enabled"]:
+        named |= {f"keys.secrets.{holder}": name for holder, name in values["keys"]["secrets"].items()}
     for number, secret in enumerate(values["image"]["pullSecrets"] or ()):
         named[f"image.pullSecrets[{number}]"] = secret["name"]
     for about, name in named.items():

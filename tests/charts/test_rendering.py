@@ -3,54 +3,18 @@
 import copy
 
 import pytest
-from helm_rig import CHART, digits_values
+from helm_rig import CHART, component, container, digits_values, edges, pods
 
 from services.coordinator.control import stage_order
 from services.runtime.wiring import TRAINER, program, stage_before
 from sonorant.recipe import Recipe
 
-ANY = [{"port": 0}]
-WORKLOADS = ("Deployment", "StatefulSet", "Job")
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 
 
 @pytest.fixture(scope="module")
 def manifests(helm):
     return helm.render(digits_values())
-
-
-def pods(manifests):
-    """Pod templates of all workloads by component."""
-    found = (document for (kind, _), document in manifests.items() if kind in WORKLOADS)
-    templates = (document["spec"]["template"] for document in found)
-    return {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for template in templates}
-
-
-def container(manifests, component):
-    (only,) = pods(manifests)[component]["spec"]["containers"]
-    return only
-
-
-def component(name):
-    return name.replace("_", "-")
-
-
-def edges(manifests):
-    """(from, to, port; 0: any) of all policies, as seen from who is reached, and as seen from who reaches out."""
-    into, out_of = set(), set()
-    for (kind, name), policy in manifests.items():
-        if kind != "NetworkPolicy" or name.endswith("-deny"):
-            continue
-        own = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-        for rule in policy["spec"].get("ingress", []):
-            for peer in rule["from"]:
-                who = peer["podSelector"].get("matchLabels", {}).get("app.kubernetes.io/component", "*")
-                into |= {(who, own, port["port"]) for port in rule.get("ports", ANY)}
-        for rule in policy["spec"].get("egress", []):
-            for peer in rule.get("to", []):
-                who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-                out_of |= {(own, who, port["port"]) for port in rule.get("ports", ANY)}
-    return into, out_of
 
 
 def test_lint_is_content(helm):
@@ -78,7 +42,7 @@ def test_pods_pass_the_restricted_standard(manifests):
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
         assert spec["automountServiceAccountToken"] is False, name
         kinds = {key for volume in spec["volumes"] for key in volume if key != "name"}
-        assert kinds <= {"emptyDir", "configMap", "secret", "persistentVolumeClaim"}, name
+        assert kinds <= {"emptyDir", "configMap", "secret", "projected", "persistentVolumeClaim"}, name
         for one in spec["containers"]:
             assert one["securityContext"] == {
                 "allowPrivilegeEscalation": False,
@@ -139,7 +103,7 @@ def test_a_fused_chain_is_one_deployment(helm):
 def test_a_redis_outside_takes_the_place_of_ones_own(helm):
     manifests = helm.render(digits_values(redis={"secret": "ledger", "port": 7777}))
     assert "redis" not in pods(manifests)
-    assert not any(kind == "Secret" for kind, _ in manifests)
+    assert ("Secret", "words-redis") not in manifests
     environment = {entry["name"]: entry for entry in container(manifests, "trainer")["env"]}
     assert environment["SONORANT_REDIS"]["valueFrom"]["secretKeyRef"] == {"name": "ledger", "key": "url"}
     rules = manifests["NetworkPolicy", "words-trainer"]["spec"]["egress"]
@@ -180,6 +144,7 @@ def test_one_stage_has_settings_of_its_own(helm):
 def test_all_that_can_be_off_is_off(helm):
     off = {"prepare": {"enabled": False}, "recognizer": {"replicas": 0}, "networkPolicies": {"enabled": False}}
     off |= {"priorities": {"create": False}, "redis": {"secret": "ledger"}, "storage": {"runs": {"claim": "runs"}}}
+    off |= {"keys": {"enabled": False}}
     manifests = helm.render(digits_values(**off))
     assert set(pods(manifests)) == {component(stage) for stage in CHAIN} | {"coordinator", "trainer"}
     assert {kind for kind, _ in manifests} == {

@@ -9,6 +9,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   talksTo, leadsOut   components, and ports outside the release, that it connects to
   together            its pods talk to each other, at any port
   clients             peers outside this list that may reach it
+  keys                those of its pods, as sources of a projected volume
   volumes, probes     as its pod has them
   settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
 */}}
@@ -125,6 +126,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   leadsOut: [{{ int .Values.redis.port }}]
   {{- end }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
+  {{- include "sonorant.keys" (dict "root" . "serves" "coordinator") | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
@@ -164,6 +166,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   served: [data]
   talksTo: {{ compact (list "coordinator" $before) | toJson }}
   {{- include "sonorant.pod.training" $root | nindent 2 }}
+  {{- include "sonorant.keys" (dict "root" $root "calls" "coordinator" "links" true) | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" $root | nindent 4 }}
     {{- include "sonorant.volume.runs" (list $root false) | nindent 4 }}
@@ -214,6 +217,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   leadsOut: [{{ int .Values.redis.port }}]
   {{- end }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
+  {{- include "sonorant.keys" (dict "root" . "calls" "coordinator" "links" true) | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
@@ -253,6 +257,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   podAnnotations:
     checksum/serving: {{ .Values.recipe.serving | toJson | sha256sum | quote }}
   priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
+  {{- include "sonorant.keys" (dict "root" . "serves" "recognizer") | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
@@ -282,6 +287,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     {{- end }}
   talksTo: [recognizer]
   priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
+  {{- include "sonorant.keys" (dict "root" . "calls" "recognizer") | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
   settings:

@@ -48,6 +48,42 @@
       key: url
 {{- end }}
 
+{{/* Name of the secret with the keys of links, coordinator, recognizer or client. */}}
+{{- define "sonorant.keys.secret" -}}
+{{- $root := index . 0 -}}
+{{- $holder := index . 1 -}}
+{{ get $root.Values.keys.secrets $holder | default (printf "%s-keys-%s" (include "sonorant.fullname" $root) $holder) }}
+{{- end }}
+
+{{/*
+Entry `keys` of a component that `serves` as coordinator or recognizer, `calls` one of these, has `links`: no key that it
+does not need. The files' names are those of services/runtime/keys.py.
+*/}}
+{{- define "sonorant.keys" -}}
+{{- $root := .root -}}
+{{- if $root.Values.keys.enabled }}
+keys:
+  {{- if .links }}
+  - secret:
+      name: {{ include "sonorant.keys.secret" (list $root "links") }}
+      items:
+        - {key: curve.key, path: curve.key}
+  {{- end }}
+  - secret:
+      name: {{ include "sonorant.keys.secret" (list $root (.serves | default "client")) }}
+      items:
+        {{- if .calls }}
+        - {key: ca.crt, path: ca.crt}
+        {{- else if has .serves $root.Values.keys.mutual }}
+        - {key: ca.crt, path: client-ca.crt}
+        {{- end }}
+        {{- if or .serves (has .calls $root.Values.keys.mutual) }}
+        - {key: tls.crt, path: tls.crt}
+        - {key: tls.key, path: tls.key}
+        {{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Name of a priority class: serving or training. */}}
 {{- define "sonorant.priority" -}}
 {{- $root := index . 0 -}}
@@ -92,6 +128,10 @@
 {{- $ranks := include "sonorant.ranks" . | int }}
 {{- if and .Values.trainer.ranks (ne (int .Values.trainer.ranks) $ranks) }}
 {{- fail (printf "\n\ntrainer.ranks=%d, but the recipe has training.ranks=%d: give one of them, or the same.\n" (int .Values.trainer.ranks) $ranks) }}
+{{- end }}
+{{- $given := pick .Values.keys.secrets "coordinator" "recognizer" "client" | values | compact | len }}
+{{- if and $given (ne $given 3) }}
+{{- fail "\n\nkeys.secrets: coordinator, recognizer and client are certificates of one authority: give all three, or none and the chart makes them.\n" }}
 {{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
 {{- range $stage, $_ := .Values.stages.each }}

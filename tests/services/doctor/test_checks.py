@@ -60,6 +60,7 @@ def test_the_oldest_version_is_the_chart_s():
         ({}, {"storage__runs__claim": "mine"}, "storage.runs", "no claim 'mine' in speech; there are: corpora"),
         ({}, {"data__claim": ""}, "data", "name the claim"),
         ({}, {"redis__secret": "legder"}, "redis.secret", "no secret 'legder' in speech"),
+        ({}, {"keys__secrets__links": "lniks"}, "keys.secrets.links", "no secret 'lniks' in speech"),
         ({}, {"image__pullSecrets": [{"name": "x"}]}, "image.pullSecrets[0]", "no secret 'x'"),
         ({}, {"trainer__gpus": 3}, "gpus", "asks for 3 nvidia.com/gpu, the nodes offer 2: ask for fewer ranks"),
         ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),

@@ -71,6 +71,10 @@ env:
     valueFrom:
       resourceFieldRef:
         resource: requests.cpu
+  {{- if $component.keys }}
+  - name: SONORANT_KEYS
+    value: {{ include "service.keys.folder" . }}
+  {{- end }}
   {{- with $component.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -94,6 +98,11 @@ securityContext:
 volumeMounts:
   - name: tmp
     mountPath: /tmp
+  {{- if $component.keys }}
+  - name: keys
+    mountPath: {{ include "service.keys.folder" . }}
+    readOnly: true
+  {{- end }}
   {{- range $component.volumes }}
   - name: {{ .name }}
     mountPath: {{ .at }}
@@ -106,10 +115,21 @@ volumeMounts:
 {{- define "service.volumes" -}}
 - name: tmp
   emptyDir: {}
+{{- with .component.keys }}
+- name: keys
+  projected:
+    defaultMode: 288 # 0440
+    sources:
+      {{- toYaml . | nindent 6 }}
+{{- end }}
 {{- range .component.volumes }}
 - name: {{ .name }}
   {{- toYaml .source | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{- define "service.keys.folder" -}}
+/etc/sonorant-keys
 {{- end }}
 
 {{/* Probes of a program that serves gRPC health: it may wait for others as long as it likes, alive but not ready. */}}
