@@ -20,4 +20,4 @@ def snapshot_of(status: pb.GetStatusResponse, stages: Sequence[str]) -> Snapshot
     rejected = {stage: status.rejected[stage] for stage in stages}
     if len(stages) == 1:
         rejected = {stages[0]: sum(status.rejected.values())}
-    return Snapshot(counters, ranks, rejected, sum(replica.wanted for replica in status.replicas))
+    return Snapshot(counters, ranks, rejected, sum(replica.wanted for replica in status.replicas), status.finished)

@@ -173,6 +173,18 @@ class ControlPlane:
         self._ledger.remember_start(start)
         self._begin(start)
 
+    def end_training(self, generation: int) -> None:
+        """Lease nothing more; again is harmless. Asks Redis. Raises StaleGeneration if it is not the one that runs."""
+        start = self._start
+        if start is None or start.generation != generation:
+            raise StaleGeneration(generation, start.generation if start else 0)
+        ended = start._replace(complete=True)
+        self._ledger.remember_start(ended)
+        with self._lock:
+            self._leases.close()
+            self._start = ended
+        log.info("training_ended", generation=generation)
+
     def tick(self, now: float) -> None:
         """Let time pass: forget silent replicas, and lease again what they, or leases that are too old, held."""
         with self._lock:
@@ -201,8 +213,10 @@ class ControlPlane:
 
     @property
     def finished(self) -> bool:
-        """True once the ledger has settled every example of the last epoch, as of the last `refresh`."""
+        """True once training has ended, or the ledger has settled the last epoch, as of the last `refresh`."""
         with self._lock:
+            if self._start is not None and self._start.complete:
+                return True
             last = self._ledger_progress.get(self._start.last_epoch) if self._start else None
             return last is not None and last.committed + last.rejected == last.total
 
@@ -240,6 +254,7 @@ class ControlPlane:
             bottleneck=find_bottleneck(found, figures.get("recent_t_session", figures.get("t_session"))),
             rejected=rejected,
             t_session=t_session(replica for replica in replicas if replica.stage == TRAINER),
+            finished=self.finished,
         )
 
     def tallies(self) -> Tallies:
@@ -261,6 +276,8 @@ class ControlPlane:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}
         with self._lock:
             self._leases.start_generation(start.epoch, start.last_epoch, settled)
+            if start.complete:
+                self._leases.close()
             self._ledger_progress, self._start = {}, start
         log.info("generation_started", **start._asdict())
 

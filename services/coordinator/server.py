@@ -161,6 +161,12 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         return pb.StartGenerationResponse(total=self._control.total)
 
     @_answering_errors
+    async def EndTraining(self, request: pb.EndTrainingRequest, context: Any) -> pb.EndTrainingResponse:
+        """See coordinator.proto."""
+        await asyncio.to_thread(self._control.end_training, request.generation)
+        return pb.EndTrainingResponse()
+
+    @_answering_errors
     async def GetStatus(self, request: pb.GetStatusRequest, context: Any) -> pb.GetStatusResponse:
         """See coordinator.proto."""
         return self._control.status(self._clock())

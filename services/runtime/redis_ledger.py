@@ -46,6 +46,7 @@ class Start(NamedTuple):
     generation: int
     epoch: int
     last_epoch: int
+    complete: bool = False  # training has ended since, perhaps before the last epoch
 
 
 class RedisLedger:
@@ -171,7 +172,7 @@ class RedisLedger:
 
     def remember_start(self, start: Start) -> None:
         """Keep where the generation started leasing, for a coordinator that has to start again."""
-        value = ":".join(str(number) for number in start)
+        value = ":".join(str(int(number)) for number in start)
         self._retrying(lambda: self._redis.hset(f"{self._prefix}:meta", "start", value))
 
     def last_start(self) -> Start | None:
@@ -179,8 +180,8 @@ class RedisLedger:
         generation, start = self._retrying(lambda: self._redis.hmget(f"{self._prefix}:meta", "generation", "start"))
         if generation is None or start is None:
             return None
-        found = Start(*(int(number) for number in start.split(b":")))
-        return found if found.generation == int(generation) else None
+        begun, epoch, last_epoch, *complete = (int(number) for number in start.split(b":"))
+        return Start(begun, epoch, last_epoch, complete == [1]) if begun == int(generation) else None
 
     def count_events(self, event: str, counts: Mapping[int, int]) -> None:
         """Add to how often an event happened in each epoch; no restart forgets it.

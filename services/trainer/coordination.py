@@ -11,11 +11,12 @@ from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["StageWatch", "start_generation"]
+__all__ = ["StageWatch", "end_training", "start_generation"]
 
 log = structlog.get_logger()
 
 _START_PATIENCE_S = 60.0
+_END_PATIENCE_S = 20.0
 _EVERY_S = 5.0
 
 
@@ -29,10 +30,23 @@ def start_generation(address: str, generation: int, epoch: int, last_epoch: int)
         try:
             CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
         except grpc.RpcError as error:
-            reason = f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
             raise Unavailable(
-                f"coordinator {address} did not start generation {generation} ({reason}); look at its log"
+                f"coordinator {address} did not start generation {generation} ({_reason(error)}); look at its log"
             ) from error
+
+
+def end_training(address: str, generation: int) -> None:
+    """Let the coordinator lease nothing more; if it does not answer, stages go on until their queues are full."""
+    request = pb.EndTrainingRequest(generation=generation)
+    with open_channel(address) as channel:
+        try:
+            CoordinatorStub(channel).EndTraining(request, timeout=_END_PATIENCE_S, wait_for_ready=True)
+        except grpc.RpcError as error:
+            log.warning("end_untold", coordinator=address, reason=_reason(error))
+
+
+def _reason(error: grpc.RpcError) -> str:
+    return f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
 
 
 class StageWatch:

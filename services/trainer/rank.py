@@ -14,7 +14,7 @@ from services.runtime.example_source import LinkedExampleSource
 from services.runtime.lifecycle import Shutdown
 from services.runtime.metrics import on_scrape
 from services.runtime.redis_ledger import RedisLedger
-from services.trainer.coordination import StageWatch, start_generation
+from services.trainer.coordination import StageWatch, end_training, start_generation
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
@@ -103,7 +103,7 @@ class Rank:
             try:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 reason = self._trainer(step, feeder, evaluator, reporter, progress).run()
-                self._finish(reason, progress, reporter)
+                self._finish(reason, progress, reporter, generation)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
                 feeder.close()
@@ -175,14 +175,15 @@ class Rank:
             progress,
         )
 
-    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
-        """Rank 0 writes what came of the run, unless it is only interrupted."""
+    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter, generation: int) -> None:
+        """Rank 0 writes what came of the run, and lets the stages rest, unless it is only interrupted."""
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return
         totals = self._totals(reason, progress)
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
+        end_training(self._coordinator, generation)
 
     def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
         epochs = self._ledger.epochs()

@@ -138,6 +138,7 @@ class LeaseBook:
         self._reissued: Counter[int] = Counter()  # by epoch, since `take_reissued`
         self._settled_before: Mapping[int, Bitmap] = {}
         self._last_epoch = -1
+        self._closed = False
 
     @property
     def total(self) -> int:
@@ -164,11 +165,16 @@ class LeaseBook:
         self._through.clear()
         self._settled_before = settled
         self._last_epoch = last_epoch
+        self._closed = False
         self._open(epoch)
+
+    def close(self) -> None:
+        """Lease nothing more, until another generation starts."""
+        self._closed = True
 
     def acquire(self, replica: str, now: float) -> Lease | None:
         """Lease the next records to a reader; None when there is nothing to read now."""
-        while self._epochs:
+        while self._epochs and not self._closed:
             blocking = False  # True once an older epoch is not through
             for epoch in [self._epochs[number] for number in sorted(self._epochs)]:
                 if blocking and epoch.begun >= self._lookahead_examples:

@@ -20,13 +20,15 @@ class Snapshot:
     """All counters at one time.
 
     stages: by stage, then by the name of the replica, which no other replica ever has; ranks: the trainer's, by name;
-    rejected: examples by the stage that rejected them; wanted: examples that the ranks have room for.
+    rejected: examples by the stage that rejected them; wanted: examples that the ranks have room for; finished:
+    training is complete.
     """
 
     stages: Mapping[str, Mapping[str, Counters]]
     ranks: Mapping[str, Counters]
     rejected: Mapping[str, int]
     wanted: int = 0
+    finished: bool = False
 
 
 class Demand(NamedTuple):

@@ -65,6 +65,8 @@ class Planner:
         if snapshot is None:
             return self._hold("no measurements", replicas, now_s)
         self._measurements.note(snapshot, now_s)
+        if snapshot.finished:
+            return self._rest(now_s)
         costs = self._costs()
         if isinstance(costs, str):
             return self._hold(costs, replicas, now_s)
@@ -81,6 +83,12 @@ class Planner:
         held = {stage: replicas[stage] for stage in self._stages}
         self._remember(held, now_s)
         return Decision(held, held=why)
+
+    def _rest(self, now_s: float) -> Decision:
+        """As few as there may be: nobody waits for examples any more."""
+        bounds = {stage: self._settings.bounds.get(stage, Bounds()) for stage in self._stages}
+        self._remember({stage: bound.least for stage, bound in bounds.items()}, now_s)
+        return Decision(self._enough_of_late(), demand=Demand(0.0, 0.0), predicted=0.0)
 
     def _first_fill(
         self, costs: Sequence[StageCost], rate: float, replicas: Mapping[str, int], now_s: float
@@ -117,9 +125,12 @@ class Planner:
         while self._enough[0][0] < now_s - self._settings.stabilisation_s:
             self._enough.popleft()
 
+    def _enough_of_late(self) -> dict[str, int]:
+        return {stage: max(enough[stage] for _, enough in self._enough) for stage in self._stages}
+
     def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand) -> Decision:
         """Return the most that was recommended in the last while, if the cores suffice for it."""
-        replicas = {stage: max(enough[stage] for _, enough in self._enough) for stage in self._stages}
+        replicas = self._enough_of_late()
         if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._settings.cores:
             replicas = dict(up.replicas)
         service_s = {cost.stage: cost.service_s for cost in costs}

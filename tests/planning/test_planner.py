@@ -15,6 +15,7 @@ class World:
         self.replicas = {"vtlp": 1, "room": 1}
         self.missing = set()
         self.wanted = 0
+        self.finished = False
         self.planner = Planner(STAGES, PlannerSettings(**settings))
         self.trained_s = 0.0
         self.turn()
@@ -25,7 +26,7 @@ class World:
         self.trained_s += 100 / self.rate
         costs = {"vtlp": 0.02, "room": 0.1}
         stages = {stage: {stage: Counters(costs[stage] * self.done, self.done)} for stage in {*STAGES} - self.missing}
-        snapshot = Snapshot(stages, {"rank-0": Counters(self.trained_s, self.done)}, {}, self.wanted)
+        snapshot = Snapshot(stages, {"rank-0": Counters(self.trained_s, self.done)}, {}, self.wanted, self.finished)
         return self._decide(snapshot)
 
     def silence(self):
@@ -74,6 +75,16 @@ def test_a_demand_that_wavers_around_a_whole_number_changes_nothing():
         world.rate = 97 if turn % 2 else 95
         seen.add(world.turn().replicas["room"])
     assert seen == {13}
+
+
+def test_a_training_that_is_complete_needs_the_least_that_there_may_be():
+    world = World(rate=100, stabilisation_s=60, bounds={"room": Bounds(least=2)})
+    world.turn()
+    world.finished = True
+    world.missing = {"vtlp"}
+    seen = [world.turn().replicas for _ in range(13)]
+    assert seen[0] == {"vtlp": 3, "room": 13}
+    assert seen[-1] == {"vtlp": 1, "room": 2}
 
 
 @pytest.mark.parametrize("stage", STAGES)

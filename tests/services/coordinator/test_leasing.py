@@ -131,6 +131,28 @@ def test_the_run_is_finished_once_the_ledger_has_settled_the_last_epoch(redis_ur
     play(redis_url, scene)
 
 
+def test_training_that_ends_early_leases_nothing_more_not_even_after_a_restart(redis_url):
+    async def before(world):
+        await world.register("shard_reader", "r")
+        await world.begin(generation=2)
+        call = world.stub.EndTraining(pb.EndTrainingRequest(generation=1))
+        assert (await status_of(call))[0] == grpc.StatusCode.FAILED_PRECONDITION
+        assert not (await world.stub.GetStatus(pb.GetStatusRequest())).finished
+        await world.stub.EndTraining(pb.EndTrainingRequest(generation=2))
+        assert await world.lease_all() == []
+        assert (await world.stub.GetStatus(pb.GetStatusRequest())).finished
+
+    async def after(world):
+        await world.register("shard_reader", "r")
+        assert await world.lease_all() == []
+        assert (await world.beat("r")).finished
+        await world.begin(generation=3)
+        assert names(await world.lease_all()) == EVERYTHING
+
+    play(redis_url, before)
+    play(redis_url, after)
+
+
 def test_a_restarted_coordinator_goes_on_from_redis(redis_url):
     async def before(world):
         await world.begin(generation=3)
