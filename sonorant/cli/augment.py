@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.shards import ShardSet
-from sonorant.errors import BadCorpus, BadShard
+from sonorant.errors import BadShard
 from sonorant.run_folder import RunFolder
 
 __all__ = ["command"]
@@ -60,7 +60,7 @@ def command(
         assert utterance is not None
         example = stored_example(shards, utterance, epoch)
     seed = recipe.seed if seed is None else seed
-    resources = StageResources(shards, _data_folder(data))
+    resources = StageResources(shards, data_folder_or_here(data))
     for heard in write_augmented(recipe, resources, example, seed, output):
         figures = f"{heard.duration_s:7.3f} s   peak {heard.peak:5.3f}   {heard.rms_db:6.1f} dB"
         click.echo(f"{heard.stage:14s} {figures if heard.changed else 'as before'}")
@@ -74,13 +74,3 @@ def _train_split(run: RunFolder, needed: bool) -> ShardSet | None:
         if needed:
             raise
         return None
-
-
-def _data_folder(data: Path | None) -> Path:
-    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it."""
-    try:
-        return find_data_folder(data)
-    except BadCorpus:
-        if data is not None:
-            raise
-        return Path()

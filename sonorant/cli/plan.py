@@ -16,8 +16,8 @@ import click
 
 from services.runtime.memory import keep_freed_memory
 from sonorant.atomic import atomic_write
-from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
-from sonorant.errors import BadCorpus, BadShard
+from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
+from sonorant.errors import BadShard
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
@@ -148,7 +148,7 @@ def _measure(recipe: Recipe, run: RunFolder, needed: bool, seconds: float, data:
     keep_freed_memory()  # as services do
     with _shards(recipe, run, needed, seconds) as (shards, source):
         _say(f"measuring {recipe.name}'s stages on {source}")
-        chain = build_chain(recipe, StageResources(shards, _data_folder(data)))
+        chain = build_chain(recipe, StageResources(shards, data_folder_or_here(data)))
         stages, utterances = measure_stages(
             shards, chain, recipe.seed, recipe.pipeline.payload, time.thread_time, _BUDGET_S
         )
@@ -177,16 +177,6 @@ def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "It
     with tempfile.TemporaryDirectory(prefix="sonorant-plan-") as folder:
         write_corpus(Path(folder), _STAND_IN, seconds, recipe.corpus.sample_rate_hz)
         yield ShardSet.open(Path(folder), "train"), f"noise of {seconds:g} s, as there is no {run.shards}"
-
-
-def _data_folder(data: Path | None) -> Path:
-    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it."""
-    try:
-        return find_data_folder(data)
-    except BadCorpus:
-        if data is not None:
-            raise
-        return Path()
 
 
 def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":

@@ -12,7 +12,15 @@ from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
 
-__all__ = ["BROUGHT", "data_option", "find_data_folder", "read_overrides", "resolve_recipe", "set_option"]
+__all__ = [
+    "BROUGHT",
+    "data_folder_or_here",
+    "data_option",
+    "find_data_folder",
+    "read_overrides",
+    "resolve_recipe",
+    "set_option",
+]
 
 BROUGHT = Path(".cache/data")  # where `sonorant demo` puts recordings when there are none
 
@@ -71,3 +79,16 @@ def find_data_folder(given: Path | None) -> Path:
     raise BadCorpus(
         f"{given or _BESIDE}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA"
     )
+
+
+def data_folder_or_here(given: Path | None) -> Path:
+    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it.
+
+    Raises BadCorpus when the given one is not there.
+    """
+    try:
+        return find_data_folder(given)
+    except BadCorpus:
+        if given is not None:
+            raise
+        return Path()
