@@ -12,13 +12,13 @@ import structlog
 from services.autoscaler.cluster import Cluster
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.scaler import Autoscaler, deployments_of
-from services.coordinator.control import stage_order
 from services.local.status_client import ask_status
 from services.runtime.health import health_at
 from services.runtime.lifecycle import Shutdown
 from services.runtime.logging import configure_logging
 from services.runtime.metrics import metrics_at, on_scrape
 from services.runtime.options import health_port_option, metrics_port_option
+from services.runtime.wiring import stage_order
 from sonorant.errors import SonorantError
 from sonorant.planning.planner import PlannerSettings
 from sonorant.planning.sizing import MOST, Bounds

@@ -10,7 +10,7 @@ import structlog
 from services.coordinator.status import loads, rejection_status, replica_status, t_session
 from services.runtime.durations import seconds
 from services.runtime.redis_ledger import RedisLedger, Start
-from services.runtime.wiring import TRAINER
+from services.runtime.wiring import TRAINER, stage_order
 from sonorant.dsp.stages import stage_names
 from sonorant.errors import Unavailable
 from sonorant.pipeline.bottleneck import find_bottleneck
@@ -280,13 +280,6 @@ class ControlPlane:
                 self._leases.close()
             self._ledger_progress, self._start = {}, start
         log.info("generation_started", **start._asdict())
-
-
-def stage_order(recipe: Recipe) -> tuple[str, ...]:
-    """Return the stages' names in the order in which an example passes them, without the trainer."""
-    if recipe.pipeline.layout == "fused":
-        return ("example_server",)
-    return ("shard_reader", *(stage.stage for stage in recipe.stages), "featurizer")
 
 
 def _figures(figures: Mapping[str, float]) -> dict[str, float]:

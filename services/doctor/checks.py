@@ -7,6 +7,10 @@ from typing import Any, Literal
 from kubernetes.utils import parse_quantity
 
 from services.doctor.cluster import Cluster, Verb
+from services.runtime.wiring import stage_order
+from sonorant.errors import BadRecipe
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import check_recipe
 
 __all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
 
@@ -50,9 +54,15 @@ class Finding:
 
 def examine(cluster: Cluster, values: _Values, namespace: str) -> list[Finding]:
     """Return what is found of each thing that the chart's values, defaults included, ask for."""
-    checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets, _room, _gpus, _launcher)
+    checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets)
     found = [finding for check in checks for finding in check(cluster, values)]
-    found += [*_autoscaling(cluster, values), *_monitoring(cluster, values)]
+    try:
+        recipe = check_recipe(values["recipe"], "recipe")
+    except BadRecipe as error:
+        found += [Finding("failure", "recipe", fault.removeprefix("recipe: ")) for fault in str(error).splitlines()]
+    else:
+        found += [*_room(cluster, values, recipe), *_gpus(cluster, values, recipe)]
+    found += [*_launcher(cluster, values), *_autoscaling(cluster, values), *_monitoring(cluster, values)]
     return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]
 
 
@@ -158,11 +168,11 @@ def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
             yield Finding("well" if cluster.secrets else "warning", about, f"secret {name!r} {known}")
 
 
-def _room(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _room(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding]:
     if not cluster.nodes:
         yield Finding("warning", "room", "you may not list nodes, so nobody knows what fits")
         return
-    asked, has = _cores(values), sum(node.cores for node in cluster.nodes)
+    asked, has = _cores(values, recipe), sum(node.cores for node in cluster.nodes)
     largest = max(node.cores for node in cluster.nodes)
     of_one = _request(values["trainer"])
     if of_one > largest:
@@ -177,21 +187,16 @@ def _room(cluster: Cluster, values: _Values) -> Iterator[Finding]:
         yield Finding("well", "room", f"all pods ask for {asked:g} cores of {has:g}")
 
 
-def _cores(values: _Values) -> float:
+def _cores(values: _Values, recipe: Recipe) -> float:
     """Return the cores that are asked for by what runs all the time."""
-    recipe = values["recipe"] or {}
-    pipeline = recipe.get("pipeline", {})
-    replicas, split = pipeline.get("replicas", {}), pipeline.get("layout", "split") == "split"
-    names = ["shard_reader", *(stage["stage"] for stage in recipe.get("stages", ())), "featurizer"]
-    each = values["stages"]["each"] or {}
+    replicas, each = recipe.pipeline.replicas, values["stages"]["each"] or {}
     stages = sum(
-        replicas.get(name, 1) * _request({**values["stages"], **each.get(name, {})})
-        for name in (names if split else ["example_server"])
+        replicas.get(stage, 1) * _request({**values["stages"], **each.get(stage, {})}) for stage in stage_order(recipe)
     )
     own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
     others = _request(values["coordinator"]) + own_redis * _request(values["redis"])
     serving = values["recognizer"]["replicas"] * _request(values["recognizer"])
-    return float(stages + others + serving + _ranks(values) * _request(values["trainer"]))
+    return float(stages + others + serving + recipe.training.ranks * _request(values["trainer"]))
 
 
 def _request(component: _Values) -> float:
@@ -199,13 +204,8 @@ def _request(component: _Values) -> float:
     return float(parse_quantity(resources.get("requests", {}).get("cpu", 0)))
 
 
-def _ranks(values: _Values) -> int:
-    recipe = values["recipe"] or {}
-    return int(values["trainer"]["ranks"] or recipe.get("training", {}).get("ranks", 1))
-
-
-def _gpus(cluster: Cluster, values: _Values) -> Iterator[Finding]:
-    asked, resource = _ranks(values) * values["trainer"]["gpus"], values["trainer"]["gpuResource"]
+def _gpus(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding]:
+    asked, resource = recipe.training.ranks * values["trainer"]["gpus"], values["trainer"]["gpuResource"]
     if not asked:
         return
     has = sum(node.devices.get(resource, 0) for node in cluster.nodes)

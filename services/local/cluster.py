@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 import grpc
 import structlog
 
-from services.coordinator.control import stage_order
 from services.local.child import Child, ProcessFailed
 from services.local.gang import Gang, mpirun
 from services.local.lock import locked
 from services.local.redis_server import LocalRedis
 from services.runtime.channels import open_aio_channel
 from services.runtime.restarts import RestartPolicy
-from services.runtime.wiring import program
+from services.runtime.wiring import program, stage_order
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe

@@ -3,7 +3,7 @@
 from sonorant.dsp.stages import FEATURIZER, stage_names
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["TRAINER", "program", "stage_before"]
+__all__ = ["TRAINER", "program", "stage_before", "stage_order"]
 
 TRAINER = "trainer"
 
@@ -23,9 +23,14 @@ def program(stage: str) -> tuple[str, ...]:
     return ("services.augmenter", stage)
 
 
+def stage_order(recipe: Recipe) -> tuple[str, ...]:
+    """Return the stages that have processes, in the order in which an example passes them, without the trainer."""
+    if recipe.pipeline.layout == "fused":
+        return ("example_server",)
+    return ("shard_reader", *stage_names(recipe))
+
+
 def stage_before(recipe: Recipe, stage: str) -> str:
     """Return the stage that `stage` pulls its examples from, in the recipe's layout."""
-    if recipe.pipeline.layout == "fused":
-        return "example_server"
-    chain = ("shard_reader", *stage_names(recipe), TRAINER)
+    chain = (*stage_order(recipe), TRAINER)
     return chain[chain.index(stage) - 1]

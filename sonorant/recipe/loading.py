@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from sonorant.recipe.faults import schema_faults, version_fault
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.section import Interval
 
-__all__ = ["dump_recipe", "load_recipe"]
+__all__ = ["check_recipe", "dump_recipe", "load_recipe"]
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")  # anything else is quoted: ruamel misreads a plain ?x in a list
 
@@ -31,11 +31,22 @@ def load_recipe(path: Path, overrides: Iterable[Override] = ()) -> Recipe:
     document = parse_document(_text(path), str(path))
     for override in overrides:
         apply_override(document, override)
+    return _checked(document)
+
+
+def check_recipe(values: object, name: str) -> Recipe:
+    """Return the recipe that a larger document has at `name`, such as a chart's values; raises BadRecipe as above."""
+    if not isinstance(values, Mapping):
+        raise BadRecipe(f"{name}: found {json.dumps(values, default=str)}, expected keys such as `version: 1`")
+    return _checked(Document(dict(values), {(): name}, []))
+
+
+def _checked(document: Document) -> Recipe:
     if fault := version_fault(document):
         raise BadRecipe(fault)
     try:
         # As JSON, because pydantic's strict mode takes lists for tuples there, and still no string for a number.
-        recipe = Recipe.model_validate_json(json.dumps(document.values), strict=True)
+        recipe = Recipe.model_validate_json(json.dumps(document.values, default=str), strict=True)
     except ValidationError as error:
         raise _bad(document, schema_faults(error, document)) from error
     if document.faults:

@@ -5,8 +5,7 @@ import copy
 import pytest
 from helm_rig import CHART, component, container, digits_values, edges, pods
 
-from services.coordinator.control import stage_order
-from services.runtime.wiring import TRAINER, program, stage_before
+from services.runtime.wiring import TRAINER, program, stage_before, stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))

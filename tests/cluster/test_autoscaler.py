@@ -14,7 +14,7 @@ import pytest
 from autoscaler_rig import AutoscalerProcess, MadeUpTraining, eventually
 from small_corpus import digits_recipe
 
-from services.coordinator.control import stage_order
+from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 

@@ -2,15 +2,15 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
+from datetime import date
 
 import pytest
+from helm_rig import CHART, digits_values
 from ruamel.yaml import YAML
 
 from services.doctor.checks import OLDEST_VERSION, VERBS, examine
 from services.doctor.cluster import Cluster, Node
 
-CHART = Path(__file__).parents[3] / "charts" / "sonorant"
 ROOMY = Cluster(
     version="1.34.4",
     nodes=(Node("a", 64.0, 2e11, {"nvidia.com/gpu": 2}), Node("b", 64.0, 2e11, {})),
@@ -24,10 +24,12 @@ ROOMY = Cluster(
 )
 
 
+RECIPE = digits_values()["recipe"]
+
+
 def values(**changes):
-    """The chart's values, with changes by dotted name: __ stands for the dot."""
-    loaded = YAML(typ="safe").load(CHART / "values.yaml")
-    loaded["data"]["claim"] = "corpora"
+    """The chart's values for the digits recipe, with changes by dotted name: __ stands for the dot."""
+    loaded = YAML(typ="safe").load(CHART / "values.yaml") | digits_values(data={"claim": "corpora"})
     for path, value in changes.items():
         *above, last = path.split("__")
         place = loaded
@@ -91,11 +93,40 @@ def test_permissions_that_nothing_needs_are_not_missed():
 
 
 def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
-    recipe = {"stages": [{"stage": "vtlp"}], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
+    vtlp = {"stage": "vtlp", "alpha": {"low": 0.9, "high": 1.1}}
+    recipe = RECIPE | {"stages": [vtlp], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
     [room] = [f for f in examine(ROOMY, values(recipe=recipe), "speech") if f.about == "room"]
     asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2  # vtlp, reader and featurizer, coordinator, Redis, recognizer, ranks
     assert room.level == "warning"
     assert f"all pods ask for {asked:g} cores, the nodes have 128" in room.says
+
+
+def test_a_fused_chain_asks_for_its_one_stage():
+    recipe = RECIPE | {"pipeline": {"layout": "fused", "replicas": {"example_server": 7}}}
+    [room] = [f for f in examine(ROOMY, values(recipe=recipe), "speech") if f.about == "room"]
+    assert f"all pods ask for {7 + 0.25 + 0.1 + 1 + 2:g} cores" in room.says
+
+
+@pytest.mark.parametrize(
+    ("recipe", "says"),
+    [
+        (None, "found null, expected keys such as `version: 1`"),
+        ([1], "found [1], expected keys"),
+        (RECIPE | {"version": 2}, "version: 2 is newer than this sonorant reads"),
+        (RECIPE | {"trainig": {"ranks": 2}}, "trainig: unknown key; did you mean training?"),
+        (RECIPE | {"stages": [{"stage": "vtlp", "alpha": "1"}]}, "stages[0].alpha"),
+        (RECIPE | {"seed": date(2026, 1, 1)}, "seed"),
+        (RECIPE | {"pipeline": {"replicas": {"room_simulator": 2}}}, "pipeline.replicas names ['room_simulator']"),
+    ],
+)
+def test_a_wrong_recipe_is_one_of_the_findings(recipe, says):
+    assert says in failures(ROOMY, recipe=recipe, redis__secret="legder")["recipe"]
+    assert {"recipe", "redis.secret"} == failures(ROOMY, recipe=recipe, redis__secret="legder").keys()
+
+
+def test_each_fault_of_a_recipe_is_a_finding():
+    recipe = RECIPE | {"seed": -1, "trainig": {}}
+    assert [f.about for f in examine(ROOMY, values(recipe=recipe), "speech") if f.level == "failure"] == ["recipe"] * 2
 
 
 def test_what_may_not_be_seen_is_not_taken_for_missing():
