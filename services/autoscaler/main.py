@@ -12,12 +12,12 @@ import structlog
 from services.autoscaler.cluster import Cluster
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.scaler import Autoscaler, deployments_of
-from services.local.status_client import ask_status
 from services.runtime.health import health_at
 from services.runtime.lifecycle import Shutdown
 from services.runtime.logging import configure_logging
 from services.runtime.metrics import metrics_at, on_scrape
 from services.runtime.options import health_port_option, metrics_port_option
+from services.runtime.status_client import ask_status
 from services.runtime.wiring import stage_order
 from sonorant.errors import SonorantError
 from sonorant.planning.planner import PlannerSettings

@@ -198,7 +198,7 @@ def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
 
 def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
     """Return measurements whose means are those of a running training."""
-    from services.local.status_client import ask_status
+    from services.runtime.status_client import ask_status
     from sonorant.planning.service_times import StepTime
 
     busy: dict[str, float] = {}

@@ -32,7 +32,7 @@ def command(run_path: Path, coordinator: str | None, as_json: bool, watch: bool)
     if watch and not as_json:
         _watch(address, str(run_path))
         return
-    from services.local.status_client import ask_status
+    from services.runtime.status_client import ask_status
 
     while True:
         _print(ask_status(address), str(run_path), as_json)
@@ -67,8 +67,8 @@ def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
 def _watch(address: str, title: str) -> None:
     from rich.live import Live
 
-    from services.local.status_client import ask_status
     from services.local.status_view import render_status
+    from services.runtime.status_client import ask_status
 
     with Live(refresh_per_second=2) as live:
         while True:
