@@ -11,7 +11,7 @@ import zmq
 
 __all__ = ["LinkLoop", "Links"]
 
-_LONGEST_SLEEP_MS = 1000  # a signal that arrives just before the loop falls asleep wakes nobody
+_LONGEST_SLEEP_S = 1.0  # a signal that arrives just before the loop falls asleep wakes nobody
 
 
 class Links(Protocol):
@@ -150,10 +150,8 @@ class LinkLoop:
             self._receive(events, owners)
             now_s = time.monotonic()
             due_s = min((links.on_time(now_s) for links in self._links), default=float("inf"))
-            if self._stopping or work():
-                timeout_ms = 0
-            else:
-                timeout_ms = max(0, min(_LONGEST_SLEEP_MS, int((min(due_s, now_s + 1e6) - now_s) * 1000) + 1))
+            busy = self._stopping or work()
+            timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
 
     def _receive(self, events: Sequence[tuple[object, int]], owners: Mapping["zmq.Socket[bytes]", Links]) -> None:
         for readable, _ in events:
