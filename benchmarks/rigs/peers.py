@@ -14,6 +14,7 @@ import grpc
 import numpy as np
 import zmq
 
+from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
 from services.runtime.addresses import local_address
 
@@ -25,23 +26,13 @@ _QUEUED = 8  # messages at either end of a connection
 _LOOK_MS = 100  # whether it is all over
 
 
-class GrpcWay:
-    """One server stream for each producer, read by a thread each, as grpc's synchronous Python is used."""
+class _Pausing:
+    """Producers' processes, and readers that read on while `_going` is set."""
 
-    def __init__(self, samples: int, producers: int) -> None:
-        self._producers = Producers(produce_grpc, samples, producers)
+    def __init__(self, main: Main, samples: int, producers: int) -> None:
+        self._producers = Producers(main, samples, producers)
         self.cpu_s = self._producers.cpu_s
-        self._going, self._counts = threading.Event(), [0] * producers
-        self._channels = [
-            grpc.insecure_channel(e, [*_GRPC_OPTIONS, ("grpc.enable_http_proxy", 0)]) for e in self._producers.endpoints
-        ]
-        for number, channel in enumerate(self._channels):
-            threading.Thread(target=self._read, args=(number, channel.unary_stream(_METHOD)), daemon=True).start()
-
-    @property
-    def taken(self) -> int:
-        """See `Way`."""
-        return sum(self._counts)
+        self._going = threading.Event()
 
     def go(self) -> None:
         """See `Way`."""
@@ -53,6 +44,24 @@ class GrpcWay:
 
     def __enter__(self) -> Self:
         return self
+
+
+class GrpcWay(_Pausing):
+    """One server stream for each producer, read by a thread each, as grpc's synchronous Python is used."""
+
+    def __init__(self, samples: int, producers: int) -> None:
+        super().__init__(produce_grpc, samples, producers)
+        self._counts = [0] * producers
+        self._channels = [
+            grpc.insecure_channel(e, [*_GRPC_OPTIONS, ("grpc.enable_http_proxy", 0)]) for e in self._producers.endpoints
+        ]
+        for number, channel in enumerate(self._channels):
+            threading.Thread(target=self._read, args=(number, channel.unary_stream(_METHOD)), daemon=True).start()
+
+    @property
+    def taken(self) -> int:
+        """See `Way`."""
+        return sum(self._counts)
 
     def __exit__(self, *_: TracebackType | type | BaseException | None) -> None:
         for channel in self._channels:
@@ -69,31 +78,19 @@ class GrpcWay:
             return
 
 
-class ZeroMqWay:
+class ZeroMqWay(_Pausing):
     """A PUSH socket for each producer, and one PULL socket here: the least that carries messages between processes.
 
     No envelope, no credit, no sign of life; over Unix sockets, as links between processes of one machine.
     """
 
     def __init__(self, samples: int, producers: int) -> None:
-        self._producers = Producers(produce_zeromq, samples, producers)
-        self.cpu_s = self._producers.cpu_s
+        super().__init__(produce_zeromq, samples, producers)
         self.taken = 0
-        self._going, self._over = threading.Event(), False
+        self._over = False
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._reader = threading.Thread(target=self._read, args=(self._producers.endpoints,))
         self._reader.start()
-
-    def go(self) -> None:
-        """See `Way`."""
-        self._going.set()
-
-    def pause(self) -> None:
-        """See `Way`."""
-        self._going.clear()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: TracebackType | type | BaseException | None) -> None:
         self._over = True
