@@ -40,7 +40,7 @@ def eventually(condition):
 
 
 class Producer:
-    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None):
+    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None, stream="", port=0):
         self.context = link_context()
         self.handed = []
         self.broken = []
@@ -48,9 +48,11 @@ class Producer:
             self.context,
             "127.0.0.1",
             self.handed.append,
+            port=port,
             dead_after_s=dead_after_s,
             on_broken=lambda: self.broken.append(True),
             curve=curve,
+            stream=stream,
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
@@ -72,7 +74,14 @@ class Consumer:
     """Takes examples into a queue, where `take` makes room for others; a hungry one eats them at once."""
 
     def __init__(
-        self, endpoints, credits, dead_after_s=DEAD_AFTER_S, max_example_bytes=1 << 24, hungry=False, curve=None
+        self,
+        endpoints,
+        credits,
+        dead_after_s=DEAD_AFTER_S,
+        max_example_bytes=1 << 24,
+        hungry=False,
+        curve=None,
+        stream="",
     ):
         self.context = link_context()
         self.inbox = SimpleQueue()
@@ -86,6 +95,7 @@ class Consumer:
             max_example_bytes=max_example_bytes,
             on_broken=lambda: self.broken.append(True),
             curve=curve,
+            stream=stream,
         )
         self.crashes = []
         self.loop = LinkLoop([self.links])

@@ -22,6 +22,7 @@ from sonorant.pipeline.wire import (
     Kind,
     decode_header,
     encode_header,
+    stream_of,
 )
 
 __all__ = ["DownstreamLinks"]
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
 _HANDSHAKE_MS = 5000
 _COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns that ZeroMQ is done with the memory
+_LONGEST_SHOWN = 80
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
@@ -42,10 +44,9 @@ class DownstreamLinks:
 
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
-    have; None: no matter who they are. Silent consumers are forgotten. A
-    parcel whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have
-    arrived. Messages that make no sense are dropped. Only one thread may use it.
-    Raises Unavailable if they cannot be bound.
+    have; None: no matter who they are. stream: what they must have come for. Silent consumers are forgotten. A parcel
+    whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have arrived.
+    Messages that make no sense are dropped. Only one thread may use it. Raises Unavailable if they cannot be bound.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class DownstreamLinks:
         dead_after_s: float,
         on_broken: Callable[[], None] = lambda: None,
         curve: CurvePair | None = None,
+        stream: str = "",
     ) -> None:
+        self._stream = stream
         self._on_handed = on_handed
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
@@ -182,7 +185,7 @@ class DownstreamLinks:
             raise BadMessage(f"message of {len(frames)} frames from a consumer: must have 1")
         kind, number = decode_header(frames[0])
         if kind is Kind.HELLO:
-            self._on_hello(consumer, number, now_s)
+            self._on_hello(consumer, number, stream_of(frames[0]), now_s)
             return
         if kind is Kind.BYE:
             if consumer in self._outbox:
@@ -204,15 +207,18 @@ class DownstreamLinks:
         else:
             raise BadMessage(f"{kind.name} from a consumer")
 
-    def _on_hello(self, consumer: bytes, version: int, now_s: float) -> None:
+    def _on_hello(self, consumer: bytes, version: int, stream: str, now_s: float) -> None:
         if self._said_goodbye:
             return
-        if version == PROTOCOL_VERSION:
-            self._outbox.join(consumer)
-            self._liveness.heard(consumer, now_s)
-        self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
         if version != PROTOCOL_VERSION:
+            self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
+        if stream != self._stream:
+            self._send(consumer, Kind.BYE)
+            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {self._stream!r}")
+        self._outbox.join(consumer)
+        self._liveness.heard(consumer, now_s)
+        self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
 
     def _pump(self) -> None:
         while bundles := gather(self._outbox):

@@ -14,7 +14,7 @@ from services.runtime.link_loop import LinkLoop
 from services.runtime.meter import Meter
 from services.runtime.sockets import link_context
 from services.runtime.upstream import UpstreamLinks
-from services.runtime.wiring import TRAINER, stage_before
+from services.runtime.wiring import TRAINER, stage_before, stream_name
 from sonorant.errors import Unavailable
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.recipe.schema import Recipe
@@ -63,6 +63,7 @@ class LinkedExampleSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
             curve=process_keys().curve,
+            stream=stream_name(recipe, stage_before(recipe, TRAINER)),
         )
         self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(

@@ -17,10 +17,11 @@ __all__ = ["LinkSource"]
 
 
 class LinkSource:
-    """Pulls examples from the replicas of `stage`, at most `pipeline.credits` at a time."""
+    """Pulls examples of `stream` from the replicas of `stage`, at most `pipeline.credits` at a time."""
 
-    def __init__(self, stage: str, pipeline: PipelineRecipe) -> None:
+    def __init__(self, stage: str, pipeline: PipelineRecipe, stream: str = "") -> None:
         self._stage = stage
+        self._stream = stream
         self._pipeline = pipeline
         self._inbox: deque[Example] = deque()
         self._withdrawn = False
@@ -34,6 +35,7 @@ class LinkSource:
             max_example_bytes=int(self._pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
             curve=process_keys().curve,
+            stream=self._stream,
         )
         return [self._upstream]
 

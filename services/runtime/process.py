@@ -77,6 +77,7 @@ def _command(
     from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
+    from services.runtime.wiring import stream_name
     from sonorant.recipe.loading import load_recipe
     from sonorant.run_folder import RunFolder
 
@@ -88,7 +89,8 @@ def _command(
     recipe = load_recipe(recipe_path or run.recipe)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
-        _run(Replica(stage, name, coordinator, host, port, stays=stay), recipe, run, data, health, metrics)
+        whose = Replica(stage, name, coordinator, host, port, stream_name(recipe, stage), stay)
+        _run(whose, recipe, run, data, health, metrics)
 
 
 def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
@@ -126,7 +128,7 @@ def _run(
     from services.runtime.metrics import on_scrape
     from services.runtime.stage import Source, StageReplica
     from services.runtime.stage_metrics import stage_metrics
-    from services.runtime.wiring import stage_before
+    from services.runtime.wiring import stage_before, stream_name
     from sonorant.corpus.shards import ShardSet
     from sonorant.dsp.stage import Stage
     from sonorant.dsp.stages import StageResources, build_chain, build_stage
@@ -141,7 +143,8 @@ def _run(
             chain = build_chain(recipe, resources)
     else:
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
-        source = LinkSource(stage_before(recipe, replica.stage), recipe.pipeline)
+        before = stage_before(recipe, replica.stage)
+        source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
     with Shutdown() as shutdown:
         running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health)
         on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter))

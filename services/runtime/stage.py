@@ -79,7 +79,8 @@ class Source(Protocol):
 class Replica:
     """Who a process is, and whom it talks to.
 
-    port: to serve at; 0 takes a free one. stays: whether it goes on waiting for work when the run is over.
+    port: to serve at; 0 takes a free one. stream: what leaves it, by the name that consumers ask for.
+    stays: whether it goes on waiting for work when the run is over.
     """
 
     stage: str
@@ -87,6 +88,7 @@ class Replica:
     coordinator: str
     host: str = "127.0.0.1"
     port: int = 0
+    stream: str = ""
     stays: bool = False
 
 
@@ -128,6 +130,7 @@ class StageReplica:
             dead_after_s=pipeline.dead_after_s,
             on_broken=lambda: self.client.link_broke(),
             curve=process_keys().curve,
+            stream=replica.stream,
         )
         links = (self._outlet, *source.links(self._context))
         self.meter = Meter(

@@ -1,16 +1,14 @@
 """Links to the replicas of the stage before: a DEALER each, examples come in, credit goes out."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import structlog
 import zmq
 
-from services.runtime.addresses import nearest_address
-from services.runtime.curve import present
 from services.runtime.keys import CurvePair
 from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
+from services.runtime.upstream_link import CONNECT_TIMEOUT_S, UpstreamLink, open_link
 from sonorant.pipeline.credit import Grant, Grants
 from sonorant.pipeline.example import Example
 from sonorant.pipeline.wire import (
@@ -22,32 +20,20 @@ from sonorant.pipeline.wire import (
     decode_examples,
     decode_header,
     encode_header,
+    encode_hello,
 )
 
-__all__ = ["CONNECT_TIMEOUT_S", "UpstreamLinks"]
+__all__ = ["UpstreamLinks"]
 
 log = structlog.get_logger()
 
-CONNECT_TIMEOUT_S = 5.0
-_LINGER_MS = 200
-_HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
 _READS = 64  # messages taken from one socket before the others have their turn
 _PAUSE_S = 0.25  # between the end of a link and the next attempt
-_NEVER_MS = 1 << 30
 _PINGS = 4  # signs of life that fit in the time after which silence means death
 
 
-@dataclass(slots=True)
-class _Link:
-    endpoint: str
-    socket: zmq.Socket[bytes]
-    monitor: zmq.Socket[bytes]  # readable once the connection has ended
-    ping_due_s: float
-    welcomed: bool = False
-
-
 class UpstreamLinks:
-    """Connects to every endpoint it is given, and calls `deliver` with each example that comes.
+    """Connects to every endpoint it is given, and calls `deliver` with each example of `stream` that comes.
 
     A link that breaks or stays silent is closed and opened afresh, its credits go to the others; `on_broken` is called,
     because examples may have been lost on it. An endpoint that is no longer listed keeps its link while it lives: a
@@ -65,15 +51,17 @@ class UpstreamLinks:
         max_example_bytes: int,
         on_broken: Callable[[], None] = lambda: None,
         curve: CurvePair | None = None,
+        stream: str = "",
     ) -> None:
         self._context = context
+        self._hello = encode_hello(stream)
         self._deliver = deliver
         self._on_broken = on_broken
         self._curve = curve
         self._dead_after_s = dead_after_s
         self._max_bytes = max(max_example_bytes, BUNDLE_BYTES)
-        self._links: dict[str, _Link] = {}
-        self._by_socket: dict[zmq.Socket[bytes], _Link] = {}
+        self._links: dict[str, UpstreamLink] = {}
+        self._by_socket: dict[zmq.Socket[bytes], UpstreamLink] = {}
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
         self._listed: frozenset[str] = frozenset()
         self._grants: Grants[str] = Grants()
@@ -157,42 +145,26 @@ class UpstreamLinks:
         for link in self._links.values():
             if link.welcomed:
                 self._send(link, Kind.BYE, 0, 0.0)
-            _hang_up(link)
+            link.hang_up()
         self._links.clear()
         self._list_sockets()
 
     def cut(self) -> None:
         """Close all links without a word."""
         for link in self._links.values():
-            _hang_up(link, linger_ms=0)
+            link.hang_up(linger_ms=0)
         self._links.clear()
         self._list_sockets()
 
     def _open(self, endpoint: str, now_s: float) -> None:
-        dealer = self._context.socket(zmq.DEALER)
-        dealer.setsockopt(zmq.LINGER, _LINGER_MS)
-        # What is too large is dropped and counted; what is far too large makes ZeroMQ cut the link.
-        dealer.setsockopt(zmq.MAXMSGSIZE, 2 * self._max_bytes)
-        dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
-        dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
-        # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
-        # would do the same, but throw away what has come and is not read yet.
-        dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
-        monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
-        if self._curve is not None:
-            present(dealer, self._curve)
-        try:
-            dealer.connect(nearest_address(endpoint))
-        except zmq.ZMQError as error:
-            _hang_up(_Link(endpoint, dealer, monitor, now_s))
-            log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
+        link = open_link(self._context, endpoint, self._max_bytes, self._curve, now_s)
+        if link is None:
             return
-        link = _Link(endpoint, dealer, monitor, ping_due_s=now_s)
         self._look_s = now_s
         self._links[endpoint] = link
         self._list_sockets()
         self._connecting.heard(endpoint, now_s)
-        self._send(link, Kind.HELLO, PROTOCOL_VERSION, now_s)
+        self._send_message(link, self._hello, now_s)
 
     def _close(self, endpoint: str, reason: str, now_s: float) -> None:
         link = self._links.pop(endpoint, None)
@@ -202,7 +174,7 @@ class UpstreamLinks:
             return
         self._grants.leave(endpoint)
         self._list_sockets()
-        _hang_up(link)
+        link.hang_up()
         self._pausing.heard(endpoint, now_s)
         self._look_s = now_s
         if link.welcomed:
@@ -212,7 +184,7 @@ class UpstreamLinks:
                 self._on_broken()
         self._act(now_s)
 
-    def _read(self, link: _Link, now_s: float) -> bool:
+    def _read(self, link: UpstreamLink, now_s: float) -> bool:
         """Receive one message; False if there is none, or the link is closed."""
         if link.socket.closed:
             return False
@@ -230,10 +202,12 @@ class UpstreamLinks:
             frame = link.socket.recv(copy=False)
         return True
 
-    def _on_message(self, link: _Link, message: memoryview, now_s: float) -> None:
+    def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
         header = decode_header(message)
         if header.kind is Kind.WELCOME:
             self._on_welcome(link, header.number, now_s)
+        elif header.kind is Kind.BYE and not link.welcomed:
+            self._close(link.endpoint, "unwanted", now_s)
         elif not link.welcomed:
             raise BadMessage(f"{header.kind.name} before WELCOME")
         elif header.kind is Kind.BYE:
@@ -246,7 +220,7 @@ class UpstreamLinks:
         if link.welcomed and self._links.get(link.endpoint) is link:
             self._liveness.heard(link.endpoint, now_s)
 
-    def _on_linked_message(self, link: _Link, header: Header, message: memoryview) -> None:
+    def _on_linked_message(self, link: UpstreamLink, header: Header, message: memoryview) -> None:
         if header.kind is Kind.EXAMPLES:
             self._on_examples(link, message, header.number >> 1, backlogged=bool(header.number & 1))
         elif header.kind is Kind.BACKLOG:
@@ -257,7 +231,7 @@ class UpstreamLinks:
         elif header.kind is not Kind.PONG:
             raise BadMessage(f"{header.kind.name} from a producer")
 
-    def _on_welcome(self, link: _Link, version: int, now_s: float) -> None:
+    def _on_welcome(self, link: UpstreamLink, version: int, now_s: float) -> None:
         if version != PROTOCOL_VERSION:
             # The link is left to its connect timeout: after that the replica may be of another version.
             log.error("protocol_mismatch", endpoint=link.endpoint, found=version, expected=PROTOCOL_VERSION)
@@ -271,7 +245,7 @@ class UpstreamLinks:
         self._grants.join(link.endpoint)
         log.info("link_open", endpoint=link.endpoint)
 
-    def _on_examples(self, link: _Link, message: memoryview, count: int, backlogged: bool) -> None:
+    def _on_examples(self, link: UpstreamLink, message: memoryview, count: int, backlogged: bool) -> None:
         if not self._grants.on_examples(link.endpoint, count, backlogged):
             raise BadMessage(f"{count} examples without credit")
         try:
@@ -298,15 +272,9 @@ class UpstreamLinks:
             on_withdrawn, self._on_withdrawn = self._on_withdrawn, None
             on_withdrawn()
 
-    def _send(self, link: _Link, kind: Kind, number: int, now_s: float) -> None:
+    def _send(self, link: UpstreamLink, kind: Kind, number: int, now_s: float) -> None:
+        self._send_message(link, encode_header(kind, number), now_s)
+
+    def _send_message(self, link: UpstreamLink, message: bytes, now_s: float) -> None:
         link.ping_due_s = now_s + self._dead_after_s / _PINGS
-        try:
-            link.socket.send(encode_header(kind, number), zmq.NOBLOCK)
-        except zmq.Again:  # nobody reads at the other end; its silence will end the link
-            log.debug("link_stuck", endpoint=link.endpoint)
-
-
-def _hang_up(link: _Link, linger_ms: int = _LINGER_MS) -> None:
-    link.socket.disable_monitor()
-    link.monitor.close(linger=0)
-    link.socket.close(linger=linger_ms)
+        link.send(message)

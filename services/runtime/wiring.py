@@ -1,9 +1,11 @@
 """Which program runs a stage, and who is linked to whom."""
 
+import hashlib
+
 from sonorant.dsp.stages import FEATURIZER, stage_names
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["TRAINER", "program", "stage_before", "stage_order"]
+__all__ = ["TRAINER", "program", "stage_before", "stage_order", "stream_name"]
 
 TRAINER = "trainer"
 
@@ -34,3 +36,14 @@ def stage_before(recipe: Recipe, stage: str) -> str:
     """Return the stage that `stage` pulls its examples from, in the recipe's layout."""
     chain = (*stage_order(recipe), TRAINER)
     return chain[chain.index(stage) - 1]
+
+
+def stream_name(recipe: Recipe, stage: str) -> str:
+    """Return how links name what leaves a stage: the stage, and a checksum of all that decides what an example is.
+
+    An address may come to belong to another stage, or to one of another recipe; whose examples must never be mixed.
+    """
+    deciding = recipe.model_dump_json(
+        include={"seed": True, "corpus": True, "stages": True, "features": True, "pipeline": {"payload"}}
+    )
+    return f"{stage} of {hashlib.sha256(deciding.encode()).hexdigest()[:12]}"

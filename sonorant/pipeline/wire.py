@@ -4,7 +4,8 @@ A message is one frame. It begins with a header of eight bytes: the kind, and a 
 message of kind EXAMPLES a record of each example follows: the sizes of its array and its envelope in 16 bytes, the raw
 array, and the envelope (`sonorant.v1.Example`); array and envelope are padded to multiples of 16 bytes.
 
-The downstream replica (consumer) opens a link with HELLO, the upstream replica (producer) answers WELCOME.
+The downstream replica (consumer) opens a link with HELLO, which names the stream that it wants behind the header; the
+upstream replica (producer) answers WELCOME, or BYE if it sends another: it may have the address of one that died.
 
 Why 16: numpy aligns its own arrays to that. One that is aligned less may be summed in another order by vectorised code,
 and an example must not depend, not even in its last bit, on the way that it came. ZeroMQ puts a large frame 40 bytes
@@ -38,11 +39,13 @@ __all__ = [
     "decode_header",
     "encode_example",
     "encode_header",
+    "encode_hello",
     "join_examples",
     "lineage_to_proto",
+    "stream_of",
 ]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 BUNDLE_BYTES = 1 << 16  # of a message with several examples, at most; a larger example travels alone
 _HEADER = struct.Struct("<B3xI")
 _SIZES = struct.Struct("<QI4x")  # of array and envelope
@@ -60,7 +63,7 @@ class BadMessage(SonorantError):
 class Kind(IntEnum):
     """What a message says, and what its number means. C: sent by the consumer, P: by the producer."""
 
-    HELLO = 1  # C: here I am; protocol version
+    HELLO = 1  # C: here I am, and want the stream that is named; protocol version
     WELCOME = 2  # P: I know you; protocol version
     GRANT = 3  # C: send me as many examples more; number of credits
     RECALL = 4  # C: give back what you have not used; 0
@@ -94,9 +97,19 @@ def decode_header(frame: Buffer) -> Header:
     kind, number = _HEADER.unpack_from(frame)
     if kind not in _KINDS:
         raise BadMessage(f"message of kind {kind}: known are 1 to {max(_KINDS)}")
-    if len(frame) > _HEADER.size and kind != Kind.EXAMPLES:
+    if len(frame) > _HEADER.size and kind not in (Kind.EXAMPLES, Kind.HELLO):
         raise BadMessage(f"{_KINDS[kind].name} of {len(frame)} bytes: must have {_HEADER.size}")
     return Header(_KINDS[kind], number)
+
+
+def encode_hello(stream: str) -> bytes:
+    """Return a HELLO that asks for a stream."""
+    return encode_header(Kind.HELLO, PROTOCOL_VERSION) + stream.encode()
+
+
+def stream_of(hello: Buffer) -> str:
+    """Return the stream that a HELLO names; what is no text comes out as one that nobody has."""
+    return bytes(hello[_HEADER.size :]).decode(errors="replace")
 
 
 _KINDS = {int(kind): kind for kind in Kind}
