@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from services.coordinator.control import ControlPlane
-from services.runtime.metrics import counter, gauge
+from services.runtime.metrics import counter, counters, gauge, gauges
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["coordinator_metrics"]
@@ -16,29 +15,22 @@ __all__ = ["coordinator_metrics"]
 def coordinator_metrics(control: ControlPlane, now: float) -> Iterator[Metric]:
     """Yield what the coordinator knows; of the ledger, as of its last look there."""
     status, done = control.status(now), control.tallies()
-    replicas = GaugeMetricFamily("sonorant_coordinator_replicas", "Replicas that live.", labels=["stage"])
-    for stage, count in sorted(Counter(replica.stage for replica in status.replicas).items()):
-        replicas.add_metric([stage], count)
-    yield replicas
-    rejected = CounterMetricFamily(
-        "sonorant_coordinator_rejected_examples_total", "Examples that a stage rejected.", labels=["stage"]
+    living = Counter(replica.stage for replica in status.replicas)
+    yield gauges("sonorant_coordinator_replicas", "Replicas that live.", "stage", living)
+    yield counters(
+        "sonorant_coordinator_rejected_examples_total", "Examples that a stage rejected.", "stage", status.rejected
     )
-    for stage, count in sorted(status.rejected.items()):
-        rejected.add_metric([stage], count)
-    yield rejected
     yield counter("sonorant_coordinator_leases_total", "Leases given.", done.leases)
     yield counter("sonorant_coordinator_leased_examples_total", "Examples in these leases.", done.leased)
     yield counter(
         "sonorant_coordinator_reissued_examples_total", "Examples leased again: they may be lost.", done.reissued
     )
-    duplicates = CounterMetricFamily(
+    yield counters(
         "sonorant_coordinator_duplicates_refused_total",
         "Second copies that nobody trained on, by who noticed: the ledger, or the rank that had the first.",
-        labels=["by"],
+        "by",
+        {"ledger": done.refused, "rank": done.dropped},
     )
-    duplicates.add_metric(["ledger"], done.refused)
-    duplicates.add_metric(["rank"], done.dropped)
-    yield duplicates
     yield gauge("sonorant_coordinator_generation", "Generation of the trainers' gang.", status.generation)
     if status.HasField("t_session"):
         yield gauge(
@@ -54,11 +46,9 @@ def _epoch_metrics(epochs: Sequence[pb.EpochProgress]) -> Iterator[Metric]:
     if epoch is None:
         return
     yield gauge("sonorant_coordinator_epoch", "Epoch that is trained on, from 0.", epoch.epoch)
-    examples = GaugeMetricFamily(
+    yield gauges(
         "sonorant_coordinator_epoch_examples",
         "Examples of this epoch: all, claimed for a step, committed with it, rejected, and on their way.",
-        labels=["state"],
+        "state",
+        {state: getattr(epoch, state) for state in ("total", "claimed", "committed", "rejected", "outstanding")},
     )
-    for state in ("total", "claimed", "committed", "rejected", "outstanding"):
-        examples.add_metric([state], getattr(epoch, state))
-    yield examples

@@ -3,7 +3,7 @@
 Names are `sonorant_<service>_<noun>_<unit>[_total]`. Labels take few values; pods are told apart by who scrapes them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, start_http_server
@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from sonorant.errors import Unavailable
 
-__all__ = ["MetricsServer", "counter", "gauge", "metrics_at", "on_scrape"]
+__all__ = ["MetricsServer", "counter", "counters", "gauge", "gauges", "metrics_at", "on_scrape"]
 
 
 class MetricsServer:
@@ -68,6 +68,22 @@ def gauge(name: str, what: str, value: float, **labels: str) -> GaugeMetricFamil
     """Return one reading of a gauge."""
     family = GaugeMetricFamily(name, what, labels=list(labels))
     family.add_metric(list(labels.values()), value)
+    return family
+
+
+def counters(name: str, what: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
+    """Return readings of a counter, `name` ending in `_total`, by the value of one label."""
+    family = CounterMetricFamily(name, what, labels=[label])
+    for labelled, value in values.items():
+        family.add_metric([labelled], value)
+    return family
+
+
+def gauges(name: str, what: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    """Return readings of a gauge, by the value of one label."""
+    family = GaugeMetricFamily(name, what, labels=[label])
+    for labelled, value in values.items():
+        family.add_metric([labelled], value)
     return family
 
 
