@@ -8,9 +8,9 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from helm_rig import component, container, digits_values, pods
 
-from services.coordinator.control import stage_order
 from services.runtime.channels import add_port, open_channel
 from services.runtime.keys import KEYS_VARIABLE, load_keys
+from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = [component(stage) for stage in stage_order(Recipe.model_validate(digits_values()["recipe"]))]
