@@ -1,10 +1,11 @@
-"""Producers and consumers of one process, over real sockets."""
+"""Producers and consumers of one process, over real sockets; and bare sockets that play one."""
 
 import threading
 import time
 from queue import Empty, SimpleQueue
 
 import numpy as np
+import zmq
 
 from services.runtime.bundles import Parcel
 from services.runtime.downstream import DownstreamLinks
@@ -12,7 +13,14 @@ from services.runtime.link_loop import LinkLoop
 from services.runtime.sockets import link_context
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.wire import encode_example, join_examples
+from sonorant.pipeline.wire import (
+    PROTOCOL_VERSION,
+    Kind,
+    decode_header,
+    encode_example,
+    encode_header,
+    join_examples,
+)
 
 DEAD_AFTER_S = 3.0  # the machine may be busy
 PATIENCE_S = 20.0
@@ -137,3 +145,27 @@ class Consumer:
         self.loop.stop()
         self.context.term()
         assert not self.crashes
+
+
+def bare_producer(bare):
+    router = bare(zmq.ROUTER)
+    router.bind("tcp://127.0.0.1:*")
+    return router, router.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def welcome(router):
+    """Answer the HELLO, wait for the first GRANT; return the peer and its credit."""
+    peer, hello = router.recv_multipart()
+    assert decode_header(hello) == (Kind.HELLO, PROTOCOL_VERSION)
+    router.send_multipart([peer, encode_header(Kind.WELCOME, PROTOCOL_VERSION)])
+    while (header := decode_header(router.recv_multipart()[1])).kind is not Kind.GRANT:
+        assert header.kind is Kind.PING
+    return peer, header.number
+
+
+def bare_consumer(bare, producer):
+    dealer = bare(zmq.DEALER)
+    dealer.connect(producer.endpoint)
+    dealer.send(encode_header(Kind.HELLO, PROTOCOL_VERSION))
+    assert decode_header(dealer.recv()) == (Kind.WELCOME, PROTOCOL_VERSION)
+    return dealer
