@@ -99,6 +99,13 @@ class _Keys(_Values):
     secrets: _Secrets = Field(description="Secrets that exist; empty: the chart makes them.")
 
 
+class _Metrics(_Values):
+    pod_monitors: bool = Field(False, description="Whether the chart makes PodMonitors.")
+    labels: dict[str, str] | None = Field(None, description="Labels of the PodMonitors.")
+    scrapers: list[dict[str, Any]] | None = Field(None, description="Peers that may scrape.")
+    dashboard: bool = Field(False, description="Whether the chart makes a ConfigMap with Grafana's dashboard.")
+
+
 class _Priorities(_Values):
     create: bool = Field(True, description="Whether the chart makes priority classes.")
     serving: str = Field("", description="Class of the recognizer, if not.")
@@ -121,6 +128,7 @@ class _Chart(_Values):
     trainer: _Trainer = Field(description="The trainer.")
     recognizer: _Recognizer = Field(description="The recognizer.")
     keys: _Keys = Field(description="Keys of links, certificates of gRPC.")
+    metrics: _Metrics = Field(description="What Prometheus and Grafana get.")
     priorities: _Priorities = Field(description="Priority classes.")
     network_policies: _NetworkPolicies = Field(description="Network policies.")
     service: dict[str, Any] | None = Field(None, description="The library chart's, which has none; Helm adds the key.")

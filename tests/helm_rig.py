@@ -84,7 +84,7 @@ def edges(manifests):
         own = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
         for rule in policy["spec"].get("ingress", []):
             for peer in rule["from"]:
-                who = peer["podSelector"].get("matchLabels", {}).get("app.kubernetes.io/component", "*")
+                who = peer.get("podSelector", {}).get("matchLabels", {}).get("app.kubernetes.io/component", "*")
                 into |= {(who, own, port["port"]) for port in rule.get("ports", _ANY_PORT)}
         for rule in policy["spec"].get("egress", []):
             for peer in rule.get("to", []):

@@ -16,7 +16,7 @@ __all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
 
 OLDEST_VERSION = (1, 27)  # Chart.yaml's kubeVersion
 _MPI_JOB, _MPI_VERSIONS = ("MPIJob", "kubeflow.org"), {"v2beta1", "v1"}
-_SERVICE_MONITOR = ("ServiceMonitor", "monitoring.coreos.com")
+_POD_MONITOR = ("PodMonitor", "monitoring.coreos.com")
 _POD_METRICS = ("PodMetrics", "metrics.k8s.io")
 _POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
@@ -244,7 +244,7 @@ def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:
 
 
 def _monitoring(cluster: Cluster, values: _Values) -> Iterator[Finding]:
-    if values.get("metrics", {}).get("serviceMonitors") and _SERVICE_MONITOR not in cluster.kinds:
+    if values["metrics"]["podMonitors"] and _POD_MONITOR not in cluster.kinds:
         yield Finding(
-            "failure", "metrics", "serviceMonitors: the cluster has no ServiceMonitor; install the Prometheus operator"
+            "failure", "metrics", "podMonitors: the cluster has no PodMonitor; install the Prometheus operator"
         )

@@ -4,7 +4,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   image               target of docker/Dockerfile
   command, args, env  what runs
   replicas, single    how many; single: never two at a time, not even in a roll-out
-  ports, served       all ports by name; those that other components may reach
+  ports, served       all ports by name, `metrics` for who scrapes; those that other components may reach
   service             whether others find it by name
   talksTo, leadsOut   components, and ports outside the release, that it connects to
   together            its pods talk to each other, at any port
@@ -33,6 +33,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
 {{- define "sonorant.arguments.service" -}}
 {{ include "sonorant.arguments" . }}
 - --health-port=7001
+- --metrics-port=9100
 - --patience-s=604800
 {{- end }}
 
@@ -117,7 +118,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --port=7100
   env:
     {{- include "sonorant.redis.env" . | nindent 4 }}
-  ports: {grpc: 7100, health: 7001}
+  ports: {grpc: 7100, health: 7001, metrics: 9100}
   served: [grpc]
   service: true
   {{- if include "sonorant.redis.own" . }}
@@ -162,7 +163,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     {{- if $root.Values.data.claim }}
     - --data=/data
     {{- end }}
-  ports: {data: 7000, health: 7001}
+  ports: {data: 7000, health: 7001, metrics: 9100}
   served: [data]
   talksTo: {{ compact (list "coordinator" $before) | toJson }}
   {{- include "sonorant.pod.training" $root | nindent 2 }}
@@ -197,6 +198,8 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - services.trainer
     - --launched
     {{- include "sonorant.arguments" . | nindent 4 }}
+    - --host=$(POD_IP)
+    - --metrics-port=9100
     - --patience-s=604800
     - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
     - --threads=$(CPUS)
@@ -206,7 +209,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - name: REVISION
       valueFrom:
         fieldRef: {fieldPath: "metadata.labels['controller-revision-hash']"}
-  ports: {health: 7001}
+  ports: {health: 7001, metrics: 9100}
   service: true
   together: true
   {{- $last := include "sonorant.chain" . | fromYamlArray | last | replace "_" "-" }}
@@ -246,10 +249,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --host=0.0.0.0
     - --port=50051
     - --health-port=7001
+    - --metrics-port=9100
     - --patience-s=604800
     - --threads=$(CPUS)
     - --grace-s={{ .Values.recognizer.drainSeconds }}
-  ports: {grpc: 50051, health: 7001}
+  ports: {grpc: 50051, health: 7001, metrics: 9100}
   served: [grpc]
   service: true
   clients:

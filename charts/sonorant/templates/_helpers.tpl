@@ -133,6 +133,9 @@ keys:
 {{- if and $given (ne $given 3) }}
 {{- fail "\n\nkeys.secrets: coordinator, recognizer and client are certificates of one authority: give all three, or none and the chart makes them.\n" }}
 {{- end }}
+{{- if and .Values.metrics.podMonitors .Values.networkPolicies.enabled (not .Values.metrics.scrapers) }}
+{{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
+{{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
 {{- range $stage, $_ := .Values.stages.each }}
 {{- if not (has $stage $chain) }}

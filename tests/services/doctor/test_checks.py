@@ -68,7 +68,7 @@ def test_the_oldest_version_is_the_chart_s():
         ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),
         ({}, {"trainer__launcher": "mpijob"}, "trainer.launcher", "no MPIJob; install kubeflow's mpi-operator"),
         ({"kinds": {}}, {"autoscaling": {"mode": "hpa"}}, "autoscaling", "needs metrics-server"),
-        ({}, {"metrics": {"serviceMonitors": True}}, "metrics", "no ServiceMonitor"),
+        ({}, {"metrics__podMonitors": True}, "metrics", "no PodMonitor"),
         ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "room", "the largest node has 64"),
         ({}, {"priorities": {"create": False, "serving": "first", "training": ""}}, "priorities", "there are: urgent"),
     ],

@@ -14,6 +14,8 @@ spec:
     matchLabels:
       {{- include "service.selector" . | nindent 6 }}
   policyTypes: [Ingress, Egress]
+  {{- $metrics := get ($component.ports | default dict) "metrics" }}
+  {{- $scrapers := and $metrics $root.Values.metrics.scrapers }}
   {{- $in := list }}
   {{- $out := list }}
   {{- range $other := .components }}
@@ -24,7 +26,7 @@ spec:
   {{- $out = append $out $other }}
   {{- end }}
   {{- end }}
-  {{- if or $in $component.clients $component.together }}
+  {{- if or $in $component.clients $component.together $scrapers }}
   ingress:
     {{- if $component.together }}
     - from:
@@ -40,6 +42,13 @@ spec:
         {{- end }}
       ports:
         {{- include "service.policy.ports" $component | nindent 8 }}
+    {{- end }}
+    {{- with $scrapers }}
+    - from:
+        {{- toYaml . | nindent 8 }}
+      ports:
+        - port: {{ int $metrics }}
+          protocol: TCP
     {{- end }}
   {{- end }}
   {{- if or $out $component.leadsOut $component.together }}

@@ -31,3 +31,24 @@ spec:
     matchLabels:
       {{- include "service.selector" . | nindent 6 }}
 {{- end }}
+
+{{/*
+Tells a Prometheus operator to scrape a component. A PodMonitor, since stages have no Services and Prometheus asks each
+pod anyway.
+*/}}
+{{- define "service.monitor" -}}
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+    {{- with .root.Values.metrics.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    matchLabels:
+      {{- include "service.selector" . | nindent 6 }}
+  podTargetLabels: [app.kubernetes.io/instance, app.kubernetes.io/component]
+  podMetricsEndpoints:
+    - port: metrics
+{{- end }}
