@@ -21,8 +21,9 @@ PATIENCE_S = 300.0  # a process takes seconds to start, minutes on a busy machin
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]
 
 
-def tiny_recipe(pipeline=(), **training):
+def tiny_recipe(pipeline=(), stages=(), **training):
     values = digits_recipe().model_dump(mode="json") | {
+        "stages": stages,
         "features": {"mel_bins": 8, "stack": 1, "stride": 1},
         "pipeline": {"layout": "fused", "heartbeat_s": 0.05, "lease_examples": 8, "lookahead_examples": 16}
         | dict(pipeline),

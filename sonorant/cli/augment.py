@@ -62,8 +62,7 @@ def command(
     seed = recipe.seed if seed is None else seed
     resources = StageResources(shards, data_folder_or_here(data))
     for heard in write_augmented(recipe, resources, example, seed, output):
-        figures = f"{heard.duration_s:7.3f} s   peak {heard.peak:5.3f}   {heard.rms_db:6.1f} dB"
-        click.echo(f"{heard.stage:14s} {figures if heard.changed else 'as before'}")
+        click.echo(f"{heard.stage:14s} {heard.figures if heard.changed else 'as before'}")
     click.echo(str(output))
 
 

@@ -23,6 +23,7 @@ from sonorant.recipe.signal import (
     SuperpositionRecipe,
     VtlpRecipe,
 )
+from sonorant.recipe.spec_augment import FeatureStageRecipe, SpecAugmentRecipe
 
 __all__ = [
     "FEATURIZER",
@@ -33,12 +34,14 @@ __all__ = [
     "stage_names",
 ]
 
-FEATURIZER = "featurizer"  # ends every chain
+FEATURIZER = "featurizer"  # stands between the stages on waveforms and those on features
 
 
 def stage_names(recipe: Recipe) -> tuple[str, ...]:
-    """Return the names of a recipe's stages in order, the featurizer last."""
-    return (*(section.stage for section in recipe.stages), FEATURIZER)
+    """Return the names of a recipe's stages in order: those on waveforms, the featurizer, those on features."""
+    on_features = [section.stage for section in recipe.stages if isinstance(section, FeatureStageRecipe)]
+    on_waveforms = [section.stage for section in recipe.stages if section.stage not in on_features]
+    return (*on_waveforms, FEATURIZER, *on_features)
 
 
 def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
@@ -127,3 +130,7 @@ def _augmentation(section: StageRecipe, recipe: Recipe, resources: StageResource
             from sonorant.dsp.telephone import telephone_stage
 
             return telephone_stage(section)
+        case SpecAugmentRecipe():
+            from sonorant.dsp.spec_augment import spec_augment_stage
+
+            return spec_augment_stage(section, recipe.features.stack)

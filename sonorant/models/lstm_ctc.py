@@ -13,7 +13,6 @@ from sonorant.errors import SonorantError
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.running_mean import RunningMean, speech_moments
-from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.training import ModelRecipe
 
 __all__ = ["LstmCtc", "WrongWeights"]
@@ -56,18 +55,15 @@ class LstmCtc(keras.Model):
         lengths: tf.Tensor,
         training: bool = False,
         seed: tf.Tensor | None = None,
-        augment: SpecAugment | None = None,
     ) -> tf.Tensor:
         """Return log-probabilities [B, T, units + 1].
 
         features: [B, T, bins], zeros from `lengths` [B] on; seed: Int32[2], needed in training for what is
-        dropped or masked, so that a resumed run drops the same.
+        dropped, so that a resumed run drops the same.
         """
         layers = 2 * self.recipe.layers
         state = self.initial_state(tf.shape(features)[0])
         normal, _ = self._normalise(features, state[layers:])
-        if training and augment is not None:
-            normal = augment(normal, lengths, seed)
         log_probs, _ = self._encode(normal, state[:layers], seed if training else None)
         return log_probs
 

@@ -10,6 +10,7 @@ from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.section import Section
 from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
 from sonorant.recipe.signal import FeaturesRecipe, SceneRecipe, StageRecipe
+from sonorant.recipe.spec_augment import FeatureStageRecipe, SpecAugmentRecipe
 from sonorant.recipe.training import EvaluationRecipe, ModelRecipe, TrainingRecipe
 
 __all__ = ["VERSION", "Recipe"]
@@ -26,7 +27,9 @@ class Recipe(Section):
     corpus: CorpusRecipe = Field(description="Recordings and transcripts.")
     text: TextRecipe = Field(TextRecipe(), description="Transcripts and units.")
     stages: tuple[StageRecipe, ...] = Field(
-        (), description="Augmentation, in the order in which an utterance passes it."
+        (),
+        description="Augmentation, in the order in which an utterance passes it; stages on features come last, after "
+        "the featurizer.",
     )
     features: FeaturesRecipe = Field(FeaturesRecipe(), description="Features.")
     pipeline: PipelineRecipe = Field(PipelineRecipe(), description="How the stages are run and linked.")
@@ -55,9 +58,19 @@ class Recipe(Section):
                 f"pipeline.order: strict needs training.ranks: 1, found {self.training.ranks}: an example goes to "
                 "whichever rank has room for it, so what each of several ranks gets follows from their speed"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _chained(self) -> Self:
         names = [stage.stage for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages {names}: each stage may stand once")
+        for i, (stage, later) in enumerate(pairwise(self.stages)):
+            if isinstance(stage, FeatureStageRecipe) and not isinstance(later, FeatureStageRecipe):
+                raise ValueError(
+                    f"stages[{i}].stage={stage.stage} works on features and stages[{i + 1}].stage={later.stage} on "
+                    f"waveforms: put {stage.stage} after all stages on waveforms"
+                )
         scenes = [stage for stage in self.stages if isinstance(stage, SceneRecipe)]
         for scene, later in pairwise(scenes):
             if scene.microphones > 1:
@@ -65,7 +78,27 @@ class Recipe(Section):
                     f"stages {names}: {later.stage} plays one channel and {scene.stage} before it gives "
                     f"{scene.microphones}; set the microphones of {scene.stage} to 1"
                 )
+        for stage in self.stages:
+            if isinstance(stage, SpecAugmentRecipe) and stage.frequency_masks:
+                bins = _frame_bins(self.features, self.corpus.sample_rate_hz)
+                if stage.frequency_mask_bins > bins:
+                    raise ValueError(
+                        f"stages: spec_augment.frequency_mask_bins={stage.frequency_mask_bins}: a frame of features "
+                        f"has {bins} bins; a sixth to a third of them is usual"
+                    )
         chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *names, "featurizer"}
         if unknown := set(self.pipeline.replicas) - chain:
             raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")
         return self
+
+
+def _frame_bins(features: FeaturesRecipe, sample_rate_hz: int) -> int:
+    match features.kind:
+        case "mfcc":
+            return features.cepstra
+        case "spectrogram":
+            from sonorant.dsp.mel import transform_size  # only recipes with masks over spectrograms pay for this import
+
+            return transform_size(max(1, round(features.window_ms * sample_rate_hz / 1000))) // 2 + 1
+        case _:
+            return features.mel_bins

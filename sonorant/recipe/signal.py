@@ -1,4 +1,4 @@
-"""Recipe: the signal stages that an utterance passes through, and the features at their end."""
+"""Recipe: the signal stages that an utterance passes through, and its features."""
 
 from typing import Annotated, Literal, Self
 
@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
 from sonorant.recipe.section import Fraction, Interval, Section
+from sonorant.recipe.spec_augment import SpecAugmentRecipe
 
 __all__ = [
     "FeaturesRecipe",
@@ -204,7 +205,8 @@ StageRecipe = Annotated[
     | SuperpositionRecipe
     | GainRecipe
     | EqualiserRecipe
-    | TelephoneRecipe,
+    | TelephoneRecipe
+    | SpecAugmentRecipe,
     Field(discriminator="stage"),
 ]
 

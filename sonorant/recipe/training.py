@@ -50,10 +50,6 @@ class TrainingRecipe(Section):
     final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate.")
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
-    frequency_masks: int = Field(0, ge=0, le=8, description="SpecAugment: masks over mel bins, in the training step.")
-    frequency_mask_bins: int = Field(8, ge=1, description="SpecAugment: widest frequency mask, in mel bins.")
-    time_masks: int = Field(0, ge=0, le=8, description="SpecAugment: masks over vectors.")
-    time_mask_vectors: int = Field(10, ge=1, description="SpecAugment: longest time mask, in stacked vectors.")
     weight_average: Fraction = Field(
         0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none."
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
+from sonorant.arrays import Features, Waveform
 from sonorant.atomic import atomic_folder
 from sonorant.corpus.audio import read_segment
 from sonorant.corpus.record import Record, encode_audio
@@ -19,25 +20,23 @@ from sonorant.errors import BadCorpus, Unavailable
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.payload import as_carried
 from sonorant.recipe.schema import Recipe
-from sonorant.report.plots import stages_plot
-from sonorant.report.stage_view import changed_views, pass_through
+from sonorant.report.plots import features_plot, stages_plot
+from sonorant.report.stage_view import changed_features, changed_views, pass_through
 
 __all__ = ["Heard", "recorded_example", "stored_example", "write_augmented"]
 
 _ACCOUNT = "augmented.json"
 _FEATURES = "features.npy"
-_PLOT = "stages.svg"
+_PLOTS = ("stages.svg", "features.svg")
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a stage left: the file's name, its duration and level, and whether the stage changed anything."""
+    """What a stage left: the file's name, its figures in words, and whether the stage changed anything."""
 
     stage: str
     file: str
-    duration_s: float
-    peak: float
-    rms_db: float
+    figures: str
     changed: bool
 
 
@@ -66,37 +65,48 @@ def write_augmented(
 ) -> list[Heard]:
     """Pass an example through the recipe's stages and write what each leaves; the bits are those that a service makes.
 
-    `folder` gets a float WAV file after each stage with all microphones, features.npy (Float32[frames, bins]),
-    stages.svg, and augmented.json, which says what the files are made of. It is written whole or not at all; one that
-    holds anything but earlier results is left alone. Raises RejectedExample, BadRecipe, BadCorpus, Unavailable.
+    `folder` gets what each stage leaves, a float WAV file with all microphones or Float32[vectors, bins]; features.npy,
+    as the trainer gets them; plots; and augmented.json, which says what the files are made of. It is written whole or
+    not at all; one that holds anything but earlier results is left alone.
+    Raises RejectedExample, BadRecipe, BadCorpus, Unavailable.
     """
     folder = folder.resolve()
     if folder.exists() and not (folder / _ACCOUNT).exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise Unavailable(f"{folder}: is there and holds no results of this command; give a new or an empty folder")
     passed = dict(pass_through(build_chain(recipe, resources), example, seed))
     with atomic_folder(folder) as building:
-        heard = _write_waveforms(passed, building)
+        heard = _write_stages(passed, building)
         features = as_carried(list(passed.values())[-1], recipe.pipeline.payload).features
         assert features is not None
         np.save(building / _FEATURES, features)
-        (building / _PLOT).write_text(stages_plot(changed_views(passed)))
+        plots = (stages_plot(changed_views(passed)), features_plot(changed_features(passed)))
+        for name, plot in zip(_PLOTS, plots, strict=True):
+            (building / name).write_text(plot)
         (building / _ACCOUNT).write_text(json.dumps(_account(recipe, example, seed, heard), indent=1) + "\n")
     return heard
 
 
-def _write_waveforms(passed: dict[str, Example], folder: Path) -> list[Heard]:
+def _write_stages(passed: dict[str, Example], folder: Path) -> list[Heard]:
     heard: list[Heard] = []
-    before = None
+    before: Waveform | Features | None = None
     for number, (name, example) in enumerate(passed.items()):
-        if (waveform := example.waveform) is None:
-            continue
-        file = f"{number}-{name}.wav"
-        soundfile.write(folder / file, waveform.T, example.sample_rate_hz, subtype="FLOAT")
-        rms_db = 10 * np.log10(max(float(np.mean(np.square(waveform, dtype=np.float64))), 1e-20))
-        seconds = waveform.shape[-1] / example.sample_rate_hz
-        heard.append(Heard(name, file, seconds, float(np.abs(waveform).max()), rms_db, waveform is not before))
-        before = waveform
+        left = example.waveform if example.features is None else example.features
+        assert left is not None
+        file = f"{number}-{name}.{'wav' if example.features is None else 'npy'}"
+        if example.features is None:
+            soundfile.write(folder / file, left.T, example.sample_rate_hz, subtype="FLOAT")
+            figures = _level(left, example.sample_rate_hz)
+        else:
+            np.save(folder / file, left)
+            figures = f"{len(left)} vectors of {left.shape[1]} bins"
+        heard.append(Heard(name, file, figures, left is not before))
+        before = left
     return heard
+
+
+def _level(waveform: Waveform, rate_hz: int) -> str:
+    rms_db = 10 * np.log10(max(float(np.mean(np.square(waveform, dtype=np.float64))), 1e-20))
+    return f"{waveform.shape[-1] / rate_hz:7.3f} s   peak {float(np.abs(waveform).max()):5.3f}   {rms_db:6.1f} dB"
 
 
 def _account(recipe: Recipe, example: Example, seed: int, heard: list[Heard]) -> dict[str, Any]:
@@ -108,5 +118,5 @@ def _account(recipe: Recipe, example: Example, seed: int, heard: list[Heard]) ->
         "text": example.text,
         "stages": [{"stage": one.stage, "file": one.file, "changed": one.changed} for one in heard],
         "features": _FEATURES,
-        "plot": _PLOT,
+        "plots": _PLOTS,
     }

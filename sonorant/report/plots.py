@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import signal
 
-from sonorant.arrays import Waveform
+from sonorant.arrays import Features, Waveform
 from sonorant.report.journal import Line
 from sonorant.report.stage_view import StageView
 
-__all__ = ["durations_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
+__all__ = ["durations_plot", "features_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
 
 _BLUE, _ORANGE = "#2a6fbb", "#d9730d"
 
@@ -88,6 +88,19 @@ def stages_plot(views: Sequence[StageView]) -> str:
             middle_s = (word.start_s + word.end_s) / 2
             trace.annotate(word.word, (middle_s, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
     rows[-1].set_xlabel("time (s)")
+    return svg_text(figure)
+
+
+def features_plot(features: Mapping[str, Features]) -> str:
+    """Features of one example, Float32[vectors, bins], after each stage that makes or changes them."""
+    figure, axes = plt.subplots(len(features), 1, figsize=(8, 2 * len(features)), sharex=True, squeeze=False)
+    scale = next(iter(features.values()))
+    for row, (stage, values) in zip(axes[:, 0], features.items(), strict=True):
+        row.imshow(
+            values.T, origin="lower", aspect="auto", cmap="magma", vmin=float(scale.min()), vmax=float(scale.max())
+        )
+        row.set_ylabel(f"{stage}\nbin")
+    axes[-1, 0].set_xlabel("vector")
     return svg_text(figure)
 
 

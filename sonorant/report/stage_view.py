@@ -1,11 +1,11 @@
 """What one utterance of the train split sounds like after each stage: what training hears."""
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from sonorant.arrays import Waveform
+from sonorant.arrays import Features, Waveform
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import FEATURIZER, StageResources, apply_stage, build_chain
@@ -14,7 +14,7 @@ from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
-__all__ = ["RECORDING", "StageView", "changed_views", "pass_through", "view_stages"]
+__all__ = ["RECORDING", "StageView", "changed_features", "changed_views", "pass_through", "view_stages"]
 
 RECORDING = "recording"  # the name of what has passed no stage yet
 
@@ -56,14 +56,25 @@ def changed_views(passed: Mapping[str, Example]) -> list[StageView]:
     return views
 
 
+def changed_features(passed: Mapping[str, Example]) -> dict[str, Features]:
+    """Return Float32[vectors, bins] by stage: those of the featurizer, and all that are others than those before."""
+    features: dict[str, Features] = {}
+    before: Features | None = None
+    for name, example in passed.items():
+        if example.features is not None and example.features is not before:
+            features[name] = example.features
+        before = example.features
+    return features
+
+
 def view_stages(recipe: Recipe, run: RunFolder, data_folder: Path) -> list[StageView]:
-    """Return views of an utterance before and after each stage.
+    """Return views of an utterance before and after each stage that works on waveforms.
 
     The utterance and epoch are the first in which every stage changes something, since stages act by chance.
     """
     shards = ShardSet.open(run.shards, "train")
-    chain = build_chain(recipe, StageResources(shards, data_folder))
-    del chain[FEATURIZER]
+    whole = build_chain(recipe, StageResources(shards, data_folder))
+    chain = {name: whole[name] for name in takewhile(lambda name: name != FEATURIZER, whole)}
     best: list[StageView] = []
     for ordinal, epoch in product(range(min(_UTTERANCES, shards.total)), range(_EPOCHS)):
         shard, index = shards.locate(ordinal)

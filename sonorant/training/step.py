@@ -8,7 +8,6 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.models.lstm_ctc import LstmCtc
-from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.schema import Recipe
 from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
@@ -62,7 +61,6 @@ class TrainStep(tf.Module):
         self.model = model
         self._recipe = recipe
         self._collective = collective
-        self._augment = _spec_augment(recipe)
         self._variables = [v.value for v in model.trainable_variables]
         self.adam = Adam(self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
@@ -111,7 +109,7 @@ class TrainStep(tf.Module):
         notes: tf.Tensor,
     ) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            log_probs = self.model(features, lengths, training=True, seed=seed, augment=self._augment)
+            log_probs = self.model(features, lengths, training=True, seed=seed)
             loss = tf.reduce_sum(weights * ctc_loss(log_probs, lengths, labels, label_lengths))
             guided = loss
             if self._recipe.training.alignment_weight:
@@ -133,16 +131,3 @@ class TrainStep(tf.Module):
         self.adam.update([g * scale for g in gradients], rate)
         self.average.update(self.adam.t)
         return norm
-
-
-def _spec_augment(recipe: Recipe) -> SpecAugment | None:
-    training = recipe.training
-    if not training.frequency_masks and not training.time_masks:
-        return None
-    return SpecAugment(
-        stack=recipe.features.stack,
-        frequency_masks=training.frequency_masks,
-        frequency_mask_bins=training.frequency_mask_bins,
-        time_masks=training.time_masks,
-        time_mask_vectors=training.time_mask_vectors,
-    )

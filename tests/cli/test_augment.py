@@ -20,6 +20,7 @@ STAGES = (
     {"stage": "gain", "probability": 0.0},
     {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}, "noise": {"kinds": ["babble"]}, "microphones": 2},
     {"stage": "telephone"},
+    {"stage": "spec_augment"},
 )
 
 
@@ -52,16 +53,19 @@ def test_an_utterance_of_a_run_is_heard_as_the_stages_make_it(run, tmp_path):
     result = augment("--run", run.path, "--utterance", "u4", "--epoch", 3, "--seed", 7, "-o", out)
     assert result.exit_code == 0, result.output
     example = ShardSet.open(run.shards, "train").read(0, 4).example(Lineage(3, 0, 4))
-    *waveforms, features = passed(run, example, 7)
-    for number, (stage, expected) in enumerate(zip(STAGES, waveforms, strict=True), 1):
+    *waveforms, plain, features = passed(run, example, 7)
+    for number, (stage, expected) in enumerate(zip(STAGES[:-1], waveforms, strict=True), 1):
         samples, rate_hz = soundfile.read(out / f"{number}-{stage['stage']}.wav", dtype="float32")
         assert rate_hz == 8000
         np.testing.assert_array_equal(samples.T, expected.waveform)
-    np.testing.assert_array_equal(np.load(out / "features.npy"), features.features)
+    np.testing.assert_array_equal(np.load(out / "5-featurizer.npy"), plain.features)
+    for file in ("6-spec_augment.npy", "features.npy"):
+        np.testing.assert_array_equal(np.load(out / file), features.features)
+    assert (plain.features != features.features).any()
     np.testing.assert_array_equal(soundfile.read(out / "0-recording.wav", dtype="float32")[0], example.waveform)
     account = json.loads((out / "augmented.json").read_text())
     assert (account["seed"], account["epoch"], account["utterance"]) == (7, 3, "u4")
-    assert "<svg" in (out / "stages.svg").read_text()
+    assert all("<svg" in (out / plot).read_text() for plot in account["plots"])
     assert [stage["changed"] for stage in account["stages"]][2] is False
     assert "gain           as before" in result.output
 

@@ -41,8 +41,9 @@ def recipe(*stages):
     )
 
 
-def test_the_chain_follows_the_recipe_and_ends_in_the_featurizer():
+def test_the_chain_follows_the_recipe_and_the_featurizer_stands_before_stages_on_features():
     assert stage_names(recipe()) == ("vtlp", "room", "featurizer")
+    assert stage_names(recipe(ROOM, {"stage": "spec_augment"})) == ("room", "featurizer", "spec_augment")
     assert list(build_chain(recipe(ROOM, {"stage": "vtlp"}), NOTHING)) == ["room", "vtlp", "featurizer"]
 
 

@@ -5,7 +5,6 @@ import tensorflow as tf
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc, WrongWeights
 from sonorant.models.normalisation import FeatureMoments
-from sonorant.models.spec_augment import SpecAugment
 from sonorant.recipe.training import ModelRecipe
 
 
@@ -108,22 +107,6 @@ def test_weights_of_another_shape_are_refused_by_name(model):
     other = LstmCtc(model.recipe, bins=6, units=7)
     with pytest.raises(WrongWeights, match="projection/kernel"):
         other.assign(model.named_weights())
-
-
-def test_masks_hide_the_same_mel_bins_in_every_stacked_frame_and_keep_to_the_utterance():
-    augment = SpecAugment(stack=3, frequency_masks=1, frequency_mask_bins=4, time_masks=2, time_mask_vectors=9)
-    lengths = np.array([40, 30])
-    hidden_bins, hidden_vectors = [], []
-    for seed in range(40):
-        masked = augment(tf.ones((2, 40, 24)), lengths, tf.constant([1, seed])).numpy()
-        bins = masked.max(axis=1).reshape(2, 3, 8)
-        assert (bins == bins[:, :1]).all()
-        hidden_bins.append((bins[:, 0] == 0).sum(1).max())
-        rows = masked.max(axis=2) == 0
-        assert not rows[1, 30:].any()
-        hidden_vectors.append(rows.sum(1).max())
-    assert max(hidden_bins) == 4
-    assert 8 <= max(hidden_vectors) <= 16  # two masks of at most a fifth of 40 vectors
 
 
 def test_a_saved_model_streams_like_the_model(model, features, tmp_path):

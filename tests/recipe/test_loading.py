@@ -10,7 +10,10 @@ from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-STAGES = "'speed', 'vtlp', 'lombard', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone'"
+STAGES = (
+    "'speed', 'vtlp', 'lombard', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone', "
+    "'spec_augment'"
+)
 HEAD = "version: 1\nname: tiny\ncorpus:\n  reader: fsdd\n  path: x\n"
 
 
@@ -102,6 +105,26 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             HEAD + "stages:\n- stage: room\n  microphones: 2\n- stage: gain\n- stage: noise_styles\n",
             "r.yaml:1: stages ['room', 'gain', 'noise_styles']: noise_styles plays one channel and room before it "
             "gives 2; set the microphones of room to 1",
+        ),
+        (
+            HEAD + "stages:\n- stage: spec_augment\n- stage: gain\n",
+            "r.yaml:1: stages[0].stage=spec_augment works on features and stages[1].stage=gain on waveforms: put "
+            "spec_augment after all stages on waveforms",
+        ),
+        (
+            HEAD + "stages:\n- stage: spec_augment\n  frequency_mask_bins: 41\n",
+            "r.yaml:1: stages: spec_augment.frequency_mask_bins=41: a frame of features has 40 bins; "
+            "a sixth to a third of them is usual",
+        ),
+        (
+            HEAD + "features: {kind: mfcc}\nstages:\n- stage: spec_augment\n  frequency_mask_bins: 14\n",
+            "r.yaml:1: stages: spec_augment.frequency_mask_bins=14: a frame of features has 13 bins; "
+            "a sixth to a third of them is usual",
+        ),
+        (
+            HEAD + "features: {kind: spectrogram}\nstages:\n- stage: spec_augment\n  frequency_mask_bins: 258\n",
+            "r.yaml:1: stages: spec_augment.frequency_mask_bins=258: a frame of features has 257 bins; "
+            "a sixth to a third of them is usual",
         ),
         (HEAD + "stages:\n- stage: rom\n", f"r.yaml:7: stages[0]: found 'rom', expected one of {STAGES}"),
         (HEAD + "stages:\n- probability: 1\n", "r.yaml:7: stages[0]: names no stage; start it with `stage: …`"),

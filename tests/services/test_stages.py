@@ -35,7 +35,12 @@ PATIENCE_S = 120.0
 
 def tiny_recipe(layout):
     values = digits_recipe().model_dump(mode="json") | {
-        "stages": [{"stage": "vtlp"}, {"stage": "speed"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
+        "stages": [
+            {"stage": "vtlp"},
+            {"stage": "speed"},
+            {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}},
+            {"stage": "spec_augment"},
+        ],
         "pipeline": {
             "layout": layout,
             "credits": 4,
@@ -125,7 +130,7 @@ def make_run(tmp_path, redis_url):
 
 
 EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) for index in range(size)}
-SPLIT = ("shard_reader", "vtlp", "speed", "room", "featurizer")
+SPLIT = ("shard_reader", "vtlp", "speed", "room", "featurizer", "spec_augment")
 
 
 def test_split_fused_and_augment_give_the_same_bits_and_every_example_once(make_run, tmp_path):

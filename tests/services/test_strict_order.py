@@ -16,7 +16,7 @@ from sonorant.training.checkpoints import load_checkpoint
 from sonorant.training.collective import SingleProcess
 
 EPOCHS = 4
-RECIPE = tiny_recipe({"order": "strict", "dead_after_s": 1.0}, epochs=EPOCHS, frequency_masks=1)
+RECIPE = tiny_recipe({"order": "strict", "dead_after_s": 1.0}, stages=[{"stage": "spec_augment"}], epochs=EPOCHS)
 
 
 class TwoRanks(SingleProcess):

@@ -43,7 +43,7 @@ def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
 
 
 def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
-    recipe = tiny_recipe(epochs=2, weight_average=0.9, time_masks=1)
+    recipe = tiny_recipe(epochs=2, weight_average=0.9)
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
     run(whole)
     ledger = MemoryLedger(22)

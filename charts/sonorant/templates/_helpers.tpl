@@ -19,11 +19,19 @@
 {{- if eq ($pipeline.layout | default "split") "fused" -}}
 - example_server
 {{- else -}}
+{{- $onFeatures := list "spec_augment" -}}
 - shard_reader
 {{- range $recipe.stages }}
+{{- if not (has .stage $onFeatures) }}
 - {{ .stage }}
 {{- end }}
+{{- end }}
 - featurizer
+{{- range $recipe.stages }}
+{{- if has .stage $onFeatures }}
+- {{ .stage }}
+{{- end }}
+{{- end }}
 {{- end -}}
 {{- end }}
 
