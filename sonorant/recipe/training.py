@@ -50,6 +50,9 @@ class TrainingRecipe(Section):
     final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate.")
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
+    max_rejected: Fraction = Field(
+        0.5, description="Share of an epoch's examples; if more of them are rejected, training ends and says why."
+    )
     weight_average: Fraction = Field(
         0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none."
     )

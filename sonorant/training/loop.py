@@ -14,8 +14,9 @@ from sonorant.training.batch import Batch, empty_tensors
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
 from sonorant.training.collective import Collective
 from sonorant.training.evaluation import Evaluator
-from sonorant.training.feeder import EpochEnd, Feeder
+from sonorant.training.feeder import Feeder
 from sonorant.training.metrics import SessionMeter
+from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.reporting import Reporter
 from sonorant.training.schedule import learning_rate
 from sonorant.training.step import Notes, StepResult, TrainStep
@@ -72,6 +73,7 @@ class Trainer:
         self._empty = empty_tensors(parts.step.model.bins)
         self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # the rank has no more batch of this epoch
+        self._spoiled = False  # too many of the epoch's examples were rejected
         self._last_turn_s = 0.0
 
     def run(self) -> Reason:
@@ -101,10 +103,13 @@ class Trainer:
         own: list[Features] | None = None
         while True:
             own = self.parts.feeder.first_examples(_PATIENCE_S) if own is None else own
-            answers = self.parts.collective.gather((own is not None, self.parts.terminated()))
-            if any(terminated for _, terminated in answers):
+            answers = self.parts.collective.gather((own is not None, self.parts.terminated(), self._is_spoiled()))
+            here, terminated, spoiled = zip(*answers, strict=True)
+            if any(terminated):
                 return False
-            if own is not None and all(here for here, _ in answers):
+            if any(spoiled):
+                raise self._too_many_rejected()
+            if own is not None and all(here):
                 break
         self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.parts.collective.gather(m)))
         return True
@@ -116,6 +121,7 @@ class Trainer:
             drained=float(self._waits_at_end),
             time_over=float(self._time_over()),
             terminated=float(self.parts.terminated()),
+            spoiled=float(self._spoiled),
             audio_s=batch.audio_s if batch else 0.0,
             vectors=batch.vectors if batch else 0,
             padded=batch.padded if batch else 0,
@@ -136,10 +142,17 @@ class Trainer:
         if self._waits_at_end:
             return None
         item = self.parts.feeder.get(_PATIENCE_S)
-        if isinstance(item, EpochEnd):
-            self._waits_at_end = True
-            return None
-        return item
+        if isinstance(item, Batch):
+            return item
+        self._waits_at_end = item is not None
+        self._spoiled = self._is_spoiled()  # asked only where nothing came: no step waits for the ledger
+        return None
+
+    def _is_spoiled(self) -> bool:
+        return too_many_rejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
+
+    def _too_many_rejected(self) -> TooManyRejected:
+        return TooManyRejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
 
     def _count(self, result: StepResult, step_s: float) -> None:
         elapsed_s, session_s = self._lap(), step_s if result.examples else 0.0
@@ -172,6 +185,8 @@ class Trainer:
 
     def _decide(self, notes: Notes) -> Reason | None:
         """Act on what the ranks told each other."""
+        if notes.spoiled:
+            raise self._too_many_rejected()
         if notes.terminated:
             self._save(best=False)
             return Reason.TERMINATED

@@ -24,12 +24,14 @@ class Notes(NamedTuple):
     """What a rank tells the others with its gradients; the sums come back, so all ranks decide alike.
 
     drained: 1 if the rank has no more batch of this epoch; time_over: 1 if it says that time is over; terminated: 1
-    if a signal asked it to leave; audio_s: audio in its batch; vectors: B x T, of which `padded` are padding.
+    if a signal asked it to leave; spoiled: 1 if it sees that too many examples were rejected; audio_s: audio in its
+    batch; vectors: B x T, of which `padded` are padding.
     """
 
     drained: float = 0.0
     time_over: float = 0.0
     terminated: float = 0.0
+    spoiled: float = 0.0
     audio_s: float = 0.0
     vectors: float = 0.0
     padded: float = 0.0

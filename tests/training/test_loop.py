@@ -8,6 +8,7 @@ from training.tiny import tiny_example, tiny_recipe
 
 from sonorant.pipeline.ledger import MemoryLedger
 from sonorant.training.loop import NonFiniteSteps, Reason
+from sonorant.training.rejections import TooManyRejected
 
 
 def lines(folder, kind):
@@ -127,6 +128,25 @@ def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_compl
     assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (21, 1)
     (rejection,) = ledger.rejections()
     assert (rejection.utterance, rejection.stage) == ("u3", "trainer")
+
+
+@pytest.mark.parametrize("usable", [10, 9, 0])
+def test_more_rejections_than_the_recipe_allows_end_training_with_the_commonest_reason(ledger, tmp_path, usable):
+    def make(ordinal, epoch=0):
+        text = "five" if ordinal == 21 else "" if ordinal >= usable else "one"
+        return dataclasses.replace(tiny_example(ordinal, epoch), text=text)
+
+    trainer = tiny_trainer(tiny_recipe(epochs=2, max_rejected=0.55), tmp_path, ledger, total=22, make=make)
+    if usable == 10:
+        assert run(trainer) is Reason.EPOCHS
+        return
+    with pytest.raises(TooManyRejected) as caught:
+        run(trainer)
+    rejected = 22 - usable
+    said = f"epoch 0: {rejected} of 22 examples were rejected, {rejected - 1} of the {rejected} first by stage trainer"
+    assert said in str(caught.value)
+    assert f"such as u{usable}: empty transcript: there is nothing to learn from it" in str(caught.value)
+    assert "training.max_rejected=0.55" in str(caught.value)
 
 
 def test_training_stops_when_dev_gets_no_better(ledger, tmp_path):
