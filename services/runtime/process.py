@@ -32,6 +32,8 @@ __all__ = ["run_replica"]
 
 log = structlog.get_logger()
 
+_SHOWN_FAULTS = 20
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @run_option
@@ -145,6 +147,8 @@ def _run(
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         before = stage_before(recipe, replica.stage)
         source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
+    if faults := resources.faults:
+        log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:
         running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health)
         on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter))

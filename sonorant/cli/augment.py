@@ -63,6 +63,8 @@ def command(
     resources = StageResources(shards, data_folder_or_here(data))
     for heard in write_augmented(recipe, resources, example, seed, output):
         click.echo(f"{heard.stage:14s} {heard.figures if heard.changed else 'as before'}")
+    for fault in resources.faults:
+        click.echo(f"left out: {fault}", err=True)
     click.echo(str(output))
 
 

@@ -1,7 +1,8 @@
 """Noise recordings in a folder; the one place of this room that reads files."""
 
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import soundfile
@@ -13,23 +14,40 @@ from sonorant.errors import BadCorpus, RejectedExample
 
 __all__ = ["NoiseFolder"]
 
+_SHORTEST_S = 0.1  # two cross-fades of a loop; what is shorter would be a buzz
+_READERS = 16  # a network's file system answers slowly, but several at once
+
+
+class _Header(NamedTuple):
+    samples: int
+    rate_hz: int
+
 
 class NoiseFolder:
-    """All recordings below a folder, at any depth, in the order of their names.
+    """All recordings below a folder that can be used, at any depth, in the order of their names.
 
+    left_out: those that cannot, by their headers, each with the reason; what only decoding finds rejects an example.
     An excerpt reads and resamples only what it needs, so memory does not grow with the recordings; headers are kept.
     Of a recording with several channels the first is used.
     """
 
     def __init__(self, folder: Path, sample_rate_hz: int) -> None:
-        """List the folder; BadCorpus if it is not there or has no recording in a format that soundfile reads."""
+        """List the folder and read all headers; BadCorpus if it has no recording that can be used."""
         suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
-        self.paths = tuple(sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes))
-        if not self.paths:
+        found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
+        if not found:
             raise BadCorpus(f"{folder}: no noise recordings there; put some in, or take 'folder' out of noise.kinds")
+        with ThreadPoolExecutor(_READERS) as readers:
+            headers = dict(zip(found, readers.map(_read_header, found), strict=True))
+        self._headers = {path: header for path, header in headers.items() if isinstance(header, _Header)}
+        self.left_out = tuple(f"{path}: {fault}" for path, fault in headers.items() if isinstance(fault, str))
+        self.paths = tuple(self._headers)
+        if not self.paths:
+            raise BadCorpus(
+                f"{folder}: none of {len(found)} noise recordings can be used; the first, {self.left_out[0]}"
+            )
         self.folder = folder
         self.sample_rate_hz = sample_rate_hz
-        self._header = lru_cache(maxsize=4096)(soundfile.info)
 
     def excerpt(self, samples: int, rng: np.random.Generator) -> Waveform:
         """Return a random piece of a random recording: Float32[samples].
@@ -38,9 +56,9 @@ class NoiseFolder:
         """
         path = self.paths[int(rng.integers(len(self.paths)))]
         try:
-            header = self._header(path)
-            needed = -(-samples * header.samplerate // self.sample_rate_hz) + 1
-            start = int(rng.integers(max(0, header.frames - needed) + 1))
+            header = self._headers[path]
+            needed = -(-samples * header.rate_hz // self.sample_rate_hz) + 1
+            start = int(rng.integers(max(0, header.samples - needed) + 1))
             piece, rate_hz = soundfile.read(path, needed, start, dtype="float32", always_2d=True)
         except (soundfile.SoundFileError, OSError) as error:
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)}: {error}") from error
@@ -49,3 +67,14 @@ class NoiseFolder:
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)} {what}")
         resampled: Waveform = soxr.resample(np.ascontiguousarray(piece[:, 0]), rate_hz, self.sample_rate_hz)
         return looped(resampled, samples, self.sample_rate_hz, rng)
+
+
+def _read_header(path: Path) -> _Header | str:
+    """Return what an excerpt needs to know of a recording, or why it cannot be used."""
+    try:
+        info = soundfile.info(path)
+    except (soundfile.SoundFileError, OSError) as error:
+        return f"cannot be read: {getattr(error, 'error_string', error)}"
+    if info.samplerate < 1 or info.frames < _SHORTEST_S * info.samplerate:
+        return f"is too short: {info.frames} samples at {info.samplerate} Hz; at least {_SHORTEST_S:g} s are needed"
+    return _Header(info.frames, info.samplerate)

@@ -39,9 +39,11 @@ class Utterances(Protocol):
 class StageResources:
     """The train split, for babble (None: there is none), and the folder that noise folders are below.
 
-    counts: what stages count for people to see; nothing depends on it.
+    counts: what stages count for people to see; faults: what they found that cannot be used, and do without. Nothing
+    depends on either.
     """
 
     utterances: Utterances | None
     data_folder: Path
     counts: Counter[str] = field(default_factory=Counter, compare=False)
+    faults: list[str] = field(default_factory=list, compare=False)

@@ -90,7 +90,9 @@ def superposition_stage(recipe: SuperpositionRecipe, resources: StageResources, 
     octaves = len(band_shares(np.zeros(sample_rate_hz, np.float32), sample_rate_hz))
     reference = np.full(octaves, 1 / octaves)
     if recipe.reference:
-        reference = reference_shares(NoiseFolder(resources.data_folder / recipe.reference, sample_rate_hz))
+        recordings = NoiseFolder(resources.data_folder / recipe.reference, sample_rate_hz)
+        resources.faults.extend(recordings.left_out)
+        reference = reference_shares(recordings)
 
     def draw_noise(example: Example, samples: int, rng: np.random.Generator) -> Waveform:
         for _ in range(_MOST_DRAWS):

@@ -3,7 +3,10 @@ import pytest
 import soundfile
 
 from sonorant.dsp.noise_folder import NoiseFolder
+from sonorant.dsp.noise_source import NoiseSource
+from sonorant.dsp.resources import StageResources
 from sonorant.errors import BadCorpus, RejectedExample
+from sonorant.recipe.signal import NoiseRecipe
 
 
 def _tone(path, frequency_hz, rate_hz, seconds, channels=1):
@@ -41,18 +44,45 @@ def test_folder_without_recordings_is_refused(tmp_path, name):
         NoiseFolder(tmp_path, 8000)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"this is no audio", r"bad.wav"),
-        ([], "bad.wav is empty"),
-        ([0.0, np.nan, 0.0], "bad.wav has samples that are not"),
-    ],
-)
-def test_unusable_recording_is_named(tmp_path, content, message):
-    if isinstance(content, bytes):
-        (tmp_path / "bad.wav").write_bytes(content)
-    else:
-        soundfile.write(tmp_path / "bad.wav", np.array(content, np.float32), 8000, subtype="FLOAT")
-    with pytest.raises(RejectedExample, match=message):
-        NoiseFolder(tmp_path, 8000).excerpt(100, np.random.default_rng(0))
+def test_recordings_whose_headers_say_that_they_cannot_be_used_are_left_out_by_name(tmp_path):
+    _tone(tmp_path / "good.wav", 440, 8000, 1)
+    (tmp_path / "bad.wav").write_bytes(b"this is no audio")
+    _tone(tmp_path / "deep" / "empty.wav", 440, 8000, 0)
+    _tone(tmp_path / "short.flac", 440, 8000, 0.09)
+    _tone(tmp_path / "shortest.flac", 440, 8000, 0.1)
+    folder = NoiseFolder(tmp_path, 8000)
+    assert [path.name for path in folder.paths] == ["good.wav", "shortest.flac"]
+    bad, empty, short = folder.left_out
+    assert bad.startswith(f"{tmp_path / 'bad.wav'}: cannot be read: ")
+    assert empty == f"{tmp_path / 'deep' / 'empty.wav'}: is too short: 0 samples at 8000 Hz; at least 0.1 s are needed"
+    assert short.startswith(f"{tmp_path / 'short.flac'}: is too short: 720 samples at 8000 Hz")
+    for seed in range(20):
+        assert folder.excerpt(1000, np.random.default_rng(seed)).any()
+
+
+def test_a_folder_of_nothing_but_unusable_recordings_is_refused(tmp_path):
+    for name in ("a.wav", "b.wav"):
+        (tmp_path / name).write_bytes(b"this is no audio")
+    with pytest.raises(BadCorpus, match=r"none of 2 noise recordings can be used; the first, .*a\.wav: cannot be read"):
+        NoiseFolder(tmp_path, 8000)
+
+
+def test_what_only_decoding_finds_rejects_the_example_and_names_the_recording(tmp_path):
+    samples = np.zeros(8000, np.float32)
+    samples[::100] = np.nan
+    soundfile.write(tmp_path / "bad.wav", samples, 8000, subtype="FLOAT")
+    folder = NoiseFolder(tmp_path, 8000)
+    with pytest.raises(RejectedExample, match=r"bad\.wav has samples that are not finite"):
+        folder.excerpt(100, np.random.default_rng(0))
+    (tmp_path / "bad.wav").unlink()
+    with pytest.raises(RejectedExample, match=r"noise recording bad\.wav: "):
+        folder.excerpt(100, np.random.default_rng(0))
+
+
+def test_a_stage_tells_what_it_leaves_out(tmp_path):
+    _tone(tmp_path / "street" / "good.wav", 440, 8000, 1)
+    (tmp_path / "street" / "bad.wav").write_bytes(b"this is no audio")
+    resources = StageResources(None, tmp_path)
+    NoiseSource(NoiseRecipe(kinds=("folder",), folder="street"), resources, 8000)
+    (fault,) = resources.faults
+    assert "bad.wav: cannot be read" in fault
