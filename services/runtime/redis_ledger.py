@@ -93,10 +93,8 @@ class RedisLedger:
     ) -> list[bool]:
         """See `Ledger`."""
         check_ordinals([*committed[1], *claimed[1]], self._total)
-        arguments = [generation, token or uuid.uuid4().hex, committed[0], len(committed[1]), *committed[1]]
-        answer = self._call("step", *arguments, claimed[0], *claimed[1])
-        if answer[0] == b"stale":
-            raise StaleGeneration(generation, int(answer[1]))
+        arguments = [token or uuid.uuid4().hex, committed[0], len(committed[1]), *committed[1]]
+        answer = self._fenced("step", generation, *arguments, claimed[0], *claimed[1])
         if answer[0] == b"unclaimed":
             raise LedgerConflict(committed[0], [int(ordinal) for ordinal in answer[1:]])
         if answer[0] == b"past":  # a commit that comes again
@@ -139,15 +137,15 @@ class RedisLedger:
         committed, rejected = self._bitmaps(*self._call("bitmaps", epoch))
         return committed | rejected
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, generation: int) -> bytes:
         """See `Ledger`; an epoch that is found to be whole moves to `past`."""
-        found, reasons = self._call("snapshot")
+        found, reasons = self._fenced("snapshot", generation)
         state = LedgerSnapshot(self._total)
         for epoch, *bits in zip(found[0::4], found[1::4], found[2::4], found[3::4], strict=True):
             committed, rejected = self._bitmaps(*bits)
             state.put(int(epoch), committed, rejected)
             if bits[-1] is None and committed == rejected.inverted():
-                self._call("retire", int(epoch), self._total, zlib.compress(rejected.packed()))
+                self._fenced("retire", generation, int(epoch), zlib.compress(rejected.packed()))
         for name, line in zip(reasons[0::2], reasons[1::2], strict=True):
             state.reasons[_epoch_and_ordinal(name)] = Rejection.from_json(line)
         return state.encode()
@@ -203,6 +201,13 @@ class RedisLedger:
             return Bitmap(self._total, committed), Bitmap(self._total, rejected)
         of_past = Bitmap(self._total, zlib.decompress(past))
         return of_past.inverted(), of_past
+
+    def _fenced(self, name: str, generation: int, *arguments: Any) -> Any:
+        """Call a script that refuses all generations but the current one."""
+        answer = self._call(name, generation, *arguments)
+        if answer[0] == b"stale":
+            raise StaleGeneration(generation, int(answer[1]))
+        return answer
 
     def _call(self, name: str, *arguments: Any) -> Any:
         return self._retrying(lambda: self._scripts[name](keys=[self._prefix], args=list(arguments)))

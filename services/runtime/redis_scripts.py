@@ -34,14 +34,18 @@ end
 local function bits(key, ordinals) return bulk('BITFIELD_RO', key, ordinals, {'GET', 'u1'}) end
 """
 
+# ARGV[1] of a script that begins with it is the caller's generation; one that is not the current one changes nothing.
+_FENCE = """
+local current = tonumber(redis.call('HGET', KEYS[1] .. ':meta', 'generation') or '0')
+if tonumber(ARGV[1]) ~= current then return {'stale', current} end
+"""
+
 # ARGV: generation, token, epoch of the commits, their number, ordinals to commit..., epoch of the claims, ordinals...
 _STEP = (
-    _BULK
+    _FENCE
+    + _BULK
     + """
-local generation, token = tonumber(ARGV[1]), ARGV[2]
-local current = tonumber(redis.call('HGET', prefix .. ':meta', 'generation') or '0')
-if generation ~= current then return {'stale', current} end
-
+local token = ARGV[2]
 local epoch, commits = ARGV[3], {}
 for i = 5, 4 + tonumber(ARGV[4]) do commits[i - 4] = ARGV[i] end
 if #commits > 0 then
@@ -136,7 +140,10 @@ end
 return bitmaps
 """
 
-_SNAPSHOT = """
+# ARGV: generation
+_SNAPSHOT = (
+    _FENCE
+    + """
 local prefix, bitmaps = KEYS[1], {}
 for _, epoch in ipairs(redis.call('SMEMBERS', prefix .. ':epochs')) do
   bitmaps[#bitmaps + 1] = epoch
@@ -146,16 +153,18 @@ for _, epoch in ipairs(redis.call('SMEMBERS', prefix .. ':epochs')) do
 end
 return {bitmaps, redis.call('HGETALL', prefix .. ':reasons')}
 """
+)
 
-# ARGV: epoch, total, its rejected examples. What is whole stays so within a generation, and a restore changes counts.
-_RETIRE = """
-local prefix, epoch = KEYS[1], ARGV[1]
-local counts = redis.call('HMGET', prefix .. ':counts', 'committed:' .. epoch, 'rejected:' .. epoch)
-if tonumber(counts[1] or 0) + tonumber(counts[2] or 0) ~= tonumber(ARGV[2]) then return 0 end
+# ARGV: generation, epoch, its rejected examples as found whole. What is whole stays so within a generation.
+_RETIRE = (
+    _FENCE
+    + """
+local prefix, epoch = KEYS[1], ARGV[2]
 redis.call('HSET', prefix .. ':past', epoch, ARGV[3])
 redis.call('DEL', prefix .. ':committed:' .. epoch, prefix .. ':rejected:' .. epoch)
-return 1
+return {'ok'}
 """
+)
 
 # ARGV: generation, token, length of the next list, (epoch, 1 if it is whole, number committed, number rejected,
 # committed, rejected or, of one that is whole, its entry in `past`)..., (name, reason)...

@@ -102,7 +102,7 @@ class Rank:
             feeder.start()
             try:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
-                reason = self._trainer(step, feeder, evaluator, reporter, progress).run()
+                reason = self._trainer(step, feeder, evaluator, reporter, progress, generation).run()
                 self._finish(reason, progress, reporter, generation)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
@@ -157,7 +157,13 @@ class Rank:
                 yield reporter
 
     def _trainer(
-        self, step: TrainStep, feeder: Feeder, evaluator: Evaluator, reporter: Reporter, progress: Progress
+        self,
+        step: TrainStep,
+        feeder: Feeder,
+        evaluator: Evaluator,
+        reporter: Reporter,
+        progress: Progress,
+        generation: int,
     ) -> Trainer:
         return Trainer(
             TrainerParts(
@@ -166,6 +172,7 @@ class Rank:
                 feeder=feeder,
                 evaluator=evaluator,
                 ledger=self._ledger,
+                generation=generation,
                 checkpoints=self._checkpoints,
                 reporter=reporter,
                 collective=self._collective,

@@ -71,7 +71,7 @@ class Ledger(Protocol):
     """What trainers and the coordinator ask of the ledger; every call is atomic.
 
     Calls may raise `Unavailable` when the ledger's store cannot be reached, and `ValueError` for an ordinal outside
-    the corpus. `commit_and_claim` and `restore` raise `StaleGeneration` when another generation is current.
+    the corpus. `commit_and_claim`, `snapshot` and `restore` raise `StaleGeneration` when another generation is current.
     """
 
     def generation(self) -> int:
@@ -118,7 +118,7 @@ class Ledger(Protocol):
         """Return which examples are committed or rejected."""
         ...
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, generation: int) -> bytes:
         """Return everything but claims, compressed; belongs into a checkpoint, taken after the step's commit."""
         ...
 
@@ -148,8 +148,7 @@ class MemoryLedger:
         token: str | None = None,
     ) -> list[bool]:
         """See `Ledger`."""
-        if generation != self._generation:
-            raise StaleGeneration(generation, self._generation)
+        self._check(generation)
         check_ordinals([*committed[1], *claimed[1]], self._total)
         self._commit(*committed)
         epoch, ordinals = claimed
@@ -194,8 +193,9 @@ class MemoryLedger:
         """See `Ledger`."""
         return self._state.committed(epoch) | self._state.rejected(epoch)
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, generation: int) -> bytes:
         """See `Ledger`."""
+        self._check(generation)
         return self._state.encode()
 
     def restore(self, generation: int, snapshot: bytes | None) -> None:
@@ -204,6 +204,10 @@ class MemoryLedger:
             raise StaleGeneration(generation, self._generation)
         state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
         self._generation, self._state, self._claims = generation, state, {}
+
+    def _check(self, generation: int) -> None:
+        if generation != self._generation:
+            raise StaleGeneration(generation, self._generation)
 
     def _commit(self, epoch: int, ordinals: Sequence[int]) -> None:
         committed = self._state.committed(epoch)

@@ -48,13 +48,17 @@ class NonFiniteSteps(SonorantError):
 
 @dataclass(frozen=True)
 class TrainerParts:
-    """What a loop is made of. `clock`: seconds, monotonic; `terminated`: whether a signal asked to leave."""
+    """What a loop is made of.
+
+    generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal asked to leave.
+    """
 
     recipe: Recipe
     step: TrainStep
     feeder: Feeder
     evaluator: Evaluator
     ledger: Ledger
+    generation: int
     checkpoints: Checkpoints
     reporter: Reporter
     collective: Collective
@@ -220,7 +224,10 @@ class Trainer:
         return better
 
     def _save(self, best: bool) -> None:
-        """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next."""
+        """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next.
+
+        Raises StaleGeneration if another gang has taken over meanwhile: its ledger says nothing of these weights.
+        """
         self.parts.feeder.flush()
         self.progress.batches = self.parts.collective.gather(self._batches)
         if self.parts.collective.rank == 0:
@@ -235,7 +242,7 @@ class Trainer:
                 evaluated=evaluated,
                 average=step.average.state(),
                 adam=step.adam.state(),
-                ledger=self.parts.ledger.snapshot(),
+                ledger=self.parts.ledger.snapshot(self.parts.generation),
             )
             self.parts.checkpoints.save(checkpoint, best)
         self._lap()

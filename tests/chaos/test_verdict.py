@@ -58,7 +58,7 @@ def test_the_judge_names_what_is_wrong(seen, fault, culprits):
     ordinals = sorted({o for o, _ in history[0]})
     claim(ledger, 1, 0, ordinals)
     commit(ledger, 1, 0, ordinals)
-    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot()), TOTAL, EXPECTED, 1)
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
     assert verdict.exact == (fault is None)
     if fault:
         assert getattr(verdict, fault) == culprits
@@ -68,5 +68,5 @@ def test_the_judge_compares_the_record_with_the_ledger():
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     history = defaultdict(list, {0: list(enumerate(EXPECTED[0]))})
-    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot()), TOTAL, EXPECTED, 1)
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
     assert verdict.unlike_ledger == [0, 1, 2, 3]

@@ -44,10 +44,10 @@ def leave(run, trained):
     claim(ledger, 1, 0, [2, 3])
     commit(ledger, 1, 0, [1, 2, 3, 4, 5])
     ledger.count_events("reissued", {0: 3})
-    ledger.restore(2, ledger.snapshot())  # what happened before a restart is not forgotten
+    ledger.restore(2, ledger.snapshot(1))  # what happened before a restart is not forgotten
     progress = Progress(step=2, epoch=1, examples=trained, batches=[0])
     weights = {"w": np.zeros(1, np.float32)}
-    checkpoint = Checkpoint(progress, "f", weights, weights, weights, weights, ledger.snapshot())
+    checkpoint = Checkpoint(progress, "f", weights, weights, weights, weights, ledger.snapshot(2))
     Checkpoints(run.checkpoints, 1, print).save(checkpoint, best=False)
     lines = [{"kind": "step", "step": s, "epoch": 0, "examples": n} for s, n in ((1, 3), (2, trained - 3), (3, 9))]
     run.metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))

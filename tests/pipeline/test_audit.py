@@ -20,7 +20,7 @@ def snapshot(committed, rejected=()):
     for epoch, ordinals in enumerate(committed):
         claim(ledger, 1, epoch, list(ordinals))
         commit(ledger, 1, epoch, list(ordinals))
-    return LedgerSnapshot.decode(ledger.snapshot(), TOTAL)
+    return LedgerSnapshot.decode(ledger.snapshot(1), TOTAL)
 
 
 def test_epochs_that_are_whole_and_one_under_way_are_exact():

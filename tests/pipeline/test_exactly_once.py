@@ -53,7 +53,7 @@ class Training(RuleBasedStateMachine):
         self.restart_gang()
 
     def save(self):
-        self.saved = (self.ledger.snapshot(), self.trained.copy(), set(self.rejected), self.epoch)
+        self.saved = (self.ledger.snapshot(self.generation), self.trained.copy(), set(self.rejected), self.epoch)
 
     def book(self):
         leases = LeaseBook(COUNTS, seed=1, lease_examples=3, lease_timeout_s=1e9, lookahead_examples=self.lookahead)

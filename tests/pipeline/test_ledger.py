@@ -49,7 +49,7 @@ def test_restore_returns_to_the_snapshot_and_forgets_claims(ledger):
     claim(ledger, 1, 0, [1, 2])
     commit(ledger, 1, 0, [1])
     ledger.reject(0, 5, rejection(5))
-    snapshot = ledger.snapshot()
+    snapshot = ledger.snapshot(1)
     commit(ledger, 1, 0, [2])
     ledger.restore(2, snapshot)
     assert np.flatnonzero(ledger.settled(0).flags()).tolist() == [1, 5]
@@ -63,6 +63,8 @@ def test_an_older_gang_is_fenced_off(ledger):
         claim(ledger, 1, 0, [1])
     with pytest.raises(StaleGeneration):
         commit(ledger, 1, 0, [])
+    with pytest.raises(StaleGeneration):
+        ledger.snapshot(1)
     with pytest.raises(StaleGeneration):
         ledger.restore(2, None)
 
@@ -91,4 +93,4 @@ def test_a_damaged_snapshot_is_named(ledger, damage):
 
 def test_a_snapshot_of_another_corpus_is_named(ledger):
     with pytest.raises(BadSnapshot, match="of 10 examples, but the shards hold 12"):
-        MemoryLedger(12).restore(1, ledger.snapshot())
+        MemoryLedger(12).restore(1, ledger.snapshot(1))

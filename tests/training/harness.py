@@ -54,6 +54,7 @@ def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, m
             feeder=feeder,
             evaluator=Evaluator(model, units, [DevUtterance(e.features, e.text) for e in dev], SingleProcess()),
             ledger=ledger,
+            generation=generation,
             checkpoints=checkpoints,
             reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s)),
             collective=SingleProcess(),

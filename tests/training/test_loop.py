@@ -6,7 +6,9 @@ import pytest
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
-from sonorant.pipeline.ledger import MemoryLedger
+from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
+from sonorant.training.checkpoints import fingerprint
+from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import NonFiniteSteps, Reason
 from sonorant.training.rejections import TooManyRejected
 
@@ -75,6 +77,30 @@ def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
     run(again)
     assert again.progress.examples == 22
     assert ledger.progress(0).committed == 22
+
+
+class _Overslept(SingleProcess):
+    """A rank that is stopped when it has committed its step, and wakes when another gang has taken over."""
+
+    def __init__(self, ledger):
+        self._ledger = ledger
+
+    def gather(self, value):
+        self._ledger.restore(self._ledger.generation() + 1, None)
+        return super().gather(value)
+
+
+def test_a_gang_that_wakes_after_its_end_writes_no_checkpoint(ledger, tmp_path):
+    recipe = tiny_recipe(epochs=1)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer.parts.feeder.start()
+    trainer._turn()
+    trainer.parts = dataclasses.replace(trainer.parts, collective=_Overslept(ledger))
+    with pytest.raises(StaleGeneration):
+        trainer._save(best=False)
+    trainer.parts.feeder.close()
+    trainer.parts.reporter.close()
+    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
 
 
 def spoil(ordinals):

@@ -120,10 +120,11 @@ def machine(url):
             assert "generation" in self.both(lambda ledger: claim(ledger, found, epoch, ordinals))
             assert "generation" in self.both(lambda ledger: commit(ledger, found, epoch, ordinals))
             assert "generation" in self.both(lambda ledger: ledger.restore(self.generation, None))
+            assert f"generation {found}" in str(self.both(lambda ledger: ledger.snapshot(found)))
 
         @rule(target=snapshots)
         def snapshot(self):
-            data = self.both(lambda ledger: ledger.snapshot())
+            data = self.both(lambda ledger: ledger.snapshot(self.generation))
             return data, {name: s for name, s in self.model.state.items() if s[0] in ("committed", "rejected")}
 
         @rule(snapshot=snapshots)
@@ -257,10 +258,10 @@ def test_epochs_that_are_whole_take_no_memory_but_answer_as_before(redis_url, le
     for epoch in range(2):
         granted = claim(ledger, 1, epoch, range(TOTAL))
         commit(ledger, 1, epoch, [o for o in range(TOTAL) if granted[o]])
-    ledger.snapshot()
+    ledger.snapshot(1)
     client = redis.Redis.from_url(redis_url)
     assert client.keys("sonorant:committed:*") + client.keys("sonorant:rejected:*") == []
-    ledger.restore(2, ledger.snapshot())
+    ledger.restore(2, ledger.snapshot(1))
     assert client.keys("sonorant:committed:*") == []
     client.close()
     assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (TOTAL - 1, 1)
@@ -271,6 +272,35 @@ def test_epochs_that_are_whole_take_no_memory_but_answer_as_before(redis_url, le
     commit(ledger, 2, 0, [3])
     with pytest.raises(LedgerConflict):
         commit(ledger, 2, 0, [3, 4])
+
+
+class _Freezing(RedisLedger):
+    """A ledger whose process is stopped before it lets an epoch rest, until `meanwhile` is over."""
+
+    def _call(self, name, *arguments):
+        if name == "retire":
+            self.meanwhile()
+        return super()._call(name, *arguments)
+
+
+def test_an_older_gang_that_wakes_late_lets_no_epoch_of_the_new_one_rest(redis_url, ledger):
+    def another_gang():
+        ledger.restore(2, None)
+        ledger.reject(0, 4, rejection(0, 4))
+        finish(2, [o for o in range(TOTAL) if o != 4])
+
+    def finish(generation, ordinals):
+        claim(ledger, generation, 0, ordinals)
+        commit(ledger, generation, 0, ordinals)
+
+    frozen = _Freezing(redis_url, TOTAL)
+    frozen.meanwhile = another_gang
+    finish(1, range(TOTAL))
+    with pytest.raises(StaleGeneration, match="generation 1: the ledger is in generation 2"):
+        frozen.snapshot(1)
+    frozen.close()
+    assert ledger.rejected(0, [3, 4]) == [False, True]
+    assert ledger.snapshot(2)
 
 
 @pytest.mark.parametrize("count", [999, 1000, 1001, 3000])
