@@ -3,6 +3,7 @@
 import grpc
 
 from services.runtime.channels import open_channel
+from services.runtime.keys import Keys
 from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
@@ -12,9 +13,9 @@ __all__ = ["ask_status"]
 _TIMEOUT_S = 3.0
 
 
-def ask_status(address: str) -> pb.GetStatusResponse:
-    """Return what the coordinator at `address` knows; raises Unavailable if none answers."""
-    with open_channel(address) as channel:
+def ask_status(address: str, keys: Keys | None = None) -> pb.GetStatusResponse:
+    """Return what the coordinator at `address` knows; raises Unavailable if none answers. keys: default, its own."""
+    with open_channel(address, keys=keys) as channel:
         try:
             return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
         except grpc.RpcError as error:

@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,21 +23,35 @@ __all__ = ["command"]
     help="Run folder of the training.",
 )  # fmt: skip
 @click.option("--coordinator", metavar="HOST:PORT", help="The run's coordinator; default: what RUN says.")
+@click.option("--release", metavar="NAME", help="Release of the chart; kubectl leads there, and to the clients' keys.")
+@click.option("-n", "--namespace", default="", help="The release's namespace; default: that of kubectl's context.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--watch", is_flag=True, help="Go on showing it, every second, until Ctrl-C.")
-def command(run_path: Path, coordinator: str | None, as_json: bool, watch: bool) -> None:
+def command(
+    run_path: Path, coordinator: str | None, release: str | None, namespace: str, as_json: bool, watch: bool
+) -> None:
     """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
 
     Exit codes: 0 shown; 69 no training runs there.
     """
-    address = coordinator or _address(run_path)
-    if watch and not as_json:
-        _watch(address, str(run_path))
-        return
     from services.runtime.status_client import ask_status
 
+    if release is None:
+        address = coordinator or _address(run_path)
+        _show(partial(ask_status, address), str(run_path), as_json, watch)
+        return
+    from services.runtime.forwarding import forwarded_coordinator
+
+    with forwarded_coordinator(release, namespace) as (address, keys):
+        _show(partial(ask_status, address, keys), release, as_json, watch)
+
+
+def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, as_json: bool, watch: bool) -> None:
+    if watch and not as_json:
+        _watch(ask, title)
+        return
     while True:
-        _print(ask_status(address), str(run_path), as_json)
+        _print(ask(), title, as_json)
         if not watch:
             return
         time.sleep(1.0)
@@ -64,13 +80,12 @@ def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
     Console().print(render_status(status, title, rejections=len(status.rejections)))
 
 
-def _watch(address: str, title: str) -> None:
+def _watch(ask: "Callable[[], pb.GetStatusResponse]", title: str) -> None:
     from rich.live import Live
 
     from services.local.status_view import render_status
-    from services.runtime.status_client import ask_status
 
     with Live(refresh_per_second=2) as live:
         while True:
-            live.update(render_status(ask_status(address), title))
+            live.update(render_status(ask(), title))
             time.sleep(1.0)

@@ -1,0 +1,72 @@
+"""The way from a user's machine to a release of the chart: kubectl's port-forward, and the keys that clients show."""
+
+import base64
+import json
+import selectors
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from services.runtime.keys import Keys
+from sonorant.errors import Unavailable
+
+__all__ = ["forwarded_coordinator"]
+
+_COORDINATOR_PORT = 7100
+_PATIENCE_S = 15.0
+_LONGEST_ERROR = 500
+_LONGEST_NAME = 40  # of a release in the names of its objects, as the chart cuts it
+
+
+@contextmanager
+def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[str, Keys | None]]:
+    """Yield the address of this machine that leads to a release's coordinator, and the chart's keys for it, if any.
+
+    namespace: default, the context's. Raises Unavailable if kubectl is not installed, or with what it says if it fails.
+    """
+    program = shutil.which("kubectl")
+    if program is None:
+        raise Unavailable("kubectl: not found in PATH; install it, or give --coordinator HOST:PORT")
+    kubectl = [program, *(("--namespace", namespace) if namespace else ())]
+    name = release[:_LONGEST_NAME].rstrip("-")
+    keys = _client_keys(kubectl, f"{name}-keys-client")
+    where = [f"service/{name}-coordinator", f":{_COORDINATOR_PORT}", "--address=127.0.0.1"]
+    with subprocess.Popen(
+        [*kubectl, "port-forward", *where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield f"127.0.0.1:{_local_port(process, where[0])}", keys
+        finally:
+            process.terminate()
+
+
+def _client_keys(kubectl: list[str], secret: str) -> Keys | None:
+    """Return what a secret holds, if the chart has made it."""
+    command = [*kubectl, "get", "secret", secret, "--ignore-not-found", "--output=json"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"secret {secret}: kubectl get: {_said(done.stderr)}")
+    if not done.stdout.strip():
+        return None
+    files = {name: base64.b64decode(text) for name, text in json.loads(done.stdout)["data"].items()}
+    return Keys(certificate=(files["tls.key"], files["tls.crt"]), authority=files["ca.crt"])
+
+
+def _local_port(process: "subprocess.Popen[bytes]", service: str) -> int:
+    """Return the port that kubectl took, from its line "Forwarding from 127.0.0.1:PORT -> …"."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        answered = selector.select(_PATIENCE_S)
+    line = process.stdout.readline().decode() if answered else ""
+    if line.startswith("Forwarding from "):
+        return int(line.split(" -> ")[0].rpartition(":")[2])
+    process.terminate()
+    said = _said(process.stderr.read()) if answered else f"no answer within {_PATIENCE_S:g} s"
+    raise Unavailable(f"{service}: kubectl port-forward: {said}")
+
+
+def _said(error: bytes) -> str:
+    return error.decode(errors="replace").strip()[:_LONGEST_ERROR]

@@ -1,0 +1,65 @@
+"""kubectl is a script here that does what the real one does; tests/cluster has the real one."""
+
+import base64
+import json
+import os
+
+import pytest
+
+from services.runtime.forwarding import forwarded_coordinator
+from sonorant.errors import Unavailable
+
+SECRET = {"data": {name: base64.b64encode(name.encode()).decode() for name in ("ca.crt", "tls.crt", "tls.key")}}
+FORWARD = "echo 'Forwarding from 127.0.0.1:4711 -> 7100'; exec sleep 60"
+
+
+@pytest.fixture
+def kubectl(tmp_path, monkeypatch):
+    """Put a kubectl first in PATH that answers `get` and `port-forward` by these commands, and notes its arguments."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "secret.json").write_text(json.dumps(SECRET))
+
+    def make(get=f"cat {tmp_path}/secret.json", forward=FORWARD):
+        script = f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\ncase "$*" in *get*) {get} ;; *) {forward} ;; esac\n'
+        (tmp_path / "kubectl").write_text(script)
+        (tmp_path / "kubectl").chmod(0o755)
+        return lambda: (tmp_path / "calls").read_text().splitlines()
+
+    return make
+
+
+def test_the_coordinator_is_reached_with_the_keys_of_the_release(kubectl):
+    calls = kubectl()
+    with forwarded_coordinator("words", "speech") as (address, keys):
+        assert address == "127.0.0.1:4711"
+        assert keys.certificate == (b"tls.key", b"tls.crt")
+        assert keys.authority == b"ca.crt"
+    assert calls() == [
+        "--namespace speech get secret words-keys-client --ignore-not-found --output=json",
+        "--namespace speech port-forward service/words-coordinator :7100 --address=127.0.0.1",
+    ]
+
+
+def test_a_release_without_keys_of_the_chart_leaves_it_to_ones_own(kubectl):
+    kubectl(get="true")
+    with forwarded_coordinator("words") as (_, keys):
+        assert keys is None
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"get": "echo 'secrets is forbidden' >&2; exit 1"},
+        {"forward": "echo 'services \"words-coordinator\" not found' >&2; exit 1"},
+    ],
+)
+def test_what_kubectl_says_is_passed_on(kubectl, answers):
+    kubectl(**answers)
+    with pytest.raises(Unavailable, match=r"forbidden|not found"), forwarded_coordinator("words"):
+        pass
+
+
+def test_a_machine_without_kubectl_is_told_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match=r"kubectl: not found"), forwarded_coordinator("words"):
+        pass
