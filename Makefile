@@ -44,8 +44,8 @@ drill: setup ## kill one thing after another and time until work flows again; fa
 images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
 	docker/build $(IMAGES) $(TARGETS)
 
-test-cluster: setup ## on a Kubernetes cluster that KUBECONFIG names, with the images of `make images` in it
-	$(BIN)/pytest -q tests/cluster $(if $(TESTS),-k '$(TESTS)')
+test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole)
+	tests/cluster/run $(BIN)/pytest -q tests/cluster $(if $(TESTS),-k '$(TESTS)')
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,0 +1,122 @@
+"""The cluster that KUBECONFIG names: kubectl, namespaces with restricted pods, volumes that are folders of the machine."""
+
+import json
+import os
+import subprocess
+import time
+
+from helm_rig import CHART, digits_values
+
+USER = 65532  # whom the images run as
+SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "3Gi"}}
+_RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+
+
+def kubectl(*arguments, documents=()):
+    """Return what kubectl prints; documents: objects for its standard input."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)}) if documents else None
+    done = subprocess.run(["kubectl", *arguments], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    return done.stdout
+
+
+def eventually(condition, what, patience_s=300.0, every_s=0.2):
+    """Wait until `condition` returns something, and return it; `what` says what was found instead."""
+    deadline_s = time.monotonic() + patience_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline_s, what()
+        time.sleep(every_s)
+    return found
+
+
+def small_values(**changes):
+    """Values of the digits recipe for a machine with few cores, with volumes that were made by hand."""
+    claim = {"storageClass": "", "accessModes": ["ReadWriteOnce"], "size": "1Gi"}
+    small = {"resources": SMALL}
+    return (
+        digits_values(
+            image={"prefix": os.environ.get("IMAGES", "localhost/sonorant"), "tag": os.environ.get("TAG", "dev")},
+            storage={"runs": claim, "redis": claim},
+            **{name: small for name in ("prepare", "redis", "coordinator", "stages", "trainer")},
+            recognizer=small | {"test": small},
+        )
+        | changes
+    )
+
+
+class Namespace:
+    """A namespace, made anew, and what is in it; `close` deletes it and its volumes."""
+
+    def __init__(self, name):
+        self.name = name
+        self._volumes = []
+        kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=120s")
+        labelled = {"name": name, "labels": _RESTRICTED}
+        kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}])
+
+    def kubectl(self, *arguments, documents=()):
+        return kubectl("--namespace", self.name, *arguments, documents=documents)
+
+    def found(self, kinds, **labels):
+        chosen = ",".join(f"app.kubernetes.io/{key}={value}" for key, value in labels.items())
+        return json.loads(self.kubectl("get", kinds, f"--selector={chosen}", "--output=json"))["items"]
+
+    def volume(self, claim, folder, mode="ReadWriteOnce"):
+        """Make a folder of this machine the volume that a claim gets."""
+        if mode != "ReadOnlyMany":
+            os.chown(folder, USER, USER)
+        spec = {
+            "accessModes": [mode],
+            "capacity": {"storage": "1Gi"},
+            "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {"namespace": self.name, "name": claim},
+            "hostPath": {"path": str(folder), "type": "Directory"},
+        }
+        name = f"{self.name}-{claim}"
+        kubectl("delete", "persistentvolume", name, "--ignore-not-found")
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+        kubectl("apply", "--filename=-", documents=[volume])
+        self._volumes.append(name)
+
+    def claim(self, name, mode="ReadOnlyMany"):
+        spec = {"accessModes": [mode], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}
+        metadata = {"name": name, "namespace": self.name}
+        made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+        kubectl("apply", "--filename=-", documents=[made])
+
+    def for_digits(self, data, folders):
+        """Make the volumes of a release `words`: recordings in `data`, and `folders` for runs and Redis."""
+        self.volume("corpora", data.resolve(), "ReadOnlyMany")
+        self.claim("corpora")
+        for claim, folder in folders.items():
+            self.volume(f"words-{claim}", folder)
+
+    def install(self, helm, values, *arguments):
+        done = helm.run(
+            "install", "words", str(CHART), "--namespace", self.name, "--values", helm.values(values), *arguments
+        )
+        assert done.returncode == 0, done.stderr
+
+    def upgrade(self, helm, values, *arguments):
+        done = helm.run(
+            "upgrade", "words", str(CHART), "--namespace", self.name, "--values", helm.values(values), *arguments
+        )
+        assert done.returncode == 0, done.stderr
+
+    def pods(self, component):
+        """Return the pods of a component that are not about to go."""
+        return [p for p in self.found("pods", component=component) if "deletionTimestamp" not in p["metadata"]]
+
+    def logs(self, component, *arguments):
+        chosen = f"--selector=app.kubernetes.io/component={component}"
+        return self.kubectl("logs", chosen, "--tail=-1", "--prefix", *arguments)
+
+    def close(self):
+        kubectl("delete", "namespace", self.name, "--timeout=120s")
+        if self._volumes:
+            kubectl("delete", "persistentvolume", *self._volumes)
+
+
+def is_ready(pod):
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
