@@ -1,4 +1,4 @@
-"""The cluster that KUBECONFIG names: kubectl, namespaces with restricted pods, volumes that are folders of the machine."""
+"""The cluster that KUBECONFIG names: kubectl, namespaces with restricted pods, volumes that are its folders."""
 
 import json
 import os
