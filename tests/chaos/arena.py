@@ -10,7 +10,7 @@ from itertools import pairwise
 from chaos.blows import plan
 from chaos.corpus import EPOCHS
 from chaos.fleet import Fleet, send
-from chaos.verdict import judge, read_history
+from chaos.verdict import all_exact, judge, read_history
 
 from sonorant.corpus.shards import ShardSet
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
@@ -66,7 +66,7 @@ class Arena:
             "seed": self._seed,
             "examples": self._total,
             "gang_starts": self._fleet.gang_starts,
-            "exact": len(final) == EPOCHS and all(v.exact for vs in (final, *self._verdicts) for v in vs),
+            "exact": all_exact(final, EPOCHS) and all(all_exact(so_far, len(so_far)) for so_far in self._verdicts),
             "verdict": [dataclasses.asdict(v) | {"exact": v.exact} for v in final],
             "blows": self._gaps(),
             "arrivals": self._arrivals(),

@@ -2,13 +2,15 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from chaos.verdict import judge, read_history
+from chaos.verdict import EpochVerdict, all_exact, judge, read_history
 from ledger_calls import claim, commit
 
-from sonorant.pipeline.ledger import MemoryLedger
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.ledger import MemoryLedger, Rejection
 from sonorant.training.checkpoints import Progress
 
 TOTAL = 4
@@ -70,3 +72,27 @@ def test_the_judge_compares_the_record_with_the_ledger():
     history = defaultdict(list, {0: list(enumerate(EXPECTED[0]))})
     (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
     assert verdict.unlike_ledger == [0, 1, 2, 3]
+
+
+def test_a_run_that_rejected_anything_is_not_exact_though_nothing_is_lost():
+    ledger = MemoryLedger(TOTAL)
+    ledger.restore(1, None)
+    ledger.reject(0, 3, Rejection(Lineage(0, 0, 3), "u3", "room", "silence"))
+    claim(ledger, 1, 0, [0, 1, 2])
+    commit(ledger, 1, 0, [0, 1, 2])
+    history = defaultdict(list, {0: list(enumerate(EXPECTED[0][:3]))})
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
+    assert (verdict.rejected, verdict.lost, verdict.unlike_ledger) == (1, [], [])
+    assert not verdict.exact
+
+
+def exact_epoch(epoch):
+    return EpochVerdict(epoch, TOTAL, committed=TOTAL, rejected=0)
+
+
+def test_a_run_is_exact_if_all_its_epochs_are_and_none_is_missing():
+    assert all_exact([exact_epoch(0), exact_epoch(1)], 2)
+    assert not all_exact([exact_epoch(0)], 2)
+    assert not all_exact([exact_epoch(0), exact_epoch(2)], 2)
+    assert not all_exact([], 1)
+    assert not all_exact([exact_epoch(0), replace(exact_epoch(1), lost=[3])], 2)

@@ -14,7 +14,7 @@ from sonorant.pipeline.payload import as_carried
 from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import load_recipe
 
-__all__ = ["EpochVerdict", "judge", "read_history", "undisturbed"]
+__all__ = ["EpochVerdict", "all_exact", "judge", "read_history", "undisturbed"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ def read_history(records, progress):
                     history[batch["epoch"]] += zip(batch["ordinals"], batch["digests"], strict=True)
         cut = start
     return history
+
+
+def all_exact(verdicts, epochs):
+    """Whether each of `epochs` epochs has a verdict, and that it is exact."""
+    return [v.epoch for v in verdicts] == list(range(epochs)) and all(v.exact for v in verdicts)
 
 
 def judge(history, checkpoint, total, expected, epochs):

@@ -108,6 +108,30 @@ def test_a_rejection_is_repeated_until_heard_but_not_if_it_is_refused_for_good(c
     assert [r.utterance for r in coordinator.rejections] == ["heard"]
 
 
+class _SlowToHearRejections(ScriptedCoordinator):
+    """Notes how many heartbeats had come by each rejection."""
+
+    def __init__(self):
+        self.beats_before = []
+        super().__init__()
+
+    def RejectExample(self, request, context):
+        threading.Event().wait(self.interval_s / 4)
+        self.beats_before.append(len(self.beats))
+        return super().RejectExample(request, context)
+
+
+def test_many_rejections_do_not_keep_heartbeats_waiting():
+    with contextlib.closing(_SlowToHearRejections()) as coordinator, client_of(coordinator.address) as client:
+        eventually(lambda: coordinator.beats)
+        for index in range(40):
+            client.reject(Lineage(0, 0, index), f"u{index}", "vtlp", "r")
+        eventually(lambda: len(coordinator.rejections) == 40)
+    assert [r.lineage.index for r in coordinator.rejections] == list(range(40))
+    first, *_, last = coordinator.beats_before
+    assert last - first >= 5
+
+
 def test_endpoints_are_watched_across_ends_of_the_stream(coordinator):
     coordinator.endpoints = [["tcp://a:1"], ["tcp://a:1", "tcp://b:1"]]
     heard = []

@@ -32,6 +32,18 @@ def test_garbage_from_a_consumer_is_dropped_and_nobody_else_notices(rig, bare):
     assert consumer.take(49) == list(range(1, 50))
 
 
+def test_the_goodbye_of_a_stranger_excuses_nobody(rig, bare):
+    producer = rig(Producer())
+    stranger = bare(zmq.DEALER)
+    stranger.connect(producer.endpoint)
+    stranger.send(encode_header(Kind.BYE))
+    stranger.send(encode_header(Kind.PING))
+    assert decode_header(stranger.recv()).kind is Kind.BYE  # it is told that it has no link
+    eventually(lambda: producer.links.faults == 1)  # a PING before HELLO
+    stranger.close()
+    eventually(lambda: producer.links.faults == 2)
+
+
 @pytest.mark.parametrize(
     "garbage",
     [random.Random(0).randbytes(4096), b"\xff" + bytes(64), GREETING + random.Random(0).randbytes(200)],
