@@ -12,11 +12,14 @@ __all__ = ["SERVER_OPTIONS", "add_port", "open_aio_channel", "open_channel"]
 Options = tuple[tuple[str, int | str], ...]
 
 # A machine that vanishes says nothing: without pings, a connection to it would look alive for a quarter of an hour.
+# Of a process that hangs, the kernel still acknowledges what comes; gRPC 1.71 waits for `ping_timeout` then, whatever
+# `keepalive_timeout` says.
 _PING_EVERY_MS, _ANSWER_WITHIN_MS = 10_000, 5_000
 _OPTIONS: Options = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.keepalive_time_ms", _PING_EVERY_MS),
     ("grpc.keepalive_timeout_ms", _ANSWER_WITHIN_MS),
+    ("grpc.http2.ping_timeout_ms", _ANSWER_WITHIN_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )

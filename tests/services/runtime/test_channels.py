@@ -1,5 +1,8 @@
 """gRPC in TLS, over real sockets: who is believed, who is let in."""
 
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -8,6 +11,7 @@ import pytest
 import trustme
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from services.runtime import channels
 from services.runtime.channels import add_port, open_channel
 from services.runtime.keys import Keys, load_keys
 from sonorant.errors import Unavailable
@@ -87,6 +91,38 @@ def test_keys_come_from_a_folder_as_kubernetes_mounts_secrets(serve, tmp_path):
     }.items():
         (tmp_path / name).write_bytes(content)
     assert ask(serve(load_keys(tmp_path)), load_keys(tmp_path)) == SERVING
+
+
+HANGING = """
+import grpc
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from grpc_health.v1 import health, health_pb2_grpc
+from services.runtime.channels import SERVER_OPTIONS
+server = grpc.server(ThreadPoolExecutor(1), options=SERVER_OPTIONS)
+health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+server.wait_for_termination()
+"""
+
+
+def test_a_peer_that_hangs_is_noticed_though_its_machine_keeps_the_connection(monkeypatch):
+    faster = tuple((name, value // 10 if name.endswith("_ms") else value) for name, value in channels._OPTIONS)
+    monkeypatch.setattr(channels, "_OPTIONS", faster)  # or the test would take 15 s
+    with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE) as server:
+        try:
+            with open_channel(f"127.0.0.1:{int(server.stdout.readline())}", keys=Keys()) as channel:
+                watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=20)
+                assert next(watch).status == SERVING
+                server.send_signal(signal.SIGSTOP)
+                with pytest.raises(grpc.RpcError) as caught:
+                    next(watch)
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE  # not the deadline
+        finally:
+            server.kill()
 
 
 def test_a_port_that_is_taken_is_named(serve):
