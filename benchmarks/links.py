@@ -11,14 +11,21 @@ from dataclasses import dataclass
 
 from benchmarks.rigs.peers import GrpcWay, ZeroMqWay
 from benchmarks.rigs.process import Child
-from benchmarks.rigs.transport import CREDITS, LinksWay, resident_mb, take_slowly
+from benchmarks.rigs.transport import (
+    CREDITS,
+    LinksWay,
+    produce_copied,
+    produce_uncopied,
+    resident_mb,
+    take_slowly,
+)
 from benchmarks.rigs.way import Way
 from benchmarks.row import Progress, Row
 from services.runtime.memory import keep_freed_memory
 
 __all__ = ["rows"]
 
-_LARGE, _SMALL = 50_000, 500  # samples of an example: 200 KB, 2 KB
+_HUGE, _LARGE, _SMALL = 500_000, 50_000, 500  # samples of an example: 2 MB, 200 KB, 2 KB
 _CASES = ((_LARGE, 1), (_LARGE, 8), (_LARGE, 64), (_SMALL, 1), (_SMALL, 8))
 _WARM_S, _TURN_S, _TURNS = 0.2, 0.8, 5
 _REST_S = 0.02  # of the slow consumer, after each look
@@ -28,9 +35,12 @@ def rows(progress: Progress) -> Iterator[Row]:
     """Yield speed and cost by size and number of producers, then what slow consumers do to others and to memory."""
     keep_freed_memory()  # as services do
     for samples, producers in _CASES:
-        case = f"{samples * 4 // 1000} KB, {producers} producer{'s' * (producers > 1)}"
+        case = f"{_size(samples)}, {producers} producer{'s' * (producers > 1)}"
         progress(case)
         yield from _beside_peers(case, samples, producers)
+    for samples in (_LARGE, _HUGE):
+        progress(f"{_size(samples)}, copied or not")
+        yield _beside_copies(samples)
     progress("a slow consumer")
     yield from _slow_consumer()
     progress("a consumer that stands still")
@@ -57,6 +67,14 @@ def _beside_peers(case: str, samples: int, producers: int) -> Iterator[Row]:
         yield Row("cost", case, _cheapest(ours), "CPU-s/GB", peer, _cheapest(theirs))
 
 
+def _beside_copies(samples: int) -> Row:
+    """Say what it costs to send from the memory that an example was written to, and what with a copy."""
+    with LinksWay(samples, 1, produce_uncopied) as uncopied, LinksWay(samples, 1, produce_copied) as copied:
+        turns = [(_turn(uncopied, samples), _turn(copied, samples)) for _ in range(_TURNS)]
+    ours, theirs = zip(*turns, strict=True)
+    return Row("zero copy", _size(samples), _cheapest(ours), "CPU-s/GB", "copied", _cheapest(theirs))
+
+
 def _slow_consumer() -> Iterator[Row]:
     """One producer and a fast consumer, without and with a slow one beside it, in turns."""
     alone, beside, slow_ones = [], [], 0
@@ -81,6 +99,11 @@ def _memory() -> Row:
         time.sleep(_TURN_S)  # for what should not come
         grown_mb = resident_mb() - before_mb
     return Row("memory", f"8 producers, {CREDITS} credits", grown_mb, "MB", "credits", CREDITS * _LARGE * 4 / 1e6)
+
+
+def _size(samples: int) -> str:
+    kilobytes = samples * 4 // 1000
+    return f"{kilobytes} KB" if kilobytes < 1000 else f"{kilobytes // 1000} MB"
 
 
 def _turn(way: Way, samples: int) -> _Turn:

@@ -17,7 +17,9 @@ import numpy as np
 import structlog
 import zmq
 
+from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
+from services.runtime import downstream
 from services.runtime.bundles import Parcel
 from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
@@ -28,7 +30,7 @@ from sonorant.pipeline.wire import encode_example
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 
-__all__ = ["CREDITS", "LinksWay", "resident_mb", "take_slowly"]
+__all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "take_slowly"]
 
 CREDITS = 64
 _AHEAD = 8  # examples that a producer keeps ready
@@ -37,10 +39,10 @@ _LARGEST_BYTES = 1 << 24
 
 
 class LinksWay:
-    """The pipeline's links: `producers` ROUTERs in processes of their own, and UpstreamLinks here."""
+    """The pipeline's links: `producers` ROUTERs in processes that run `main`, and UpstreamLinks here."""
 
-    def __init__(self, samples: int, producers: int) -> None:
-        self._producers = Producers(produce_links, samples, producers)
+    def __init__(self, samples: int, producers: int, main: Main | None = None) -> None:
+        self._producers = Producers(main or produce_links, samples, producers)
         self.endpoints = self._producers.endpoints
         self.cpu_s = self._producers.cpu_s
         self._consumer = _LinksConsumer(self.endpoints, CREDITS)
@@ -135,6 +137,18 @@ def produce_links(connection: Connection, samples: int) -> None:
     answer(connection, links.endpoint)
     loop.stop()
     thread.join()
+
+
+def produce_copied(connection: Connection, samples: int) -> None:
+    """Produce, and let ZeroMQ copy messages of any size before it sends them."""
+    downstream.COPY_BELOW_BYTES = _LARGEST_BYTES
+    produce_links(connection, samples)
+
+
+def produce_uncopied(connection: Connection, samples: int) -> None:
+    """Produce, and let ZeroMQ send messages of any size from the memory that they were written to."""
+    downstream.COPY_BELOW_BYTES = 0
+    produce_links(connection, samples)
 
 
 def take_slowly(connection: Connection, endpoints: list[str], rest_s: float) -> None:

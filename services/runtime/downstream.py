@@ -25,13 +25,13 @@ from sonorant.pipeline.wire import (
     stream_of,
 )
 
-__all__ = ["DownstreamLinks"]
+__all__ = ["COPY_BELOW_BYTES", "DownstreamLinks"]
 
 log = structlog.get_logger()
 
+COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns that ZeroMQ is done with the memory
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
 _HANDSHAKE_MS = 5000
-_COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns that ZeroMQ is done with the memory
 _LONGEST_SHOWN = 80
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
@@ -81,7 +81,7 @@ class DownstreamLinks:
         self._router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
         self._router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
         self._router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-        self._router.copy_threshold = _COPY_BELOW_BYTES
+        self._router.copy_threshold = COPY_BELOW_BYTES
         self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
         if self._doorkeeper is not None:
             self._doorkeeper.guard(self._router)
@@ -234,7 +234,7 @@ class DownstreamLinks:
         message = bundle.message()
         try:
             self._router.send(bundle.consumer, zmq.SNDMORE | zmq.NOBLOCK)
-            self._router.send(message, zmq.NOBLOCK, copy=len(message) < _COPY_BELOW_BYTES)
+            self._router.send(message, zmq.NOBLOCK, copy=len(message) < COPY_BELOW_BYTES)
         except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
             self._lose(bundle.consumer, str(error))
             return False

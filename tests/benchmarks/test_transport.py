@@ -3,7 +3,7 @@ import time
 import pytest
 
 from benchmarks.rigs.peers import GrpcWay, ZeroMqWay
-from benchmarks.rigs.transport import CREDITS, LinksWay
+from benchmarks.rigs.transport import CREDITS, LinksWay, produce_uncopied
 
 
 def eventually(condition):
@@ -13,7 +13,11 @@ def eventually(condition):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("way", [LinksWay, GrpcWay, ZeroMqWay])
+def uncopied(samples, producers):
+    return LinksWay(samples, producers, produce_uncopied)
+
+
+@pytest.mark.parametrize("way", [LinksWay, uncopied, GrpcWay, ZeroMqWay])
 def test_producers_in_other_processes_feed_the_consumer(way):
     with way(500, 2) as fed:
         fed.go()
