@@ -28,7 +28,7 @@ class _Data(_Values):
 class _Image(_Values):
     prefix: str = Field(min_length=1, description="Registry and first part of the images' names.")
     tag: str = Field("", description="Tag; empty: the chart's appVersion.")
-    names: dict[Literal["stage", "trainer", "recognizer", "redis"], str] | None = Field(
+    names: dict[Literal["stage", "autoscaler", "trainer", "recognizer", "redis"], str] | None = Field(
         None, description="Whole names that win over prefix and tag."
     )
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="When a node pulls.")
@@ -63,6 +63,22 @@ class _Redis(_Scheduling):
 
 class _Stages(_Scheduling):
     each: dict[str, _Scheduling] | None = Field(None, description="Settings of one stage, by its name in the recipe.")
+
+
+class _Bounds(_Values):
+    min_replicas: int | None = Field(None, ge=1, description="Fewest replicas; null: as for the others.")
+    max_replicas: int | None = Field(None, ge=1, description="Most replicas; null: as for the others.")
+
+
+class _Autoscaling(_Scheduling):
+    mode: Literal["planner", "hpa", "none"] = Field("planner", description="Who scales the stages.")
+    min_replicas: int = Field(1, ge=1, description="Fewest replicas of a stage.")
+    max_replicas: int = Field(20, ge=1, description="Most replicas of a stage.")
+    each: dict[str, _Bounds] | None = Field(None, description="The same of one stage, by its name in the recipe.")
+    cores: float | None = Field(None, gt=0, description="Cores of all stages together; null: no limit.")
+    utilisation: float = Field(0.8, ge=0.1, le=1, description="Share of the time that a stage is to be busy.")
+    replicas: int = Field(1, ge=1, description="Replicas of the planner.")
+    api_ports: list[int] = Field(description="Ports of the Kubernetes API.")
 
 
 class _Trainer(_Scheduling):
@@ -125,6 +141,7 @@ class _Chart(_Values):
     redis: _Redis = Field(description="The ledger.")
     coordinator: _Scheduling = Field(description="The coordinator.")
     stages: _Stages = Field(description="The recipe's stages.")
+    autoscaling: _Autoscaling = Field(description="Replicas of the stages.")
     trainer: _Trainer = Field(description="The trainer.")
     recognizer: _Recognizer = Field(description="The recognizer.")
     keys: _Keys = Field(description="Keys of links, certificates of gRPC.")

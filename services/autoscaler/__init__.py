@@ -1,5 +1,6 @@
 """Scales the stages' Deployments to what the trainer can take: plans, patches, tells.
 
 It needs, in its namespace: `deployments/scale` get and patch, by the names of the stages' Deployments; `leases` (of
-coordination.k8s.io) get and patch by the lease's name, and create; `events` create. Nothing else, and nothing outside.
+coordination.k8s.io) get and patch by the lease's name, and create if nobody else makes that lease; `events` create.
+Nothing else, and nothing outside.
 """

@@ -28,14 +28,20 @@ _ALWAYS = (
     Verb("configmaps"),
     Verb("secrets"),
     Verb("persistentvolumeclaims"),
-    Verb("serviceaccounts"),
     Verb("networkpolicies", "networking.k8s.io"),
     Verb("poddisruptionbudgets", "policy"),
 )
 _PRIORITIES = Verb("priorityclasses", "scheduling.k8s.io", namespaced=False)
-_ROLES = (Verb("roles", "rbac.authorization.k8s.io"), Verb("rolebindings", "rbac.authorization.k8s.io"))
+_PLANNER = (
+    Verb("roles", "rbac.authorization.k8s.io"),
+    Verb("rolebindings", "rbac.authorization.k8s.io"),
+    Verb("leases", "coordination.k8s.io"),
+    Verb("serviceaccounts"),
+)
+_HPAS = Verb("horizontalpodautoscalers", "autoscaling")
+_POD_MONITORS = Verb("podmonitors", "monitoring.coreos.com")
 _MPI_JOBS = Verb("mpijobs", "kubeflow.org")
-VERBS = (*_ALWAYS, _PRIORITIES, *_ROLES, _MPI_JOBS)
+VERBS = (*_ALWAYS, _PRIORITIES, *_PLANNER, _HPAS, _POD_MONITORS, _MPI_JOBS)
 
 _Values = Mapping[str, Any]
 
@@ -90,8 +96,9 @@ def _namespace(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
 
 def _permissions(cluster: Cluster, values: _Values) -> Iterator[Finding]:
     needed = [*_ALWAYS]
-    if _mode(values) == "planner":
-        needed += _ROLES
+    needed += {"planner": _PLANNER, "hpa": (_HPAS,), "none": ()}[values["autoscaling"]["mode"]]
+    if values["metrics"]["podMonitors"]:
+        needed.append(_POD_MONITORS)
     if values["trainer"]["launcher"] == "mpijob":
         needed.append(_MPI_JOBS)
     if values["priorities"]["create"]:
@@ -189,14 +196,27 @@ def _room(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding
 
 def _cores(values: _Values, recipe: Recipe) -> float:
     """Return the cores that are asked for by what runs all the time."""
-    replicas, each = recipe.pipeline.replicas, values["stages"]["each"] or {}
+    each = values["stages"]["each"] or {}
     stages = sum(
-        replicas.get(stage, 1) * _request({**values["stages"], **each.get(stage, {})}) for stage in stage_order(recipe)
+        _first_replicas(values, recipe, stage) * _request({**values["stages"], **each.get(stage, {})})
+        for stage in stage_order(recipe)
     )
     own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
-    others = _request(values["coordinator"]) + own_redis * _request(values["redis"])
+    planners = values["autoscaling"]["replicas"] * (values["autoscaling"]["mode"] == "planner")
+    others = (
+        _request(values["coordinator"])
+        + planners * _request(values["autoscaling"])
+        + own_redis * _request(values["redis"])
+    )
     serving = values["recognizer"]["replicas"] * _request(values["recognizer"])
     return float(stages + others + serving + recipe.training.ranks * _request(values["trainer"]))
+
+
+def _first_replicas(values: _Values, recipe: Recipe, stage: str) -> int:
+    scaling = values["autoscaling"]
+    if scaling["mode"] == "none":
+        return recipe.pipeline.replicas.get(stage, 1)
+    return int((scaling["each"] or {}).get(stage, {}).get("minReplicas") or scaling["minReplicas"])
 
 
 def _request(component: _Values) -> float:
@@ -228,12 +248,8 @@ def _launcher(cluster: Cluster, values: _Values) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _mode(values: _Values) -> str:
-    return str(values.get("autoscaling", {}).get("mode", "none"))
-
-
 def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:
-    if _mode(values) != "hpa":
+    if values["autoscaling"]["mode"] != "hpa":
         return
     if _POD_METRICS in cluster.kinds:
         yield Finding("well", "autoscaling", "metrics-server is there")

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from helm_rig import Helm
+from helm_rig import Helm, digits_values
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +12,9 @@ def helm(tmp_path_factory):
     if program is None:
         pytest.skip("charts/sonorant was not rendered: helm is not in PATH; `make test CLUSTER_BIN=FOLDER` adds one")
     return Helm(program, tmp_path_factory.mktemp("values"))
+
+
+@pytest.fixture(scope="session")
+def manifests(helm):
+    """What the defaults install."""
+    return helm.render(digits_values())

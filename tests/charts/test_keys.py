@@ -19,11 +19,6 @@ SHOWN = {"tls.crt", "tls.key"}
 GIVEN = {"coordinator": "c", "recognizer": "r", "client": "s"}
 
 
-@pytest.fixture(scope="module")
-def manifests(helm):
-    return helm.render(digits_values())
-
-
 def sources(manifests, name):
     """(secret, its key, file) of all keys of a component."""
     volumes = [volume for volume in pods(manifests)[name]["spec"]["volumes"] if volume["name"] == "keys"]
@@ -58,9 +53,10 @@ def ask(served, asking, name):
 
 
 def test_each_pod_gets_the_keys_that_it_needs_and_no_others(manifests):
-    links = {"curve.key", "ca.crt"} | SHOWN  # and a certificate for the coordinator, which asks for one
+    client = {"ca.crt"} | SHOWN  # the coordinator asks for a certificate
+    links = {"curve.key"} | client
     expected = {"coordinator": SHOWN | {"client-ca.crt"}, "recognizer": SHOWN, "test": {"ca.crt"}, "trainer": links}
-    expected |= {stage: links for stage in CHAIN}
+    expected |= {stage: links for stage in CHAIN} | {"autoscaler": client}
     for name in pods(manifests):
         assert files(manifests, name) == expected.get(name, set()), name
     assert {secret for secret, _, _ in sources(manifests, "coordinator")} == {"words-keys-coordinator"}

@@ -25,7 +25,7 @@ from sonorant.serving.admission import Admission
 from sonorant.v1 import coordinator_pb2 as pb
 
 CHAIN = {component(stage) for stage in stage_order(Recipe.model_validate(digits_values()["recipe"]))}
-COUNTING = CHAIN | {"coordinator", "trainer", "recognizer"}
+COUNTING = CHAIN | {"coordinator", "autoscaler", "trainer", "recognizer"}
 PORT = 9100
 SCRAPER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
 DASHBOARD = json.loads((CHART / "dashboards" / "sonorant.json").read_text())
@@ -35,7 +35,7 @@ DISCOVERED = {"namespace", "pod", "le"}  # labels that Prometheus adds
 
 
 @pytest.fixture(scope="module")
-def manifests(helm):
+def watched(helm):
     metrics = {"podMonitors": True, "scrapers": [SCRAPER], "dashboard": True, "labels": {"release": "prometheus"}}
     return helm.render(digits_values(metrics=metrics))
 
@@ -66,34 +66,34 @@ def exported():
     return {sample.name: set(sample.labels) for sample in samples}
 
 
-def test_what_counts_listens_and_is_monitored_and_nothing_else(manifests):
-    listening = {name for name in pods(manifests) if f"--metrics-port={PORT}" in container(manifests, name)["args"]}
+def test_what_counts_listens_and_is_monitored_and_nothing_else(watched):
+    listening = {name for name in pods(watched) if f"--metrics-port={PORT}" in container(watched, name)["args"]}
     assert listening == COUNTING
-    ports = {name: container(manifests, name).get("ports", []) for name in pods(manifests)}
+    ports = {name: container(watched, name).get("ports", []) for name in pods(watched)}
     named = {name for name, own in ports.items() if {"name": "metrics", "containerPort": PORT} in own}
     assert named == COUNTING
-    assert {name for kind, name in manifests if kind == "PodMonitor"} == {f"words-{name}" for name in COUNTING}
+    assert {name for kind, name in watched if kind == "PodMonitor"} == {f"words-{name}" for name in COUNTING}
     for name in COUNTING:
-        monitor = manifests["PodMonitor", f"words-{name}"]
+        monitor = watched["PodMonitor", f"words-{name}"]
         assert monitor["metadata"]["labels"]["release"] == "prometheus"
         selected = monitor["spec"]["selector"]["matchLabels"]
-        assert selected.items() <= pods(manifests)[name]["metadata"]["labels"].items()
+        assert selected.items() <= pods(watched)[name]["metadata"]["labels"].items()
         assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "metrics"}]
 
 
-def test_metrics_are_served_where_pods_are_reached(manifests):
+def test_metrics_are_served_where_pods_are_reached(watched):
     for name in COUNTING:
-        hosts = [argument for argument in container(manifests, name)["args"] if argument.startswith("--host=")]
+        hosts = [argument for argument in container(watched, name)["args"] if argument.startswith("--host=")]
         assert hosts in (["--host=$(POD_IP)"], ["--host=0.0.0.0"], ["--host=$(POD_IP)"] * 2), name
 
 
-def test_scrapers_reach_metrics_and_nothing_else_does(helm, manifests):
-    into, out_of = edges(manifests)
-    before_in, before_out = edges(helm.render(digits_values()))
+def test_scrapers_reach_metrics_and_nothing_else_does(manifests, watched):
+    into, out_of = edges(watched)
+    before_in, before_out = edges(manifests)
     assert into - before_in == {("*", name, PORT) for name in COUNTING}
     assert out_of == before_out
     for name in COUNTING:
-        rules = manifests["NetworkPolicy", f"words-{name}"]["spec"]["ingress"]
+        rules = watched["NetworkPolicy", f"words-{name}"]["spec"]["ingress"]
         assert {"from": [SCRAPER], "ports": [{"port": PORT, "protocol": "TCP"}]} in rules
 
 
@@ -101,16 +101,15 @@ def test_monitors_that_nobody_could_follow_are_refused(helm):
     assert "metrics.scrapers: nobody" in helm.refusal(digits_values(metrics={"podMonitors": True}))
 
 
-def test_by_default_there_is_nothing_of_an_operator_or_of_grafana(helm):
-    kinds = {kind for kind, _ in helm.render(digits_values())}
-    assert "PodMonitor" not in kinds
+def test_by_default_there_is_nothing_of_an_operator_or_of_grafana(manifests):
+    assert "PodMonitor" not in {kind for kind, _ in manifests}
+    assert ("ConfigMap", "words-dashboard") not in manifests
 
 
-def test_the_dashboard_is_installed_as_it_is_here(helm, manifests):
-    document = manifests["ConfigMap", "words-dashboard"]
+def test_the_dashboard_is_installed_as_it_is_here(watched):
+    document = watched["ConfigMap", "words-dashboard"]
     assert document["metadata"]["labels"]["grafana_dashboard"] == "1"
     assert json.loads(document["data"]["sonorant.json"]) == DASHBOARD
-    assert ("ConfigMap", "words-dashboard") not in helm.render(digits_values())
 
 
 def test_the_dashboard_shows_only_what_programs_export(exported):

@@ -11,11 +11,6 @@ from sonorant.recipe import Recipe
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 
 
-@pytest.fixture(scope="module")
-def manifests(helm):
-    return helm.render(digits_values())
-
-
 def test_lint_is_content(helm):
     done = helm.run("lint", "--strict", str(CHART), "--values", helm.values(digits_values()))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -24,7 +19,7 @@ def test_lint_is_content(helm):
 def test_every_service_of_a_training_is_there_and_starts_the_program_of_the_laptop(manifests):
     started = {name: template["spec"]["containers"][0]["command"] for name, template in pods(manifests).items()}
     prepare = next(name for name in started if name.startswith("prepare-"))
-    others = {prepare, "redis", "coordinator", "trainer", "recognizer", "test"}
+    others = {prepare, "redis", "coordinator", "autoscaler", "trainer", "recognizer", "test"}
     assert set(started) == {component(stage) for stage in CHAIN} | others
     for stage in CHAIN:
         assert started[component(stage)] == ["python", "-m", *program(stage)]
@@ -39,7 +34,7 @@ def test_pods_pass_the_restricted_standard(manifests):
         assert spec["securityContext"]["runAsNonRoot"] is True, name
         assert spec["securityContext"]["runAsUser"] > 0, name
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
-        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["automountServiceAccountToken"] is (name == "autoscaler"), name
         kinds = {key for volume in spec["volumes"] for key in volume if key != "name"}
         assert kinds <= {"emptyDir", "configMap", "secret", "projected", "persistentVolumeClaim"}, name
         for one in spec["containers"]:
@@ -57,7 +52,7 @@ def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
     expected = {(component(stage), "coordinator", 7100) for stage in CHAIN}
     expected |= {(component(s), component(stage_before(recipe, s)), 7000) for s in (*CHAIN[1:], TRAINER)}
     expected |= {("trainer", "coordinator", 7100), ("trainer", "redis", 6379), ("coordinator", "redis", 6379)}
-    expected |= {("test", "recognizer", 50051), ("trainer", "trainer", 0)}
+    expected |= {("test", "recognizer", 50051), ("trainer", "trainer", 0), ("autoscaler", "coordinator", 7100)}
     into, out_of = edges(manifests)
     assert out_of == expected
     assert into == expected | {("*", "recognizer", 50051)}  # its users
@@ -92,6 +87,7 @@ def test_another_recipe_restarts_what_reads_it_and_prepares_again(helm, manifest
 def test_a_fused_chain_is_one_deployment(helm):
     values = digits_values()
     values["recipe"]["pipeline"] |= {"layout": "fused", "replicas": {"example_server": 3}}
+    values["autoscaling"] = {"mode": "none"}
     manifests = helm.render(values)
     assert manifests["Deployment", "words-example-server"]["spec"]["replicas"] == 3
     assert ("trainer", "example-server", 7000) in edges(manifests)[1]
@@ -143,7 +139,7 @@ def test_one_stage_has_settings_of_its_own(helm):
 def test_all_that_can_be_off_is_off(helm):
     off = {"prepare": {"enabled": False}, "recognizer": {"replicas": 0}, "networkPolicies": {"enabled": False}}
     off |= {"priorities": {"create": False}, "redis": {"secret": "ledger"}, "storage": {"runs": {"claim": "runs"}}}
-    off |= {"keys": {"enabled": False}}
+    off |= {"keys": {"enabled": False}, "autoscaling": {"mode": "none"}}
     manifests = helm.render(digits_values(**off))
     assert set(pods(manifests)) == {component(stage) for stage in CHAIN} | {"coordinator", "trainer"}
     assert {kind for kind, _ in manifests} == {

@@ -42,7 +42,7 @@ def assert_a_value(path):
 
 def test_every_target_is_built_and_every_image_is_given_to_the_chart():
     targets = {a["image"].removeprefix("sonorant-"): a["docker"]["target"] for a in SKAFFOLD["build"]["artifacts"]}
-    assert targets == {name: name for name in ("stage", "trainer", "recognizer", "redis")}
+    assert targets == {name: name for name in ("stage", "autoscaler", "trainer", "recognizer", "redis")}
     assert all(f"AS {target}\n" in DOCKERFILE for target in targets.values())
     assert all((ROOT / a["docker"]["dockerfile"]).is_file() for a in SKAFFOLD["build"]["artifacts"])
     given = {f"image.names.{name}": f"{{{{.IMAGE_FULLY_QUALIFIED_sonorant_{name}}}}}" for name in targets}

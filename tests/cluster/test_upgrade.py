@@ -1,56 +1,49 @@
 """What an upgrade leaves as it was. No pod has to run for that, so none is given room to."""
 
-import json
-import subprocess
-
 import pytest
-from helm_rig import CHART, digits_values
+from cluster_rig import Namespace
+from helm_rig import digits_values
 
-NAMESPACE = "sonorant-upgrade-test"
-
-
-def kubectl(*arguments):
-    done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
-    return done.stdout
+COMPONENTS = ("prepare", "redis", "coordinator", "stages", "autoscaling", "trainer", "recognizer")
 
 
 @pytest.fixture
-def values(helm):
-    """Values of an installed release, uninstalled at the end."""
+def space():
+    space = Namespace("sonorant-upgrade-test")
+    yield space
+    space.close()
+
+
+@pytest.fixture
+def values(helm, space):
+    """Values of an installed release."""
     nowhere = {"nodeSelector": {"no.such/node": "true"}}
-    values = digits_values(
-        **{name: nowhere for name in ("prepare", "redis", "coordinator", "stages", "trainer", "recognizer")}
-    )
-    arguments = ("--namespace", NAMESPACE, "--create-namespace", "--values", helm.values(values))
-    installed = helm.run("install", "words", str(CHART), *arguments)
-    assert installed.returncode == 0, installed.stderr
+    values = digits_values(**{component: nowhere for component in COMPONENTS})
+    space.install(helm, values)
     yield values
-    helm.run("uninstall", "words", "--namespace", NAMESPACE, "--wait")
-    kubectl("delete", "namespace", NAMESPACE, "--timeout=120s")
+    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
 
 
-def upgrade(helm, values):
-    done = helm.run("upgrade", "words", str(CHART), "--namespace", NAMESPACE, "--values", helm.values(values))
-    assert done.returncode == 0, done.stderr
+def secrets(space):
+    return {secret["metadata"]["name"]: secret["data"] for secret in space.found("secrets", instance="words")}
 
 
-def secrets():
-    chosen = ("get", "secrets", "--selector=app.kubernetes.io/instance=words", "--output=json")
-    found = json.loads(kubectl("--namespace", NAMESPACE, *chosen))["items"]
-    return {secret["metadata"]["name"]: secret["data"] for secret in found}
-
-
-def test_keys_and_the_password_stay_and_what_was_deleted_is_made_again(helm, values):
-    made = secrets()
+def test_keys_and_the_password_stay_and_what_was_deleted_is_made_again(helm, space, values):
+    made = secrets(space)
     assert len(made) == 5
-    upgrade(helm, values)
-    assert secrets() == made
-    kubectl("--namespace", NAMESPACE, "delete", "secret", "words-keys-client")
-    upgrade(helm, values)
-    again = secrets()
+    space.upgrade(helm, values)
+    assert secrets(space) == made
+    space.kubectl("delete", "secret", "words-keys-client")
+    space.upgrade(helm, values)
+    again = secrets(space)
     assert {name for name in made if again[name] != made[name]} == {
         "words-keys-client",
         "words-keys-coordinator",  # of the same authority
         "words-keys-recognizer",
     }
+
+
+def test_stages_keep_the_replicas_that_they_were_scaled_to(helm, space, values):
+    space.kubectl("scale", "deployment", "words-room", "--replicas=3")
+    space.upgrade(helm, values)
+    assert space.kubectl("get", "deployment", "words-room", "--output=jsonpath={.spec.replicas}") == "3"

@@ -4,11 +4,13 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   image               target of docker/Dockerfile
   command, args, env  what runs
   replicas, single    how many; single: never two at a time, not even in a roll-out
+  scaling             minReplicas and maxReplicas, if an autoscaler says how many there are
   ports, served       all ports by name, `metrics` for who scrapes; those that other components may reach
   service             whether others find it by name
   talksTo, leadsOut   components, and ports outside the release, that it connects to
   together            its pods talk to each other, at any port
   clients             peers outside this list that may reach it
+  rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
   keys                those of its pods, as sources of a projected volume
   volumes, probes     as its pod has them
   settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
@@ -18,6 +20,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
 {{ include "sonorant.prepare" . }}
 {{ include "sonorant.coordinator" . }}
 {{ include "sonorant.stages" . }}
+{{ include "sonorant.autoscaler" . }}
 {{ include "sonorant.trainer" . }}
 {{ include "sonorant.recognizer" . }}
 {{ include "sonorant.test" . }}
@@ -135,49 +138,6 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     {{- include "service.health.probes" 7001 | nindent 4 }}
   settings:
     {{- toYaml .Values.coordinator | nindent 4 }}
-{{- end }}
-
-{{/* Programs of the stages that have one of their own; `services.augmenter` runs all others by their names. */}}
-{{- define "sonorant.stages" -}}
-{{- $root := . -}}
-{{- $programs := dict "shard_reader" "shard_reader" "vtlp" "vtlp_augmenter" "room" "room_simulator" "featurizer" "featurizer" "example_server" "example_server" -}}
-{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict -}}
-{{- $before := "" -}}
-{{- range $stage := include "sonorant.chain" . | fromYamlArray }}
-- name: {{ $stage | replace "_" "-" }}
-  kind: Deployment
-  image: stage
-  replicas: {{ get $replicas $stage | default 1 | int }}
-  graceSeconds: 30
-  {{- if hasKey $programs $stage }}
-  command: [python, -m, services.{{ get $programs $stage }}]
-  {{- else }}
-  command: [python, -m, services.augmenter, {{ $stage }}]
-  {{- end }}
-  args:
-    {{- include "sonorant.arguments.service" $root | nindent 4 }}
-    - --coordinator={{ include "sonorant.fullname" $root }}-coordinator:7100
-    - --host=$(POD_IP)
-    - --port=7000
-    - --stay
-    {{- if $root.Values.data.claim }}
-    - --data=/data
-    {{- end }}
-  ports: {data: 7000, health: 7001, metrics: 9100}
-  served: [data]
-  talksTo: {{ compact (list "coordinator" $before) | toJson }}
-  {{- include "sonorant.pod.training" $root | nindent 2 }}
-  {{- include "sonorant.keys" (dict "root" $root "calls" "coordinator" "links" true) | nindent 2 }}
-  volumes:
-    {{- include "sonorant.volume.recipe" $root | nindent 4 }}
-    {{- include "sonorant.volume.runs" (list $root false) | nindent 4 }}
-    {{- include "sonorant.volume.data" $root | nindent 4 }}
-  probes:
-    {{- include "service.health.probes" 7001 | nindent 4 }}
-  settings:
-    {{- toYaml (mergeOverwrite (omit $root.Values.stages "each" | deepCopy) (get $root.Values.stages.each $stage | default dict | deepCopy)) | nindent 4 }}
-{{- $before = $stage | replace "_" "-" }}
-{{- end }}
 {{- end }}
 
 {{- define "sonorant.trainer" -}}

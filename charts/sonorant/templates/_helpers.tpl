@@ -145,9 +145,17 @@ keys:
 {{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
 {{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
-{{- range $stage, $_ := .Values.stages.each }}
+{{- range $section, $each := dict "stages" .Values.stages.each "autoscaling" .Values.autoscaling.each }}
+{{- range $stage, $_ := $each }}
 {{- if not (has $stage $chain) }}
-{{- fail (printf "\n\nstages.each.%s: the recipe has no such stage; it has %s.\n" $stage (join ", " $chain)) }}
+{{- fail (printf "\n\n%s.each.%s: the recipe has no such stage; it has %s.\n" $section $stage (join ", " $chain)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $stage := $chain }}
+{{- $scaling := include "sonorant.stage.scaling" (list $ $stage) | fromJson }}
+{{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) }}
+{{- fail (printf "\n\nautoscaling: minReplicas=%d of %s are more than maxReplicas=%d.\n" (int $scaling.minReplicas) $stage (int $scaling.maxReplicas)) }}
 {{- end }}
 {{- end }}
 {{- end }}

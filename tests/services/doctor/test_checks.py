@@ -25,6 +25,7 @@ ROOMY = Cluster(
 
 
 RECIPE = digits_values()["recipe"]
+VTLP = {"stage": "vtlp", "alpha": {"low": 0.9, "high": 1.1}}
 
 
 def values(**changes):
@@ -67,7 +68,7 @@ def test_the_oldest_version_is_the_chart_s():
         ({}, {"trainer__gpus": 3}, "gpus", "asks for 3 nvidia.com/gpu, the nodes offer 2: ask for fewer ranks"),
         ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),
         ({}, {"trainer__launcher": "mpijob"}, "trainer.launcher", "no MPIJob; install kubeflow's mpi-operator"),
-        ({"kinds": {}}, {"autoscaling": {"mode": "hpa"}}, "autoscaling", "needs metrics-server"),
+        ({"kinds": {}}, {"autoscaling__mode": "hpa"}, "autoscaling", "needs metrics-server"),
         ({}, {"metrics__podMonitors": True}, "metrics", "no PodMonitor"),
         ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "room", "the largest node has 64"),
         ({}, {"priorities": {"create": False, "serving": "first", "training": ""}}, "priorities", "there are: urgent"),
@@ -79,23 +80,30 @@ def test_what_is_lacking_fails_with_what_to_do(lacks, changes, about, says):
     assert about not in failures(ROOMY)
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb.resource != "mpijobs"])
+_ONLY_IF = {
+    "horizontalpodautoscalers": {"autoscaling__mode": "hpa"},
+    "podmonitors": {"metrics__podMonitors": True},
+    "mpijobs": {"trainer__launcher": "mpijob"},
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_each_permission_is_asked_for(verb):
-    found = failures(replace(ROOMY, forbidden=frozenset({verb})), autoscaling={"mode": "planner"})
+    found = failures(replace(ROOMY, forbidden=frozenset({verb})), **_ONLY_IF.get(verb.resource, {}))
     assert f"you may not create {verb.resource}" in found["permissions"]
 
 
 def test_permissions_that_nothing_needs_are_not_missed():
-    unused = frozenset(v for v in VERBS if v.resource in ("priorityclasses", "mpijobs", "roles", "rolebindings"))
-    assert not failures(
-        replace(ROOMY, forbidden=unused), priorities={"create": False, "serving": "urgent", "training": ""}
-    )
+    planner = {"roles", "rolebindings", "leases", "serviceaccounts"}
+    unused = frozenset(v for v in VERBS if v.resource in {"priorityclasses", *planner, *_ONLY_IF})
+    off = {"autoscaling__mode": "none", "priorities": {"create": False, "serving": "urgent", "training": ""}}
+    assert not failures(replace(ROOMY, forbidden=unused), **off)
 
 
 def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
-    vtlp = {"stage": "vtlp", "alpha": {"low": 0.9, "high": 1.1}}
-    recipe = RECIPE | {"stages": [vtlp], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
-    [room] = [f for f in examine(ROOMY, values(recipe=recipe), "speech") if f.about == "room"]
+    recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
+    fixed = values(recipe=recipe, autoscaling__mode="none")
+    [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
     asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2  # vtlp, reader and featurizer, coordinator, Redis, recognizer, ranks
     assert room.level == "warning"
     assert f"all pods ask for {asked:g} cores, the nodes have 128" in room.says
@@ -103,7 +111,8 @@ def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
 
 def test_a_fused_chain_asks_for_its_one_stage():
     recipe = RECIPE | {"pipeline": {"layout": "fused", "replicas": {"example_server": 7}}}
-    [room] = [f for f in examine(ROOMY, values(recipe=recipe), "speech") if f.about == "room"]
+    fixed = values(recipe=recipe, autoscaling__mode="none")
+    [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
     assert f"all pods ask for {7 + 0.25 + 0.1 + 1 + 2:g} cores" in room.says
 
 
@@ -127,6 +136,14 @@ def test_a_wrong_recipe_is_one_of_the_findings(recipe, says):
 def test_each_fault_of_a_recipe_is_a_finding():
     recipe = RECIPE | {"seed": -1, "trainig": {}}
     assert [f.about for f in examine(ROOMY, values(recipe=recipe), "speech") if f.level == "failure"] == ["recipe"] * 2
+
+
+def test_stages_that_are_scaled_begin_with_their_fewest():
+    recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}}
+    scaled = values(recipe=recipe, autoscaling__each={"vtlp": {"minReplicas": 3}})
+    [room] = [f for f in examine(ROOMY, scaled, "speech") if f.about == "room"]
+    assert room.level == "well"
+    assert f"ask for {3 + 2 + 0.25 + 0.05 + 0.1 + 1 + 2:g} cores" in room.says
 
 
 def test_what_may_not_be_seen_is_not_taken_for_missing():

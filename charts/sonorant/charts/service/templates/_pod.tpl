@@ -1,4 +1,4 @@
-{{/* The pod of a component: restricted, without a token, with a root file system that nobody writes to. */}}
+{{/* The pod of a component: restricted, without a token unless it has rules, with a root file system that nobody writes to. */}}
 {{- define "service.pod" -}}
 {{- $root := .root -}}
 {{- $component := .component -}}
@@ -11,7 +11,10 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  automountServiceAccountToken: false
+  automountServiceAccountToken: {{ not (empty $component.rules) }}
+  {{- if $component.rules }}
+  serviceAccountName: {{ include "service.name" . }}
+  {{- end }}
   enableServiceLinks: false
   {{- with $root.Values.image.pullSecrets }}
   imagePullSecrets:
@@ -30,7 +33,7 @@ spec:
     fsGroupChangePolicy: OnRootMismatch
     seccompProfile:
       type: RuntimeDefault
-  {{- if gt ($component.replicas | default 1 | int) 1 }}
+  {{- if or $component.scaling (gt ($component.replicas | default 1 | int) 1) }}
   topologySpreadConstraints:
     - maxSkew: 1
       topologyKey: kubernetes.io/hostname

@@ -13,7 +13,10 @@ spec:
   {{- if eq $component.kind "Job" }}
   backoffLimit: {{ $component.retries | int }}
   {{- else }}
+  {{- /* What an autoscaler decided must not be undone by an upgrade. */}}
+  {{- if not $component.scaling }}
   replicas: {{ $component.replicas | int }}
+  {{- end }}
   selector:
     matchLabels:
       {{- include "service.selector" . | nindent 6 }}

@@ -1,0 +1,37 @@
+{{/* Account of a component that has `rules`, and its right to what they say, in its namespace. */}}
+{{- define "service.account" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+automountServiceAccountToken: false
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+rules:
+  {{- toYaml .component.rules | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "service.name" . }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "service.name" . }}
+    namespace: {{ .root.Release.Namespace }}
+{{- end }}
+
+{{/* Lease of a component; made here, it needs no right to make any, and goes with the release. */}}
+{{- define "service.lease" -}}
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+spec: {}
+{{- end }}

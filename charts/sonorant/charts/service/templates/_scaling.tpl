@@ -1,0 +1,25 @@
+{{/* Kubernetes' own autoscaler of a component, by the CPU time that it uses of what it asks for. */}}
+{{- define "service.hpa" -}}
+{{- $scaling := .component.scaling -}}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: {{ .component.kind }}
+    name: {{ include "service.name" . }}
+  minReplicas: {{ int $scaling.minReplicas }}
+  maxReplicas: {{ int $scaling.maxReplicas }}
+  metrics:
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ round (mulf .root.Values.autoscaling.utilisation 100) 0 | int }}
+  behavior:
+    scaleDown:
+      stabilizationWindowSeconds: 120
+{{- end }}

@@ -1,0 +1,109 @@
+{{/* Programs of the stages that have one of their own; `services.augmenter` runs all others by their names. */}}
+{{- define "sonorant.stages" -}}
+{{- $root := . -}}
+{{- $programs := dict "shard_reader" "shard_reader" "vtlp" "vtlp_augmenter" "room" "room_simulator" "featurizer" "featurizer" "example_server" "example_server" -}}
+{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict -}}
+{{- $before := "" -}}
+{{- range $stage := include "sonorant.chain" . | fromYamlArray }}
+- name: {{ $stage | replace "_" "-" }}
+  kind: Deployment
+  image: stage
+  replicas: {{ get $replicas $stage | default 1 | int }}
+  {{- if ne $root.Values.autoscaling.mode "none" }}
+  scaling: {{ include "sonorant.stage.scaling" (list $root $stage) }}
+  {{- end }}
+  graceSeconds: 30
+  {{- if hasKey $programs $stage }}
+  command: [python, -m, services.{{ get $programs $stage }}]
+  {{- else }}
+  command: [python, -m, services.augmenter, {{ $stage }}]
+  {{- end }}
+  args:
+    {{- include "sonorant.arguments.service" $root | nindent 4 }}
+    - --coordinator={{ include "sonorant.fullname" $root }}-coordinator:7100
+    - --host=$(POD_IP)
+    - --port=7000
+    - --stay
+    {{- if $root.Values.data.claim }}
+    - --data=/data
+    {{- end }}
+  ports: {data: 7000, health: 7001, metrics: 9100}
+  served: [data]
+  talksTo: {{ compact (list "coordinator" $before) | toJson }}
+  {{- include "sonorant.pod.training" $root | nindent 2 }}
+  {{- include "sonorant.keys" (dict "root" $root "calls" "coordinator" "links" true) | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" $root | nindent 4 }}
+    {{- include "sonorant.volume.runs" (list $root false) | nindent 4 }}
+    {{- include "sonorant.volume.data" $root | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- include "sonorant.stage.settings" (list $root $stage) | nindent 4 }}
+{{- $before = $stage | replace "_" "-" }}
+{{- end }}
+{{- end }}
+
+{{/* The user's settings of one stage. */}}
+{{- define "sonorant.stage.settings" -}}
+{{- $all := (index . 0).Values.stages -}}
+{{- toYaml (mergeOverwrite (omit $all "each" | deepCopy) (get $all.each (index . 1) | default dict | deepCopy)) }}
+{{- end }}
+
+{{/* Fewest and most replicas of one stage, as JSON. */}}
+{{- define "sonorant.stage.scaling" -}}
+{{- $all := (index . 0).Values.autoscaling -}}
+{{- merge (get $all.each (index . 1) | default dict | deepCopy) (pick $all "minReplicas" "maxReplicas") | toJson }}
+{{- end }}
+
+{{- define "sonorant.autoscaler" -}}
+{{- if eq .Values.autoscaling.mode "planner" }}
+{{- $chain := include "sonorant.chain" . | fromYamlArray }}
+{{- $deployments := list }}
+- name: autoscaler
+  kind: Deployment
+  image: autoscaler
+  replicas: {{ int .Values.autoscaling.replicas }}
+  graceSeconds: 10
+  command: [python, -m, services.autoscaler]
+  args:
+    - --recipe=/etc/sonorant/recipe.yaml
+    - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
+    - --deployments={{ include "sonorant.fullname" . }}-
+    - --utilisation={{ .Values.autoscaling.utilisation }}
+    {{- with .Values.autoscaling.cores }}
+    - --cores={{ . }}
+    {{- end }}
+    {{- range $stage := $chain }}
+    {{- $deployments = append $deployments (printf "%s-%s" (include "sonorant.fullname" $) ($stage | replace "_" "-")) }}
+    {{- $scaling := include "sonorant.stage.scaling" (list $ $stage) | fromJson }}
+    {{- $settings := include "sonorant.stage.settings" (list $ $stage) | fromYaml }}
+    - --bounds={{ $stage }}={{ int $scaling.minReplicas }}:{{ int $scaling.maxReplicas }}:{{ include "sonorant.cores" ($settings.resources.requests.cpu | default 1) }}
+    {{- end }}
+    - --host=$(POD_IP)
+    - --health-port=7001
+    - --metrics-port=9100
+  ports: {health: 7001, metrics: 9100}
+  talksTo: [coordinator]
+  leadsOut: {{ toJson .Values.autoscaling.apiPorts }}
+  rules:
+    - {apiGroups: [apps], resources: [deployments/scale], resourceNames: {{ toJson $deployments }}, verbs: [get, patch]}
+    - {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ include "sonorant.fullname" . }}-autoscaler], verbs: [get, patch]}
+    - {apiGroups: [""], resources: [events], verbs: [create]}
+  lease: true
+  {{- include "sonorant.pod.training" . | nindent 2 }}
+  {{- include "sonorant.keys" (dict "root" . "calls" "coordinator") | nindent 2 }}
+  volumes:
+    {{- include "sonorant.volume.recipe" . | nindent 4 }}
+  probes:
+    {{- include "service.health.probes" 7001 | nindent 4 }}
+  settings:
+    {{- toYaml .Values.autoscaling | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{/* A quantity of CPU in cores: 250m is 0.25. */}}
+{{- define "sonorant.cores" -}}
+{{- $quantity := toString . -}}
+{{- hasSuffix "m" $quantity | ternary (divf (trimSuffix "m" $quantity) 1000) $quantity -}}
+{{- end }}
