@@ -83,7 +83,7 @@ class _Autoscaling(_Scheduling):
 
 class _Trainer(_Scheduling):
     launcher: Literal["statefulset"] = Field("statefulset", description="How ranks are started.")
-    ranks: int | None = Field(None, ge=1, le=4096, description="Ranks; null: the recipe's.")
+    ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, in place of the recipe's; null: those.")
     gpus: int = Field(0, ge=0, description="GPUs of one rank.")
     gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")
 

@@ -63,13 +63,20 @@ def examine(cluster: Cluster, values: _Values, namespace: str) -> list[Finding]:
     checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets)
     found = [finding for check in checks for finding in check(cluster, values)]
     try:
-        recipe = check_recipe(values["recipe"], "recipe")
+        recipe = check_recipe(_with_ranks(values["recipe"], values["trainer"]["ranks"]), "recipe")
     except BadRecipe as error:
         found += [Finding("failure", "recipe", fault.removeprefix("recipe: ")) for fault in str(error).splitlines()]
     else:
         found += [*_room(cluster, values, recipe), *_gpus(cluster, values, recipe)]
     found += [*_launcher(cluster, values), *_autoscaling(cluster, values), *_monitoring(cluster, values)]
     return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]
+
+
+def _with_ranks(recipe: Any, ranks: int | None) -> Any:
+    """Return the recipe as the chart will hand it on."""
+    if ranks is None or not isinstance(recipe, dict):
+        return recipe
+    return recipe | {"training": (recipe.get("training") or {}) | {"ranks": ranks}}
 
 
 def _version(cluster: Cluster, _values: _Values) -> Iterator[Finding]:

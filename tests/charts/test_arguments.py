@@ -6,12 +6,12 @@ import pytest
 from helm_rig import component, container, digits_values
 
 from services.autoscaler.main import _command as autoscaler
-from services.coordinator.control import stage_order
 from services.coordinator.main import _command as coordinator
 from services.evaluation.probe import _command as probe
 from services.launcher.main import _command as launcher
 from services.recognizer.main import main as recognizer
 from services.runtime.process import _command as replica
+from services.runtime.wiring import stage_order
 from services.trainer.main import _command as trainer
 from sonorant.planning.sizing import Bounds
 from sonorant.recipe import Recipe

@@ -4,7 +4,7 @@ import pytest
 from helm_rig import component, digits_values, pods
 
 from services.autoscaler.scaler import deployments_of
-from services.coordinator.control import stage_order
+from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))

@@ -11,12 +11,13 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.scaler import Shown
-from services.coordinator.control import Tallies, stage_order
+from services.coordinator.control import Tallies
 from services.coordinator.metrics import coordinator_metrics
 from services.recognizer.metrics import RecognizerMetrics
 from services.runtime.meter import Meter
 from services.runtime.metrics import on_scrape
 from services.runtime.stage_metrics import stage_metrics
+from services.runtime.wiring import stage_order
 from services.trainer.metrics import rank_metrics
 from sonorant.planning.measurements import Demand
 from sonorant.planning.planner import Decision

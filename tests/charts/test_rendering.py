@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+import yaml
 from helm_rig import CHART, component, container, digits_values, edges, pods
 
 from services.runtime.wiring import TRAINER, program, stage_before, stage_order
@@ -106,9 +107,7 @@ def test_a_redis_outside_takes_the_place_of_ones_own(helm):
 
 
 def test_every_rank_has_a_pod_and_all_start_at_once(helm):
-    values = digits_values()
-    values["recipe"]["training"]["ranks"] = 4
-    manifests = helm.render(values)
+    manifests = helm.render(digits_values(trainer={"ranks": 4}))
     assert manifests["StatefulSet", "words-trainer"]["spec"]["replicas"] == 4
     assert manifests["StatefulSet", "words-trainer"]["spec"]["podManagementPolicy"] == "Parallel"
     assert manifests["Service", "words-trainer"]["spec"]["clusterIP"] == "None"
@@ -116,6 +115,25 @@ def test_every_rank_has_a_pod_and_all_start_at_once(helm):
     assert {"--ranks=4", "--revision=$(REVISION)", "--launched"} <= set(own["args"])
     (revision,) = (entry["valueFrom"] for entry in own["env"] if entry["name"] == "REVISION")
     assert revision == {"fieldRef": {"fieldPath": "metadata.labels['controller-revision-hash']"}}
+
+
+def test_the_ranks_of_the_values_take_the_place_of_the_recipe_s(helm, manifests):
+    def read(manifests):
+        return yaml.safe_load(manifests["ConfigMap", "words-recipe"]["data"]["recipe.yaml"])
+
+    recipe = read(manifests)
+    assert recipe["training"]["ranks"] == 1
+    recipe["training"]["ranks"] = 4
+    assert read(helm.render(digits_values(trainer={"ranks": 4}))) == recipe
+    values = digits_values()
+    values["recipe"]["training"]["ranks"] = 8
+    assert helm.render(values)["StatefulSet", "words-trainer"]["spec"]["replicas"] == 8
+
+
+def test_ranks_that_a_strict_order_does_not_have_are_refused(helm):
+    values = digits_values(trainer={"ranks": 2})
+    values["recipe"]["pipeline"]["order"] = "strict"
+    assert "trainer.ranks: 2, but pipeline.order: strict" in helm.refusal(values)
 
 
 def test_gpus_are_asked_for_by_the_trainer_alone(helm):
@@ -161,7 +179,7 @@ def test_all_that_can_be_off_is_off(helm):
         (("recipe", "training", "epoks"), 3, "epoks"),
         (("recipe", "pipeline", "credits"), 0, "credits"),
         (("trainer", "launcher"), "ssh", "launcher"),
-        (("trainer", "ranks"), 2, "trainer.ranks=2, but the recipe has training.ranks=1"),
+        (("trainer", "ranks"), 0, "ranks"),
         (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
         (("data", "claim"), "", "data.claim: not given"),
         (("recipe",), None, "sonorant recipe values"),

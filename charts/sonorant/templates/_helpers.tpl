@@ -1,6 +1,13 @@
-{{/* The recipe as the services read it: JSON's part of YAML, in one order, so that its checksum means its content. */}}
+{{/*
+The recipe as the services read it, with the ranks that `trainer.ranks` says: JSON's part of YAML, in one order, so that
+its checksum means its content.
+*/}}
 {{- define "sonorant.recipe" -}}
-{{- toYaml .Values.recipe }}
+{{- $recipe := deepCopy (.Values.recipe | default dict) -}}
+{{- with .Values.trainer.ranks -}}
+{{- $_ := set $recipe "training" (merge (dict "ranks" (int .)) ($recipe.training | default dict)) -}}
+{{- end -}}
+{{- toYaml $recipe }}
 {{- end }}
 
 {{- define "sonorant.fullname" -}}
@@ -35,9 +42,8 @@
 {{- end -}}
 {{- end }}
 
-{{/* Ranks: those of the recipe, unless `trainer.ranks` says the same. */}}
 {{- define "sonorant.ranks" -}}
-{{- get (.Values.recipe.training | default dict) "ranks" | default 1 -}}
+{{- .Values.trainer.ranks | default (get (.Values.recipe.training | default dict) "ranks") | default 1 | int -}}
 {{- end }}
 
 {{- define "sonorant.redis.secret" -}}
@@ -133,9 +139,8 @@ keys:
 {{- if and .Values.prepare.enabled (not .Values.data.claim) }}
 {{- fail "\n\ndata.claim: not given. Name the volume claim that holds the corpora, or set prepare.enabled=false if the runs' volume has finished shards.\n" }}
 {{- end }}
-{{- $ranks := include "sonorant.ranks" . | int }}
-{{- if and .Values.trainer.ranks (ne (int .Values.trainer.ranks) $ranks) }}
-{{- fail (printf "\n\ntrainer.ranks=%d, but the recipe has training.ranks=%d: give one of them, or the same.\n" (int .Values.trainer.ranks) $ranks) }}
+{{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") }}
+{{- fail (printf "\n\ntrainer.ranks: %s, but pipeline.order: strict of the recipe is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
 {{- end }}
 {{- $given := pick .Values.keys.secrets "coordinator" "recognizer" "client" | values | compact | len }}
 {{- if and $given (ne $given 3) }}

@@ -133,6 +133,13 @@ def test_a_wrong_recipe_is_one_of_the_findings(recipe, says):
     assert {"recipe", "redis.secret"} == failures(ROOMY, recipe=recipe, redis__secret="legder").keys()
 
 
+def test_the_ranks_of_the_values_count():
+    [room] = [f for f in examine(ROOMY, values(trainer__ranks=70), "speech") if f.about == "room"]
+    assert "all pods ask for 14" in room.says
+    strict = RECIPE | {"pipeline": {"order": "strict"}}
+    assert "strict" in failures(ROOMY, recipe=strict, trainer__ranks=2)["recipe"]
+
+
 def test_each_fault_of_a_recipe_is_a_finding():
     recipe = RECIPE | {"seed": -1, "trainig": {}}
     assert [f.about for f in examine(ROOMY, values(recipe=recipe), "speech") if f.level == "failure"] == ["recipe"] * 2
