@@ -28,7 +28,7 @@ class _Data(_Values):
 class _Image(_Values):
     prefix: str = Field(min_length=1, description="Registry and first part of the images' names.")
     tag: str = Field("", description="Tag; empty: the chart's appVersion.")
-    names: dict[Literal["stage", "autoscaler", "trainer", "recognizer", "redis"], str] | None = Field(
+    names: dict[Literal["stage", "autoscaler", "trainer", "trainer-ssh", "recognizer", "redis"], str] | None = Field(
         None, description="Whole names that win over prefix and tag."
     )
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="When a node pulls.")
@@ -82,7 +82,9 @@ class _Autoscaling(_Scheduling):
 
 
 class _Trainer(_Scheduling):
-    launcher: Literal["statefulset"] = Field("statefulset", description="How ranks are started.")
+    launcher: Literal["statefulset", "mpijob"] = Field("statefulset", description="How ranks are started.")
+    mpi_version: Literal["v1", "v2beta1"] = Field("v1", description="Version of MPIJob that the cluster serves.")
+    mpi_resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of mpirun's container.")
     ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, in place of the recipe's; null: those.")
     gpus: int = Field(0, ge=0, description="GPUs of one rank.")
     gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")

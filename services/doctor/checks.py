@@ -15,7 +15,7 @@ from sonorant.recipe.loading import check_recipe
 __all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
 
 OLDEST_VERSION = (1, 27)  # Chart.yaml's kubeVersion
-_MPI_JOB, _MPI_VERSIONS = ("MPIJob", "kubeflow.org"), {"v2beta1", "v1"}
+_MPI_JOB = ("MPIJob", "kubeflow.org")
 _POD_MONITOR = ("PodMonitor", "monitoring.coreos.com")
 _POD_METRICS = ("PodMetrics", "metrics.k8s.io")
 _POD_SECURITY = "pod-security.kubernetes.io/enforce"
@@ -246,13 +246,17 @@ def _gpus(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding
 def _launcher(cluster: Cluster, values: _Values) -> Iterator[Finding]:
     if values["trainer"]["launcher"] != "mpijob":
         return
-    if served := cluster.kinds.get(_MPI_JOB, frozenset()) & _MPI_VERSIONS:
-        yield Finding("well", "trainer.launcher", f"MPIJob {', '.join(sorted(served))} is served")
-    else:
-        yield Finding(
-            "failure", "trainer.launcher",
-            "mpijob: the cluster has no MPIJob; install kubeflow's mpi-operator, or set trainer.launcher=statefulset",
-        )  # fmt: skip
+    asked, served = values["trainer"]["mpiVersion"], cluster.kinds.get(_MPI_JOB, frozenset())
+    if asked in served:
+        yield Finding("well", "trainer.launcher", f"MPIJob {asked} is served")
+        return
+    operator = {"v1": "training-operator", "v2beta1": "mpi-operator"}[asked]
+    has = f"it has {', '.join(sorted(served))}, to be named in trainer.mpiVersion" if served else "it has none"
+    yield Finding(
+        "failure", "trainer.launcher",
+        f"mpijob: the cluster has no MPIJob {asked}; {has}; install kubeflow's {operator}, or set "
+        "trainer.launcher=statefulset",
+    )  # fmt: skip
 
 
 def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 {{/*
 The list of all that runs: the one place that says so, and who talks to whom. An entry has
-  name, kind          its name in the release; Deployment, StatefulSet or Job
+  name, kind          its name in the release; Deployment, StatefulSet, Job or MPIJob
   image               target of docker/Dockerfile
   command, args, env  what runs
   replicas, single    how many; single: never two at a time, not even in a roll-out
@@ -11,6 +11,8 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   together            its pods talk to each other, at any port
   clients             peers outside this list that may reach it
   rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
+  mpi                 of an MPIJob, whose workers the rest describes: version of its API, arguments and environment of mpirun,
+                      resources of the launcher, revision: what makes it another job
   keys                those of its pods, as sources of a projected volume
   volumes, probes     as its pod has them
   settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
@@ -138,61 +140,6 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     {{- include "service.health.probes" 7001 | nindent 4 }}
   settings:
     {{- toYaml .Values.coordinator | nindent 4 }}
-{{- end }}
-
-{{- define "sonorant.trainer" -}}
-- name: trainer
-  kind: StatefulSet
-  image: trainer
-  replicas: {{ include "sonorant.ranks" . }}
-  graceSeconds: 120
-  command: [python, -m, services.launcher]
-  args:
-    - --ranks={{ include "sonorant.ranks" . }}
-    - --host=$(POD_IP)
-    - --revision=$(REVISION)
-    - --health-port=7001
-    - --
-    - python
-    - -m
-    - services.trainer
-    - --launched
-    {{- include "sonorant.arguments" . | nindent 4 }}
-    - --host=$(POD_IP)
-    - --metrics-port=9100
-    - --patience-s=604800
-    - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
-    - --threads=$(CPUS)
-    - --export
-  env:
-    {{- include "sonorant.redis.env" . | nindent 4 }}
-    - name: REVISION
-      valueFrom:
-        fieldRef: {fieldPath: "metadata.labels['controller-revision-hash']"}
-  ports: {health: 7001, metrics: 9100}
-  service: true
-  together: true
-  {{- $last := include "sonorant.chain" . | fromYamlArray | last | replace "_" "-" }}
-  {{- if include "sonorant.redis.own" . }}
-  talksTo: [coordinator, {{ $last }}, redis]
-  {{- else }}
-  talksTo: [coordinator, {{ $last }}]
-  leadsOut: [{{ int .Values.redis.port }}]
-  {{- end }}
-  {{- include "sonorant.pod.training" . | nindent 2 }}
-  {{- include "sonorant.keys" (dict "root" . "calls" "coordinator" "links" true) | nindent 2 }}
-  volumes:
-    {{- include "sonorant.volume.recipe" . | nindent 4 }}
-    {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
-  probes:
-    {{- include "service.health.probes" 7001 | nindent 4 }}
-  settings:
-    {{- $settings := deepCopy .Values.trainer }}
-    {{- with .Values.trainer.gpus }}
-    {{- $gpus := dict $.Values.trainer.gpuResource (int .) }}
-    {{- $_ := set $settings "resources" (mergeOverwrite $settings.resources (dict "limits" $gpus)) }}
-    {{- end }}
-    {{- toYaml $settings | nindent 4 }}
 {{- end }}
 
 {{- define "sonorant.recognizer" -}}

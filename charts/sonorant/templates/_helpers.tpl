@@ -142,6 +142,10 @@ keys:
 {{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") }}
 {{- fail (printf "\n\ntrainer.ranks: %s, but pipeline.order: strict of the recipe is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
 {{- end }}
+{{- $job := printf "kubeflow.org/%s/MPIJob" .Values.trainer.mpiVersion }}
+{{- if and (eq .Values.trainer.launcher "mpijob") (not (.Capabilities.APIVersions.Has $job)) }}
+{{- fail (printf "\n\ntrainer.launcher=mpijob: the cluster does not serve %s. Install %s, set trainer.mpiVersion to what is served, or trainer.launcher=statefulset. (helm template: --api-versions %s)\n" $job (eq .Values.trainer.mpiVersion "v1" | ternary "kubeflow's training-operator" "kubeflow's mpi-operator") $job) }}
+{{- end }}
 {{- $given := pick .Values.keys.secrets "coordinator" "recognizer" "client" | values | compact | len }}
 {{- if and $given (ne $given 3) }}
 {{- fail "\n\nkeys.secrets: coordinator, recognizer and client are certificates of one authority: give all three, or none and the chart makes them.\n" }}

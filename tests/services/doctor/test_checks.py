@@ -25,6 +25,8 @@ ROOMY = Cluster(
 
 
 RECIPE = digits_values()["recipe"]
+MPI_V1 = {("MPIJob", "kubeflow.org"): frozenset({"v1"})}
+MPI_V2 = {"trainer__launcher": "mpijob", "trainer__mpiVersion": "v2beta1"}
 VTLP = {"stage": "vtlp", "alpha": {"low": 0.9, "high": 1.1}}
 
 
@@ -67,7 +69,8 @@ def test_the_oldest_version_is_the_chart_s():
         ({}, {"image__pullSecrets": [{"name": "x"}]}, "image.pullSecrets[0]", "no secret 'x'"),
         ({}, {"trainer__gpus": 3}, "gpus", "asks for 3 nvidia.com/gpu, the nodes offer 2: ask for fewer ranks"),
         ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),
-        ({}, {"trainer__launcher": "mpijob"}, "trainer.launcher", "no MPIJob; install kubeflow's mpi-operator"),
+        ({}, {"trainer__launcher": "mpijob"}, "trainer.launcher", "no MPIJob v1; it has none; install"),
+        ({"kinds": MPI_V1}, MPI_V2, "trainer.launcher", "no MPIJob v2beta1; it has v1"),
         ({"kinds": {}}, {"autoscaling__mode": "hpa"}, "autoscaling", "needs metrics-server"),
         ({}, {"metrics__podMonitors": True}, "metrics", "no PodMonitor"),
         ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "room", "the largest node has 64"),
@@ -131,6 +134,10 @@ def test_a_fused_chain_asks_for_its_one_stage():
 def test_a_wrong_recipe_is_one_of_the_findings(recipe, says):
     assert says in failures(ROOMY, recipe=recipe, redis__secret="legder")["recipe"]
     assert {"recipe", "redis.secret"} == failures(ROOMY, recipe=recipe, redis__secret="legder").keys()
+
+
+def test_an_mpijob_that_is_served_is_well():
+    assert not failures(replace(ROOMY, kinds=MPI_V1), trainer__launcher="mpijob")
 
 
 def test_the_ranks_of_the_values_count():

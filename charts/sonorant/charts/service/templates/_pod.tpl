@@ -11,7 +11,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  automountServiceAccountToken: {{ not (empty $component.rules) }}
+  automountServiceAccountToken: {{ or $component.token (not (empty $component.rules)) | default false }}
   {{- if $component.rules }}
   serviceAccountName: {{ include "service.name" . }}
   {{- end }}
@@ -20,7 +20,9 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- if ne $component.kind "MPIJob" }}
   restartPolicy: {{ eq $component.kind "Job" | ternary "Never" "Always" }}
+  {{- end }}
   terminationGracePeriodSeconds: {{ $component.graceSeconds | default 30 | int }}
   {{- with $component.priorityClass }}
   priorityClassName: {{ . }}
