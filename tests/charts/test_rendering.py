@@ -157,7 +157,7 @@ def test_one_stage_has_settings_of_its_own(helm):
 def test_all_that_can_be_off_is_off(helm):
     off = {"prepare": {"enabled": False}, "recognizer": {"replicas": 0}, "networkPolicies": {"enabled": False}}
     off |= {"priorities": {"create": False}, "redis": {"secret": "ledger"}, "storage": {"runs": {"claim": "runs"}}}
-    off |= {"keys": {"enabled": False}, "autoscaling": {"mode": "none"}}
+    off |= {"keys": {"enabled": False}, "autoscaling": {"mode": "none", "each": None}, "stages": {"each": None}}
     manifests = helm.render(digits_values(**off))
     assert set(pods(manifests)) == {component(stage) for stage in CHAIN} | {"coordinator", "trainer"}
     assert {kind for kind, _ in manifests} == {
@@ -179,6 +179,9 @@ def test_all_that_can_be_off_is_off(helm):
         (("recipe", "training", "epoks"), 3, "epoks"),
         (("recipe", "pipeline", "credits"), 0, "credits"),
         (("trainer", "launcher"), "ssh", "launcher"),
+        (("trainer", "mpiVersion"), "v2", "mpiVersion"),
+        (("keys", "mutual"), ["redis"], "mutual"),
+        (("metrics", "scrapers"), "prometheus", "scrapers"),
         (("trainer", "ranks"), 0, "ranks"),
         (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
         (("data", "claim"), "", "data.claim: not given"),

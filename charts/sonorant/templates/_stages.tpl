@@ -47,13 +47,13 @@
 {{/* The user's settings of one stage. */}}
 {{- define "sonorant.stage.settings" -}}
 {{- $all := (index . 0).Values.stages -}}
-{{- toYaml (mergeOverwrite (omit $all "each" | deepCopy) (get $all.each (index . 1) | default dict | deepCopy)) }}
+{{- toYaml (mergeOverwrite (omit $all "each" | deepCopy) (get ($all.each | default dict) (index . 1) | default dict | deepCopy)) }}
 {{- end }}
 
 {{/* Fewest and most replicas of one stage, as JSON. */}}
 {{- define "sonorant.stage.scaling" -}}
 {{- $all := (index . 0).Values.autoscaling -}}
-{{- merge (get $all.each (index . 1) | default dict | deepCopy) (pick $all "minReplicas" "maxReplicas") | toJson }}
+{{- merge (get ($all.each | default dict) (index . 1) | default dict | deepCopy) (pick $all "minReplicas" "maxReplicas") | toJson }}
 {{- end }}
 
 {{- define "sonorant.autoscaler" -}}
