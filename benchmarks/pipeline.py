@@ -6,7 +6,7 @@ tf.data and its service read the same shards, and do with the toolkits what the 
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import mean, median
@@ -85,9 +85,15 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
     if peer is not None:
         yield Row("pipeline", case, speed, "audio-h/core-h", peer[0], seconds / peer[1])
     yield Row("bytes", case, link_kb, "KB/example")
+    yield Row("overhead", case, _overhead_s(pairs) * 1e3, "CPU-ms/example, stage")
     for stage, cost_s in ours.items():
         yield Row(stage, case, cost_s * 1e3, "CPU-ms/example", "alone", 1e3 * kernels.get(stage, least))
         yield Row(f"{stage} queue", case, queues[stage], "examples")
+
+
+def _overhead_s(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> float:
+    """Return what an example costs a stage beside its kernels, its bytes on links included: the mean over stages."""
+    return min(sum(fleet.values()) - sum(loop.values()) for loop, fleet in pairs) / len(pairs[0][1])
 
 
 def _peer_s(layout: _Layout, shards: Path, rate_hz: int) -> tuple[str, float] | None:

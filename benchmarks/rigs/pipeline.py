@@ -17,8 +17,7 @@ from benchmarks.rigs.corpus import write_corpus
 from services.local.redis_server import LocalRedis
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.redis_ledger import RedisLedger
-from services.runtime.wiring import program
-from sonorant.dsp.stages import stage_names
+from services.runtime.wiring import program, stage_order
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
@@ -54,13 +53,12 @@ class PipelineRun:
         ledger.close()
         self.ledger_url = redis.url
         self._coordinator = coordinator = self._start_coordinator(redis.url)
-        stages = ("shard_reader", *stage_names(recipe)) if recipe.pipeline.layout == "split" else ("example_server",)
         self._stages = {
             stage: [
                 self._start_service(program(stage), "--coordinator", coordinator)
                 for _ in range(recipe.pipeline.replicas.get(stage, 1))
             ]
-            for stage in stages
+            for stage in stage_order(recipe)
         }
         self.source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
 

@@ -12,7 +12,9 @@ __all__ = ["COORDINATOR", "LINK_BYTES_PER_S", "MOST_LINKS", "OVERHEAD_S", "REDIS
 
 COORDINATOR, REDIS = "coordinator", "redis"
 LINK_BYTES_PER_S = 0.57e9  # that one thread receives or sends
-OVERHEAD_S = 0.8e-3  # of a replica per example, however small: envelopes, credits; `sonorant bench pipeline`
+# Of a replica per example, however small: envelopes, credits. Measured when stages still handed examples from thread to
+# thread; what `sonorant bench pipeline` shows now as `overhead` is less, so plans are on the safe side.
+OVERHEAD_S = 0.8e-3
 MOST_LINKS = 16_000  # to replicas of the stage before: a link takes 4 open files, and usually 65,536 are allowed
 
 _CLAIMS = 65_000.0  # examples claimed and committed in one second of Redis' thread
