@@ -8,6 +8,7 @@ VALUES_SCHEMA := charts/sonorant/values.schema.json
 RUN := runs/digits
 MINUTES := 3
 SEED :=
+VARIANT := split
 IMAGES := localhost/sonorant
 TARGETS :=
 # Folder of helm and kubectl, if they are not in PATH; a test cluster keeps its programs there.
@@ -35,8 +36,8 @@ test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 test: setup ## run the tests, a file at a time on each of two processors
 	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED)
-	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED, VARIANT)
+	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) --variant $(VARIANT) $(if $(SEED),--seed $(SEED))
 
 drill: setup ## kill one thing after another and time until work flows again; fails above 3 s, 5 s for Redis and coordinator
 	PYTHONPATH=.:tests $(BIN)/python -m chaos.drill

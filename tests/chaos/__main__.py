@@ -15,6 +15,7 @@ import click
 from chaos.arena import Arena
 from chaos.corpus import EPOCHS, write_run
 from chaos.report import write_report
+from chaos.variants import VARIANTS
 from chaos.verdict import undisturbed
 
 _EXAMPLES_PER_S = 18.0  # over all the time: blows, not the pipeline's speed, shall fill it
@@ -24,16 +25,24 @@ _PACE = 30.0  # examples per second while the gang trains; for almost half of th
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--minutes", type=click.FloatRange(min=0.2), default=3.0, help="Length; 60: 20,000 examples an epoch.")
 @click.option("--seed", type=int, default=None, help="Of the sequence of blows; absent: a new one, which is printed.")
+@click.option("--variant", type=click.Choice(list(VARIANTS)), default="split", help="What the run is of.")
 @click.option("--every", "every_s", default=3.0, help="Seconds between two blows, on average.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/chaos"), help="Folder of the report.")
 @click.option("--keep", is_flag=True, help="Keep the run folder even if all is well.")
-def command(minutes, seed, every_s, out, keep):
-    """Hit stages, coordinator, Redis, ranks and links of a training, and judge what became of its examples."""
+def command(minutes, seed, variant, every_s, out, keep):
+    """Hit stages, coordinator, Redis, ranks and links of a training, and judge what became of its examples.
+
+    Variants: fused has all stages in one process; strict judges the sequence of examples too; rounded has payloads of
+    16 bits; damaged has records whose audio nobody can decode, which must be rejected, those and no others. All links
+    are TCP, because they lead through what cuts and delays them: Unix sockets are not tried here.
+    """
     seed = int(time.time()) if seed is None else seed
     examples = max(40, round(minutes * 60 * _EXAMPLES_PER_S / EPOCHS))
     folder = Path(tempfile.mkdtemp(prefix="sonorant-chaos-"))
-    click.echo(f"seed {seed}, {examples} examples x {EPOCHS} epochs, {minutes:g} minutes, run folder {folder}")
-    run = write_run(folder / "run", examples)
+    click.echo(
+        f"{variant}, seed {seed}, {examples} examples x {EPOCHS} epochs, {minutes:g} minutes, run folder {folder}"
+    )
+    run = write_run(folder / "run", examples, variant)
     with ProcessPoolExecutor(1) as pool:
         expected = pool.submit(undisturbed, run, EPOCHS)
         arena = Arena(run, seed, minutes * 60, every_s, _PACE, expected, say=click.echo)
@@ -43,7 +52,8 @@ def command(minutes, seed, every_s, out, keep):
     click.echo(json.dumps(outcome["verdict"], indent=2))
     click.echo(f"report: {out / 'chaos.json'}, {out / 'recovery.png'}")
     if not outcome["exact"]:
-        click.echo(f"NOT exactly once; logs in {run.logs}; again: make chaos SEED={seed} MINUTES={minutes:g}", err=True)
+        again = f"make chaos SEED={seed} MINUTES={minutes:g} VARIANT={variant}"
+        click.echo(f"NOT exactly once; logs in {run.logs}; again: {again}", err=True)
         sys.exit(1)
     if not keep:
         import shutil

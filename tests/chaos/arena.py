@@ -13,6 +13,7 @@ from chaos.fleet import Fleet, send
 from chaos.verdict import all_exact, judge, read_history
 
 from sonorant.corpus.shards import ShardSet
+from sonorant.recipe.loading import load_recipe
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 
 __all__ = ["Arena"]
@@ -37,7 +38,7 @@ class Standstill(Exception):
 
 
 class Arena:
-    """One run under blows; `expected` is the future of an undisturbed run's checksums, `say` gets a line an event."""
+    """One run under blows; `expected` is the future of what an undisturbed run does, `say` gets a line an event."""
 
     def __init__(self, run, seed, duration_s, every_s, pace, expected, say):
         self._run, self._seed, self._duration_s, self._every_s = run, seed, duration_s, every_s
@@ -45,6 +46,7 @@ class Arena:
         self._environment = {"CHAOS_RECORDS": str(run.path / "records"), "CHAOS_PACE": str(pace)}
         (run.path / "records").mkdir()
         self._total = ShardSet.open(run.shards, "train").total
+        self._strict = load_recipe(run.recipe).pipeline.order == "strict"  # which is for one rank
         self._verdicts = []
         self._struck = []
 
@@ -74,7 +76,7 @@ class Arena:
 
     async def _strike_all(self):
         begun_s = await self._flowing()
-        for blow in plan(self._seed, self._duration_s, self._every_s):
+        for blow in plan(self._seed, self._duration_s, self._every_s, list(self._fleet.stages), not self._strict):
             await asyncio.sleep(max(0.0, begun_s + blow.at_s - time.monotonic()))
             target = await self._strike(blow)
             self._struck.append((time.monotonic(), blow, target))

@@ -1,12 +1,11 @@
 """What befalls a run, and when: a sequence that depends on its seed only, so that a failing run can be played again."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["STAGES", "Blow", "plan"]
-
-STAGES = ("shard_reader", "vtlp", "room", "featurizer")
+__all__ = ["Blow", "plan"]
 
 _KINDS = {  # weights: cheap blows often, those that cost a restart of the gang (seconds) seldom
     "kill stage": 6,
@@ -40,15 +39,19 @@ class Blow(NamedTuple):
     seconds: float
 
 
-def plan(seed: int, duration_s: float, every_s: float) -> list[Blow]:
-    """Return the blows of a run, `every_s` apart on average; the first comes when everything may have started."""
+def plan(seed: int, duration_s: float, every_s: float, stages: Sequence[str], resizes: bool = True) -> list[Blow]:
+    """Return the blows of a run, `every_s` apart on average; the first comes when everything may have started.
+
+    resizes: whether the gang may come back with another number of ranks.
+    """
     rng = np.random.default_rng(seed)
-    kinds, weights = list(_KINDS), np.array(list(_KINDS.values()), float)
+    kinds = [kind for kind in _KINDS if resizes or kind != "resize gang"]
+    weights = np.array([_KINDS[kind] for kind in kinds], float)
     blows = []
     at_s = 0.0
     while (at_s := at_s + float(rng.uniform(0.5, 1.5)) * every_s) < duration_s:
         kind = str(rng.choice(kinds, p=weights / weights.sum()))
-        stage = str(rng.choice(STAGES))
+        stage = str(rng.choice(stages))
         blows.append(
             Blow(round(at_s, 3), kind, stage, int(rng.integers(1000)), round(float(rng.uniform(0.3, _LONGEST_S)), 3))
         )

@@ -17,7 +17,6 @@ from statistics import median
 
 import click
 import grpc
-from chaos.blows import STAGES
 from chaos.corpus import chaos_recipe, write_run
 from chaos.fleet import Fleet, send
 from ledger_calls import claim, commit
@@ -85,14 +84,14 @@ async def drill(run, rounds, say):
         while len(consumer.times) < 100:
             await asyncio.sleep(0.2)
         for _ in range(rounds):
-            for name in (*STAGES, "coordinator", "redis", "cut"):
+            for name in (*fleet.stages, "coordinator", "redis", "cut"):
                 await asyncio.sleep(_BETWEEN_S / 2)
                 struck_s = time.monotonic()
                 if name == "cut":
                     for wire in fleet.wires(fleet.stages["room"][0]):
                         wire.cut()
                 else:
-                    child = fleet.stages[name][0] if name in STAGES else getattr(fleet, name)
+                    child = fleet.stages[name][0] if name in fleet.stages else getattr(fleet, name)
                     send(fleet.pid(child), signal.SIGKILL)
                 await asyncio.sleep(_BETWEEN_S)
                 while not consumer.times or consumer.times[-1] < struck_s + _BETWEEN_S / 2:

@@ -9,14 +9,14 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from chaos.blows import STAGES
 from chaos.network import Network, Relay
 
 from services.local.child import Child, Process, ProcessFailed
 from services.local.gang import mpirun
 from services.local.redis_server import LocalRedis
 from services.runtime.restarts import FINAL_CODES, RestartPolicy
-from services.runtime.wiring import program
+from services.runtime.wiring import program, stage_order
+from sonorant.recipe.loading import load_recipe
 
 __all__ = ["Fleet"]
 
@@ -28,8 +28,9 @@ _MOST_REPLICAS, _MOST_RANKS = 4, 3
 class Fleet:
     """Redis, coordinator and `replicas` of each stage behind a relay; `train` runs the gang until training is over."""
 
-    def __init__(self, run, environment, replicas=2, ranks=2):
+    def __init__(self, run, environment, replicas=2):
         self.run = run
+        recipe = load_recipe(run.recipe)
         self.network = Network()
         self.relay = Relay(self.network)
         self.gang_starts, self.gang_start_s = 0, 0.0
@@ -37,10 +38,10 @@ class Fleet:
             os.environ | {"PYTHONPATH": f"{_ROOT}:{_ROOT / 'tests'}", "TF_CPP_MIN_LOG_LEVEL": "2"} | environment
         )
         self._replicas = replicas
-        self._ranks = ranks
+        self._ranks = recipe.training.ranks
         self._names = count()
         self._keepers = {}
-        self.stages = {stage: [] for stage in STAGES}
+        self.stages = {stage: [] for stage in stage_order(recipe)}
         self._gang = None
         self._waking = set()
         self.failed = asyncio.get_running_loop().create_future()
@@ -53,7 +54,7 @@ class Fleet:
         await self._redis_place.wait_ready(30, self._log("redis"))
         await self.relay.start()
         await self._start_coordinator()
-        for stage in STAGES:
+        for stage in self.stages:
             for _ in range(self._replicas):
                 await self.add(stage)
 

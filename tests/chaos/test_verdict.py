@@ -3,10 +3,12 @@
 import json
 from collections import defaultdict
 from dataclasses import replace
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
-from chaos.verdict import EpochVerdict, all_exact, judge, read_history
+from chaos.corpus import write_run
+from chaos.verdict import EpochVerdict, Expected, all_exact, judge, read_history, undisturbed
 from ledger_calls import claim, commit
 
 from sonorant.pipeline.example import Lineage
@@ -60,7 +62,7 @@ def test_the_judge_names_what_is_wrong(seen, fault, culprits):
     ordinals = sorted({o for o, _ in history[0]})
     claim(ledger, 1, 0, ordinals)
     commit(ledger, 1, 0, ordinals)
-    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, Expected(EXPECTED), 1)
     assert verdict.exact == (fault is None)
     if fault:
         assert getattr(verdict, fault) == culprits
@@ -70,18 +72,18 @@ def test_the_judge_compares_the_record_with_the_ledger():
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     history = defaultdict(list, {0: list(enumerate(EXPECTED[0]))})
-    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, Expected(EXPECTED), 1)
     assert verdict.unlike_ledger == [0, 1, 2, 3]
 
 
-def test_a_run_that_rejected_anything_is_not_exact_though_nothing_is_lost():
+def test_a_run_that_rejected_what_it_should_not_is_not_exact_though_nothing_is_lost():
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     ledger.reject(0, 3, Rejection(Lineage(0, 0, 3), "u3", "room", "silence"))
     claim(ledger, 1, 0, [0, 1, 2])
     commit(ledger, 1, 0, [0, 1, 2])
     history = defaultdict(list, {0: list(enumerate(EXPECTED[0][:3]))})
-    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, EXPECTED, 1)
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, Expected(EXPECTED), 1)
     assert (verdict.rejected, verdict.lost, verdict.unlike_ledger) == (1, [], [])
     assert not verdict.exact
 
@@ -96,3 +98,51 @@ def test_a_run_is_exact_if_all_its_epochs_are_and_none_is_missing():
     assert not all_exact([exact_epoch(0), exact_epoch(2)], 2)
     assert not all_exact([], 1)
     assert not all_exact([exact_epoch(0), replace(exact_epoch(1), lost=[3])], 2)
+
+
+def judged(seen, expected, rejected=()):
+    """Judge an epoch whose ledger says what its record says."""
+    ledger = MemoryLedger(TOTAL)
+    ledger.restore(1, None)
+    for ordinal in rejected:
+        ledger.reject(0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "shard_reader", "damaged"))
+    claim(ledger, 1, 0, seen)
+    commit(ledger, 1, 0, seen)
+    history = defaultdict(list, {0: [(o, EXPECTED[0][o]) for o in seen]})
+    (verdict,) = judge(history, SimpleNamespace(ledger=ledger.snapshot(1)), TOTAL, expected, 1)
+    return verdict
+
+
+def test_what_an_undisturbed_run_rejects_must_be_rejected_and_nothing_else():
+    damaged = Expected([["a", None, "c", "d"]])
+    assert judged([0, 2, 3], damaged, rejected=[1]).exact
+    assert judged([0, 1, 2, 3], damaged).misjudged == [1]
+    assert judged([0, 3], damaged, rejected=[1, 2]).misjudged == [2]
+    assert judged([0, 2, 3], Expected(EXPECTED), rejected=[1]).misjudged == [1]
+    assert judged([0, 2, 3], damaged).lost == [1]
+
+
+def test_a_strict_run_is_judged_by_its_sequence():
+    strict = Expected(EXPECTED, [[2, 0, 3, 1]])
+    assert judged([2, 0, 3, 1], strict).exact
+    assert judged([2, 3, 0, 1], strict).out_of_order == [1, 2]
+    assert judged([2, 3, 0, 1], Expected(EXPECTED)).exact
+
+
+def test_history_has_the_order_of_the_generations(tmp_path):
+    write(tmp_path, 1, 0, at(0, 0), (0, 0, [3]), (0, 1, [1]))
+    write(tmp_path, 2, 0, at(2, 0, 2), (0, 2, [0]), (0, 3, [2]))
+    assert [o for o, _ in read_history(tmp_path, Progress(step=4, epoch=1, batches=[0]))[0]] == [3, 1, 0, 2]
+
+
+def test_each_variant_says_what_it_expects(tmp_path):
+    damaged = undisturbed(write_run(tmp_path / "damaged", 9, "damaged"), 1)
+    assert [o for o, seen in enumerate(damaged.digests[0]) if seen is None] == [0, 7]
+    strict, split, rounded = (
+        undisturbed(write_run(tmp_path / name, 20, name), 2) for name in ("strict", "split", "rounded")
+    )
+    assert split.sequence is None
+    assert [sorted(epoch) for epoch in strict.sequence] == [list(range(20))] * 2
+    assert strict.sequence[0] != strict.sequence[1] != list(range(20))
+    assert strict.digests == split.digests
+    assert not set(chain.from_iterable(split.digests)) & set(chain.from_iterable(rounded.digests))

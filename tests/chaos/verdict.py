@@ -3,18 +3,22 @@
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from chaos.checksums import digest
 
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.errors import BadShard
+from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.payload import as_carried
 from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import load_recipe
+from sonorant.text.units import Units
 
-__all__ = ["EpochVerdict", "all_exact", "judge", "read_history", "undisturbed"]
+__all__ = ["EpochVerdict", "Expected", "all_exact", "judge", "read_history", "undisturbed"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,9 @@ class EpochVerdict:
     epoch: int
     total: int
     committed: int
-    rejected: int  # an undisturbed run rejects nothing
+    rejected: int
+    misjudged: list[int] = field(default_factory=list)  # rejected against what is expected, or not rejected against it
+    out_of_order: list[int] = field(default_factory=list)  # of a strict run: places where another one should stand
     lost: list[int] = field(default_factory=list)
     twice: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)  # whose features are not those of an undisturbed run
@@ -32,29 +38,69 @@ class EpochVerdict:
 
     @property
     def exact(self):
-        return not (self.rejected or self.lost or self.twice or self.changed or self.unlike_ledger)
+        wrong = (self.misjudged, self.out_of_order, self.lost, self.twice, self.changed, self.unlike_ledger)
+        return not any(wrong)
+
+
+class Expected(NamedTuple):
+    """What an undisturbed run does, without processes, links or ledger.
+
+    digests: the checksum of each example's features, [epoch][ordinal]; None: it is rejected. sequence: the ordinals in
+    the order in which a strict run trains on them, [epoch]; None: any order will do.
+    """
+
+    digests: list
+    sequence: list | None = None
 
 
 def undisturbed(run, epochs):
-    """Return the checksum of each example's features, [epoch][ordinal], computed without processes, links or ledger."""
+    """Return what is expected of the first epochs of a run."""
     recipe = load_recipe(run.recipe)
     shards = ShardSet.open(run.shards, "train")
     chain = build_chain(recipe, StageResources(shards, run.path))
-    return [
-        [_features(recipe, chain, shards, e, s, i) for s, n in enumerate(shards.counts) for i in range(n)]
-        for e in range(epochs)
-    ]
+    sequence_of = _strict_sequences(recipe, run, shards) if recipe.pipeline.order == "strict" else None
+    digests, sequence = [], []
+    for epoch in range(epochs):
+        places = [(s, i) for s, n in enumerate(shards.counts) for i in range(n)]
+        examples = [_example(recipe, chain, shards, Lineage(epoch, *place)) for place in places]
+        digests.append([example and digest(example.features) for example in examples])
+        if sequence_of:
+            sequence.append(sequence_of(examples))
+    return Expected(digests, sequence or None)
 
 
-def _features(recipe, chain, shards, epoch, shard, index):
-    example = shards.read(shard, index).example(Lineage(epoch, shard, index))
+def _example(recipe, chain, shards, lineage):
+    try:
+        example = shards.read(lineage.shard, lineage.index).example(lineage)
+    except BadShard:
+        return None
     for name, stage in chain.items():
         example = apply_stage(name, stage, example, recipe.seed)
-    return digest(as_carried(example, recipe.pipeline.payload).features)
+    return as_carried(example, recipe.pipeline.payload)
+
+
+def _strict_sequences(recipe, run, shards):
+    """Return what turns all examples of one epoch after the other into ordinals, in the order of a strict rank."""
+    from sonorant.training.intake import Labeller  # which needs TensorFlow, and only strict runs do
+    from sonorant.training.strict_intake import StrictIntake
+
+    label = Labeller(Units.from_json((run.shards / "units.json").read_text()), shards.counts, recipe.features)
+    intake = StrictIntake.of(recipe, shards.counts, Bitmap(shards.total))
+
+    def sequence(examples):
+        for example in examples:
+            intake.add(label(example))
+        ordinals = []
+        while intake.can_form(True):
+            ordinals += [item.ordinal for item in intake.form()]
+        intake.next_epoch()
+        return ordinals
+
+    return sequence
 
 
 def read_history(records, progress):
-    """Return {epoch: [(ordinal, digest)]} of the batches that led to the checkpoint with this progress.
+    """Return {epoch: [(ordinal, digest)]} of the batches that led to the checkpoint with this progress, in their order.
 
     Each generation started from a checkpoint of an earlier one; what that one did after it is no part of the history.
     """
@@ -64,7 +110,7 @@ def read_history(records, progress):
         lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
         if lines:
             generations[int(generation)][int(rank)] = lines
-    history = defaultdict(list)
+    newest_first = []
     cut = {"epoch": progress.epoch, "batches": list(progress.batches), "step": progress.step}
     for generation in sorted(generations, reverse=True):
         ranks = generations[generation]
@@ -75,8 +121,11 @@ def read_history(records, progress):
             for batch in batches:
                 before = (batch["epoch"], batch["number"]) < (cut["epoch"], cut["batches"][rank])
                 if before:
-                    history[batch["epoch"]] += zip(batch["ordinals"], batch["digests"], strict=True)
+                    newest_first.append((generation, batch))
         cut = start
+    history = defaultdict(list)
+    for _, batch in sorted(newest_first, key=lambda found: found[0]):
+        history[batch["epoch"]] += zip(batch["ordinals"], batch["digests"], strict=True)
     return history
 
 
@@ -90,17 +139,22 @@ def judge(history, checkpoint, total, expected, epochs):
     ledger = LedgerSnapshot.decode(checkpoint.ledger, total)
     verdicts = []
     for epoch in range(epochs):
-        times = Counter(ordinal for ordinal, _ in history[epoch])
-        settled = set(times) | set(np.flatnonzero(ledger.rejected(epoch).flags()).tolist())
+        digests = expected.digests[epoch]
+        ordinals = [ordinal for ordinal, _ in history[epoch]]
+        times = Counter(ordinals)
+        rejected = set(np.flatnonzero(ledger.rejected(epoch).flags()).tolist())
+        sequence = expected.sequence[epoch] if expected.sequence else ordinals
         verdicts.append(
             EpochVerdict(
                 epoch=epoch,
                 total=total,
                 committed=ledger.committed(epoch).count(),
-                rejected=ledger.rejected(epoch).count(),
-                lost=sorted(set(range(total)) - settled)[:10],
+                rejected=len(rejected),
+                misjudged=sorted(rejected ^ {o for o, seen in enumerate(digests) if seen is None})[:10],
+                out_of_order=[i for i, (o, due) in enumerate(zip(ordinals, sequence, strict=False)) if o != due][:10],
+                lost=sorted(set(range(total)) - set(times) - rejected)[:10],
                 twice=sorted(o for o, n in times.items() if n > 1)[:10],
-                changed=sorted({o for o, seen in history[epoch] if seen != expected[epoch][o]})[:10],
+                changed=sorted({o for o, seen in history[epoch] if seen != digests[o]})[:10],
                 unlike_ledger=sorted(set(times) ^ set(np.flatnonzero(ledger.committed(epoch).flags()).tolist()))[:10],
             )
         )
