@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nanobind
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 _ROOT = Path(__file__).resolve().parent
@@ -25,20 +26,32 @@ class _BuildWithProtos(build_py):
         super().run()
 
 
-_KERNELS = Extension(
-    "sonorant.dsp.kernels",
-    ["sonorant/dsp/kernels.cpp"],
-    include_dirs=[str(_NANOBIND / folder) for folder in ("include", "src", "ext/robin_map/include")],
-    extra_compile_args=[
-        "-std=c++17",
-        "-O3",
-        "-g0",
-        "-fvisibility=hidden",
-        "-fno-strict-aliasing",  # nanobind's own demand
-        "-fno-math-errno",  # these two: so that square roots and rounding are vectorised
-        "-fno-trapping-math",
-    ],
-    language="c++",
-)
+class _BuildBothVariants(build_ext):
+    """In place, beside what is installed, builds the kernels as older processors run them: for the tests."""
 
-setup(cmdclass={"build_py": _BuildWithProtos}, ext_modules=[_KERNELS])
+    def finalize_options(self) -> None:
+        if self.inplace or self.editable_mode:
+            self.distribution.ext_modules = [_kernels("kernels"), _kernels("kernels_portable", "PORTABLE")]
+        super().finalize_options()
+
+
+def _kernels(name: str, *macros: str) -> Extension:
+    return Extension(
+        f"sonorant.dsp.{name}",
+        ["sonorant/dsp/kernels.cpp"],
+        include_dirs=[str(_NANOBIND / folder) for folder in ("include", "src", "ext/robin_map/include")],
+        define_macros=[("MODULE", name), *((macro, None) for macro in macros)],
+        extra_compile_args=[
+            "-std=c++17",
+            "-O3",
+            "-g0",
+            "-fvisibility=hidden",
+            "-fno-strict-aliasing",  # nanobind's own demand
+            "-fno-math-errno",  # these two: so that square roots and rounding are vectorised
+            "-fno-trapping-math",
+        ],
+        language="c++",
+    )
+
+
+setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=[_kernels("kernels")])

@@ -17,10 +17,16 @@
 
 namespace nb = nanobind;
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PORTABLE)
 #define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
+__attribute__((target("arch=x86-64-v3"))) static const char* variant() { return "x86-64-v3"; }
+__attribute__((target("default"))) static const char* variant() { return "portable"; }
 #else
 #define FAST
+static const char* variant() { return "portable"; }
+#endif
+#ifndef MODULE
+#define MODULE kernels
 #endif
 #define INLINE inline __attribute__((always_inline))
 
@@ -391,7 +397,8 @@ void power_law(Rows values, float exponent) { power_values(values.data(), values
 
 }  // namespace
 
-NB_MODULE(kernels, module) {
+NB_MODULE(MODULE, module) {
+    module.attr("VARIANT") = variant();
     using nb::literals::operator""_a;
     const auto free = nb::call_guard<nb::gil_scoped_release>();
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };

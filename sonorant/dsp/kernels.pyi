@@ -4,8 +4,13 @@ Arrays must be contiguous and of the very type; outputs are written in place. Al
 if sizes do not fit. `tests/dsp/test_kernels.py` has each one in NumPy.
 """
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
+
+VARIANT: Final[str]
+"""What the loader picked: "x86-64-v3", or "portable" where the processor is older or another."""
 
 def spread(
     x2: NDArray[np.float32],

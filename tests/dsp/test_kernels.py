@@ -1,5 +1,6 @@
-"""Each compiled kernel beside the same in NumPy, as plainly as its definition reads."""
+"""Each compiled kernel, as this processor runs it and as any does, beside the same in NumPy, plainly as defined."""
 
+import importlib
 from itertools import pairwise
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.dsp import kernels
-
 RNG = np.random.default_rng
+
+
+@pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
+def kernels(request):
+    return importlib.import_module(f"sonorant.dsp.{request.param}")
 
 
 def complex_noise(frames, bins, seed):
@@ -70,7 +74,7 @@ def axis(images, reach, seed):
 @pytest.mark.parametrize(
     ("counts", "reach"), [((3, 4, 5), 40.0), ((7, 9, 300), 900.5), ((1, 1, 1), 3.0), ((0, 2, 2), 9.0)]
 )
-def test_images_are_spread_as_one_by_one(counts, reach):
+def test_images_are_spread_as_one_by_one(kernels, counts, reach):
     axes = [axis(count, reach, 10 * i) for i, count in enumerate(counts)]
     grid = np.zeros(int(reach) + 5, np.float32)
     kernels.spread(*axes[0], *axes[1], *axes[2], reach, grid)
@@ -79,7 +83,7 @@ def test_images_are_spread_as_one_by_one(counts, reach):
     np.testing.assert_allclose(grid, expected, atol=2e-5 * (np.abs(expected).max() + 1e-9))
 
 
-def test_an_image_at_a_whole_number_of_points_has_the_splines_weights():
+def test_an_image_at_a_whole_number_of_points_has_the_splines_weights(kernels):
     grid = np.zeros(10, np.float32)
     one = np.ones(1, np.float32)
     kernels.spread(4 * one, one, 0 * one, one, 0 * one, 3 * one, 5.0, grid)
@@ -88,7 +92,7 @@ def test_an_image_at_a_whole_number_of_points_has_the_splines_weights():
 
 @given(st.integers(1, 60), st.floats(-3, 3), st.integers(0, 1000))
 @settings(max_examples=80, deadline=None)
-def test_peaks_move_as_one_by_one(bins, most, seed):
+def test_peaks_move_as_one_by_one(kernels, bins, most, seed):
     spectra = complex_noise(4, bins, seed)
     rise = (most * np.sin(np.arange(bins) / bins * np.pi)).astype(np.float32)
     slope = np.gradient(rise).astype(np.float32) if bins > 1 else np.zeros(1, np.float32)
@@ -100,7 +104,7 @@ def test_peaks_move_as_one_by_one(bins, most, seed):
     np.testing.assert_allclose(np.exp(2j * np.pi * turns), np.exp(2j * np.pi * last), atol=1e-4)
 
 
-def test_frames_are_cut_under_the_window():
+def test_frames_are_cut_under_the_window(kernels):
     samples, window = RNG(0).standard_normal(40, dtype=np.float32), np.hanning(13).astype(np.float32)
     frames = np.full((5, 16), 7, np.float32)
     kernels.cut_frames(samples, 6, window, frames)
@@ -108,7 +112,7 @@ def test_frames_are_cut_under_the_window():
     assert (frames[:, 13:] == 7).all()
 
 
-def test_frames_are_added_where_they_began():
+def test_frames_are_added_where_they_began(kernels):
     frames, window = RNG(0).standard_normal((5, 12), dtype=np.float32), np.hanning(12).astype(np.float32)
     total = np.zeros(4 * 3 + 12, np.float32)
     kernels.overlap_add(frames, window, 3, total)
@@ -119,13 +123,13 @@ def test_frames_are_added_where_they_began():
 
 
 @pytest.mark.parametrize("samples", [0, 1, 7, 8, 1001])
-def test_energy_is_the_sum_of_squares(samples):
+def test_energy_is_the_sum_of_squares(kernels, samples):
     values = RNG(samples).standard_normal(samples, dtype=np.float32)
     assert kernels.energy(values) == pytest.approx((values.astype(float) ** 2).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("loudest", [0, 13, 30])
-def test_scaled_sums_and_their_peak(loudest):
+def test_scaled_sums_and_their_peak(kernels, loudest):
     speech, noise = RNG(0).standard_normal((2, 2, 31), dtype=np.float32)
     speech[1, loudest] = -50
     scaled, total = (speech * np.float32(0.3), noise * np.float32(2)), np.empty_like(speech)
@@ -136,7 +140,7 @@ def test_scaled_sums_and_their_peak(loudest):
 
 
 @pytest.mark.parametrize("frames", [0, 1, 7, 8, 21])
-def test_filters_are_dot_products_with_the_power(frames):
+def test_filters_are_dot_products_with_the_power(kernels, frames):
     spectra = complex_noise(24, 33, frames)
     filters = np.zeros((4, 33), np.float32)
     first, offset = np.array([0, 5, 9, 30], np.int32), np.array([0, 1, 1, 4, 5], np.int32)
@@ -151,14 +155,14 @@ def test_filters_are_dot_products_with_the_power(frames):
 
 
 @pytest.mark.parametrize("exponent", [1 / 15, 0.1, 0.33, 1.0])
-def test_powers_keep_six_digits(exponent):
+def test_powers_keep_six_digits(kernels, exponent):
     values = np.concatenate([np.geomspace(1.2e-38, 1e38, 20000), np.linspace(0.9, 1.1, 1001)]).astype(np.float32)
     raised = values.reshape(1, -1).copy()
     kernels.power_law(raised, exponent)
     np.testing.assert_allclose(raised[0], values.astype(float) ** exponent, rtol=3e-7 + 1e-5 * exponent)
 
 
-def test_a_power_does_not_depend_on_how_many_there_are():
+def test_a_power_does_not_depend_on_how_many_there_are(kernels):
     values = RNG(0).uniform(0, 10, (1, 67)).astype(np.float32)
     parts = [values[:, i : i + size].copy() for i, size in ((0, 1), (1, 2), (3, 5), (8, 9), (17, 50))]
     for array in (values, *parts):
@@ -166,13 +170,13 @@ def test_a_power_does_not_depend_on_how_many_there_are():
     assert np.hstack(parts).tobytes() == values.tobytes()
 
 
-def test_powers_of_nothing_are_nothing():
+def test_powers_of_nothing_are_nothing(kernels):
     values = np.array([[0, 1e-40, 1]], np.float32)
     kernels.power_law(values, 1 / 15)
     np.testing.assert_array_equal(values, [[0, 0, 1]])
 
 
-def test_sizes_that_do_not_fit_are_refused():
+def test_sizes_that_do_not_fit_are_refused(kernels):
     floats, spectra = np.zeros(3, np.float32), complex_noise(2, 3, 0)
     with pytest.raises(ValueError, match=r"grid must have reach \+ 5 points"):
         kernels.spread(floats, floats, floats, floats, floats, floats, 10.0, np.zeros(14, np.float32))
@@ -187,6 +191,10 @@ def test_sizes_that_do_not_fit_are_refused():
         kernels.filter_power(spectra, starts, offsets, np.zeros((1, 8), np.float32), np.zeros((2, 1), np.float32))
 
 
-def test_arrays_of_another_type_are_refused_not_copied():
+def test_arrays_of_another_type_are_refused_not_copied(kernels):
     with pytest.raises(TypeError):
         kernels.power_law(np.ones((1, 3)), 0.5)
+
+
+def test_the_portable_kernels_are_what_they_are_called():
+    assert importlib.import_module("sonorant.dsp.kernels_portable").VARIANT == "portable"
