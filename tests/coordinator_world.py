@@ -54,8 +54,8 @@ class World:
             self.ledger.restore(generation, None)
         return await self.stub.StartGeneration(pb.StartGenerationRequest(generation=generation, epoch=0, last_epoch=0))
 
-    async def register(self, stage, replica, endpoint=""):
-        return await self.stub.Register(pb.RegisterRequest(stage=stage, replica=replica, endpoint=endpoint))
+    async def register(self, stage, replica, endpoint="", **fields):
+        return await self.stub.Register(pb.RegisterRequest(stage=stage, replica=replica, endpoint=endpoint, **fields))
 
     async def lease_all(self, replica="r"):
         leases = []

@@ -1,7 +1,7 @@
 """The coordinator without its transport: it puts registry, leases and ledger together."""
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,6 +65,7 @@ class ControlPlane:
         self._stages = stage_order(recipe)
         self._chain = frozenset(("shard_reader", *stage_names(recipe)))  # in whatever processes
         self._rejected: Counter[str] = Counter()
+        self._arithmetic: dict[str, set[str]] = defaultdict(set)  # by stage
         self._copies = {"refused": 0, "dropped": 0}
         self._lost_by = ""  # why examples that are leased may be lost; empty: they are not
         self._again_pause_s = _AGAIN_BEATS * pipeline.heartbeat_s
@@ -100,18 +101,21 @@ class ControlPlane:
         self._begin(start)
         return True
 
-    def register(self, stage: str, replica: str, endpoint: str, now: float) -> None:
-        """Note a replica; `ValueError` if a name is too long, `Unavailable` if there are too many."""
-        for name in (stage, replica, endpoint):
+    def register(self, stage: str, replica: str, endpoint: str, now: float, arithmetic: str = "") -> None:
+        """Note a replica, and log it if it makes other bits of an example than its stage's others (`arithmetic`).
+
+        `ValueError` if a name is too long, `Unavailable` if there are too many.
+        """
+        for name in (stage, replica, endpoint, arithmetic):
             if len(name) > _LONGEST_NAME:
                 raise ValueError(f"name of {len(name)} characters, {name[:20]!r}…: at most {_LONGEST_NAME} are taken")
         with self._lock:
             if replica not in self._registry:
                 log.info("replica_registered", stage=stage, replica=replica, endpoint=endpoint)
-            if not self._registry.register(stage, replica, endpoint, now):
-                raise Unavailable(
-                    f"{MOST_REPLICAS} replicas are known, and no more are taken; is one restarting for ever?"
-                )
+            if not self._registry.register(stage, replica, endpoint, now, arithmetic):
+                raise Unavailable(f"{MOST_REPLICAS} replicas are known, and no more taken; does one restart for ever?")
+            if arithmetic and stage in self._stages:
+                self._compare(stage, replica, arithmetic)
 
     def heartbeat(self, request: pb.HeartbeatRequest, now: float) -> bool:
         """Note a sign of life and what arrived at trainers; False if the replica has to register.
@@ -261,6 +265,14 @@ class ControlPlane:
         """Return what happened so far; of second copies, as of the last `refresh`."""
         with self._lock:
             return Tallies(self._leases.leases, self._leases.leased, self._leases.reissued, **self._copies)
+
+    def _compare(self, stage: str, replica: str, arithmetic: str) -> None:
+        """Log the first replica of each kind that does not compute as others of its stage do, or did."""
+        known = self._arithmetic[stage]
+        if arithmetic not in known and len(known) < _MOST_FIGURES:
+            if known:
+                log.warning("bits_differ", stage=stage, replica=replica, found=arithmetic, others=sorted(known))
+            known.add(arithmetic)
 
     def _count_events(self) -> None:
         """Tell the ledger what happened since the last time, for the audit. Asks Redis."""

@@ -108,7 +108,9 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         """See coordinator.proto."""
         if not request.stage or not request.replica:
             raise ValueError(f"stage={request.stage!r}, replica={request.replica!r}: both must be given")
-        self._control.register(request.stage, request.replica, request.endpoint, self._clock())
+        self._control.register(
+            request.stage, request.replica, request.endpoint, self._clock(), arithmetic=request.arithmetic
+        )
         return pb.RegisterResponse(heartbeat_interval=duration(self._control.heartbeat_s))
 
     async def WatchEndpoints(

@@ -42,6 +42,7 @@ def replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         busy=duration(replica.busy_s),
         examples=replica.examples,
         wanted=replica.wanted,
+        arithmetic=replica.arithmetic,
     )
     status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
     return status

@@ -1,6 +1,7 @@
 """The coordinator's status as people read it: a table, bars, and one line for logs."""
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
@@ -24,6 +25,7 @@ def render_status(status: pb.GetStatusResponse, title: str, rejections: int = _S
         Text(_trainer_line(status)),
         *(_epoch_line(epoch) for epoch in _current(status)),
         _replicas(status),
+        *_unlike(status),
         *render_rejections(status, rejections),
     )
 
@@ -97,6 +99,18 @@ def _replicas(status: pb.GetStatusResponse) -> Table:
         counts = (f"{replica.queued}", f"{replica.link_faults}")
         table.add_row(replica.stage, name, *rates, *counts, f"{age_s:.1f}", style=style)
     return table
+
+
+def _unlike(status: pb.GetStatusResponse) -> Iterator[RenderableType]:
+    """Yield a line for each stage whose replicas do not make the same bits of an example."""
+    stages: dict[str, Counter[str]] = defaultdict(Counter)
+    for replica in status.replicas:
+        if replica.arithmetic:
+            stages[replica.stage][replica.arithmetic] += 1
+    for stage, counts in stages.items():
+        if len(counts) > 1:
+            told = ", ".join(f"{count} x {arithmetic}" for arithmetic, count in counts.most_common())
+            yield Text(f"bits depend on the replica of {stage}: {told}; give all the same kind of CPU", style="red")
 
 
 def _settled(epoch: pb.EpochProgress) -> int:

@@ -5,6 +5,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,7 @@ def _run(
     from services.runtime.stage_metrics import stage_metrics
     from services.runtime.wiring import stage_before, stream_name
     from sonorant.corpus.shards import ShardSet
+    from sonorant.dsp.probe import arithmetic
     from sonorant.dsp.stage import Stage
     from sonorant.dsp.stages import StageResources, build_chain, build_stage
 
@@ -147,6 +149,8 @@ def _run(
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         before = stage_before(recipe, replica.stage)
         source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
+    replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
+    resources.counts.clear()
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:

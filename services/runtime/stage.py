@@ -80,7 +80,7 @@ class Replica:
     """Who a process is, and whom it talks to.
 
     port: to serve at; 0 takes a free one. stream: what leaves it, by the name that consumers ask for.
-    stays: whether it goes on waiting for work when the run is over.
+    stays: whether it goes on waiting for work when the run is over. arithmetic: what `sonorant.dsp.probe` says of it.
     """
 
     stage: str
@@ -90,6 +90,7 @@ class Replica:
     port: int = 0
     stream: str = ""
     stays: bool = False
+    arithmetic: str = ""
 
 
 class StageReplica:
@@ -140,7 +141,12 @@ class StageReplica:
         self.loop = LinkLoop(links, on_awake=self.meter.worked)
         self.client = CoordinatorClient(
             replica.coordinator,
-            pb.RegisterRequest(stage=replica.stage, replica=replica.name, endpoint=self._outlet.endpoint),
+            pb.RegisterRequest(
+                stage=replica.stage,
+                replica=replica.name,
+                endpoint=self._outlet.endpoint,
+                arithmetic=replica.arithmetic,
+            ),
             self.meter,
             self._on_response,
             stays=replica.stays,

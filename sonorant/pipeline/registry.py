@@ -33,6 +33,7 @@ class Replica:
     name: str
     endpoint: str
     heard_s: float
+    arithmetic: str = ""  # replicas of a stage that differ in it do not make the same bits of an example
     dead_s: float = 0.0  # when it counts as dead if nothing is heard until then
     queued: int = 0
     draining: bool = False
@@ -96,13 +97,13 @@ class Registry:
         """Time between two heartbeats that a replica is to keep now."""
         return max(self._heartbeat_s, len(self._replicas) / MOST_BEATS)
 
-    def register(self, stage: str, replica: str, endpoint: str, now: float) -> bool:
+    def register(self, stage: str, replica: str, endpoint: str, now: float, arithmetic: str = "") -> bool:
         """Note a replica; again is harmless and counts as a heartbeat. False if there are too many."""
         known = self._replicas.get(replica)
         if known is None and len(self._replicas) >= MOST_REPLICAS:
             return False
         if known is None or (known.stage, known.endpoint) != (stage, endpoint):
-            known = self._replicas[replica] = Replica(stage, replica, endpoint, now)
+            known = self._replicas[replica] = Replica(stage, replica, endpoint, now, arithmetic)
             self._changed()
         self._hear(known, now)
         return True

@@ -58,6 +58,28 @@ def test_status_names_the_stage_that_holds_the_trainer_back(redis_url):
     play(redis_url, scene)
 
 
+def test_replicas_of_a_stage_that_do_not_compute_the_same_bits_are_told(redis_url, capfd):
+    async def scene(world):
+        for stage, replica, arithmetic in (
+            ("featurizer", "a", "x86-64-v3:01"),
+            ("featurizer", "b", "x86-64-v3:01"),
+            ("shard_reader", "c", ""),
+            ("babble", "d", "portable:02"),
+            ("babble", "e", "portable:03"),  # no stage of this recipe
+        ):
+            await world.register(stage, replica, arithmetic=arithmetic)
+        assert "bits_differ" not in capfd.readouterr().out
+        for replica in ("f", "g"):
+            await world.register("featurizer", replica, arithmetic="portable:04")
+        told = capfd.readouterr().out
+        assert told.count("bits_differ") == 1
+        assert all(word in told for word in ("featurizer", "portable:04", "x86-64-v3:01"))
+        status = await world.stub.GetStatus(pb.GetStatusRequest())
+        assert {r.replica: r.arithmetic for r in status.replicas}["g"] == "portable:04"
+
+    play(redis_url, scene)
+
+
 def test_status_has_all_that_a_planner_counts_with(redis_url):
     async def scene(world):
         await world.begin()

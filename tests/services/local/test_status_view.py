@@ -60,3 +60,13 @@ def test_hidden_rejections_are_counted():
 def test_one_line_says_how_far_and_what_holds_it_back():
     assert render_line(status()).startswith("epoch 1: 40/100 | step 12")
     assert render_line(pb.GetStatusResponse()) == "starting | the trainer has not begun"
+
+
+def test_a_stage_whose_replicas_make_different_bits_is_named():
+    shown = status()
+    assert "bits depend" not in text(render_status(shown, "digits"))
+    for stage, name, arithmetic in (("room", "r1", "new:1"), ("room", "r2", "new:1"), ("room", "r3", "old:2")):
+        shown.replicas.add(stage=stage, replica=name, arithmetic=arithmetic)
+    shown.replicas.add(stage="vtlp", replica="v", arithmetic="old:3")
+    (line,) = [line for line in text(render_status(shown, "digits")).splitlines() if "bits depend" in line]
+    assert "bits depend on the replica of room: 2 x new:1, 1 x old:2" in line

@@ -1,0 +1,66 @@
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_corpus import digits_recipe
+
+from sonorant.dsp import features, kernels, peaks, probe, vtlp
+from sonorant.dsp.probe import arithmetic
+from sonorant.dsp.stages import FEATURIZER, StageResources, build_chain, build_stage
+from sonorant.errors import RejectedExample
+from sonorant.recipe.schema import Recipe
+
+NOTHING = StageResources(None, Path("nowhere"))
+STAGES = [{"stage": "vtlp", "probability": 0.5}, {"stage": "spec_augment"}]
+RECIPE = Recipe.model_validate(digits_recipe().model_dump(mode="json") | {"stages": STAGES})
+
+
+def of(name):
+    return arithmetic({name: build_stage(name, RECIPE, NOTHING)}, RECIPE, NOTHING)
+
+
+def test_each_stage_and_the_whole_chain_have_checksums_of_their_own_and_keep_them():
+    told = {arithmetic(build_chain(RECIPE, NOTHING), RECIPE, NOTHING), *map(of, ("vtlp", FEATURIZER, "spec_augment"))}
+    assert len(told) == 4
+    assert all(one.startswith(f"{kernels.VARIANT}:") for one in told)
+    assert told >= {of("vtlp"), of("spec_augment")}
+    assert arithmetic({}, RECIPE, NOTHING) == ""
+
+
+@pytest.mark.parametrize("stage", ["vtlp", FEATURIZER])
+def test_a_single_bit_in_a_single_example_makes_another_checksum(stage):
+    built, calls = build_stage(stage, RECIPE, NOTHING), []
+
+    def flawed(example, rng):
+        made = built(example, rng)
+        calls.append(made)
+        field = "waveform" if made.features is None else "features"
+        values = getattr(made, field).copy()
+        if len(calls) == 5:
+            values.flat[7] = np.nextafter(values.flat[7], np.float32(2))
+        return replace(made, **{field: values})
+
+    assert arithmetic({stage: flawed}, RECIPE, NOTHING) != of(stage)
+    calls += [None] * 5
+    assert arithmetic({stage: flawed}, RECIPE, NOTHING) == of(stage)
+
+
+def test_what_a_stage_rejects_is_passed_over():
+    def refuse(example, rng):
+        raise RejectedExample("no")
+
+    assert arithmetic({"vtlp": refuse}, RECIPE, NOTHING).startswith(kernels.VARIANT)
+
+
+def test_the_portable_kernels_in_the_place_of_those_of_this_processor_show(monkeypatch):
+    if kernels.VARIANT == "portable":
+        pytest.skip("this processor runs the portable kernels anyway")
+    usual = {stage: of(stage) for stage in ("vtlp", FEATURIZER)}
+    portable = importlib.import_module("sonorant.dsp.kernels_portable")
+    for module in (vtlp, peaks, features, probe):
+        monkeypatch.setattr(module, "kernels", portable)
+    for stage, told in usual.items():
+        variant, _, checksum = of(stage).partition(":")
+        assert (variant, told.partition(":")[2] == checksum) == ("portable", False)
