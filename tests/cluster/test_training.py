@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 import pytest
-from cluster_rig import Namespace, eventually, is_ready, kubectl, small_values
+from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
 from helm_rig import ROOT
 
 from services.recognizer.client import connect, stream_recording
@@ -26,7 +26,8 @@ from sonorant.pipeline.example import Lineage
 WHOLE = os.environ.get("DIGITS") == "whole"
 TRAIN, EPOCHS = (2000, 20) if WHOLE else (400, 16)
 PATIENCE_S = 1500.0
-KINDS = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "coordinator", "redis", "trainer"]
+STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
+KINDS = [*STAGES, "autoscaler", "coordinator", "redis", "trainer"]
 FIGURES = ROOT / "runs" / "cluster" / "training.json"
 
 
@@ -96,7 +97,7 @@ class Training:
 
 @pytest.fixture(scope="module")
 def training(space, helm):
-    values = small_values()
+    values = small_values(autoscaling={"maxReplicas": 1, "resources": SMALL})
     recipe = values["recipe"]
     recipe["corpus"]["strings"]["train"] = TRAIN
     if not WHOLE:
