@@ -30,7 +30,7 @@ def test_a_recipe_is_measured_planned_and_simulated_and_then_planned_again_witho
     options = ("--gpus", "8", "--step-seconds", "0.5", "--utterance-seconds", "1", "--json")
     first = json.loads(_plan(measured, *options).stdout)
     stages = [stage["stage"] for stage in first["plan"]["stages"]]
-    assert stages == ["shard_reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer"]
+    assert stages == ["shard_reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec_augment"]
     assert first["plan"]["demand"] == 8 * 32 / 0.5
     assert first["simulated"]["rate"] == pytest.approx(512, rel=0.05)
     assert ServiceTimes.load(measured).utterances.seconds == pytest.approx(1.0)

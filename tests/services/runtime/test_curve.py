@@ -5,6 +5,7 @@ import contextlib
 import pytest
 import zmq
 from links_rig import Consumer, Producer, eventually
+from log_rig import WrittenLog
 
 from services.runtime import curve, downstream
 from services.runtime.keys import CurvePair
@@ -19,19 +20,9 @@ def stack():
         yield stack
 
 
-class _Written:
-    """Stands for a module's logger: structlog keeps the one that was used first, whatever is configured later."""
-
-    def __init__(self):
-        self.entries = []
-
-    def __getattr__(self, level):
-        return lambda event, **details: self.entries.append({"event": event, **details})
-
-
 @pytest.fixture
 def logs(monkeypatch):
-    written = _Written()
+    written = WrittenLog()
     for module in (curve, downstream):
         monkeypatch.setattr(module, "log", written)
     return written.entries
