@@ -19,7 +19,7 @@ from sonorant.errors import Unavailable
 OUT = ROOT / "runs" / "cluster"
 SLOW = "room"
 STARVED, FED = 0.6, 0.9
-EPOCHS, TRAIN = 24, 400
+EPOCHS, TRAIN = 12, 400
 MOST_DECISIONS = 3
 
 
@@ -50,6 +50,12 @@ class Watch:
     def said(self):
         log = self.space.logs("autoscaler")
         return f"{self.lines[-30:]}\n{self.space.kubectl('get', 'pods')}\n{log[-3000:]}"
+
+    def living(self):
+        return self.lines[-1][2]
+
+    def wanted(self):
+        return self.lines[-1][3]
 
     def decisions(self):
         """Return how often the slow stage was given more replicas."""
@@ -96,7 +102,7 @@ def draw(lines):
 
 def test_the_slow_stage_gets_company_until_the_trainer_waits_no_more(watch):
     watch.until(lambda status: status.HasField("t_session"))
-    watch.until(lambda status: status.t_session >= FED)
+    watch.until(lambda status: status.t_session >= FED and 1 < watch.living() == watch.wanted())
     starved = [t_session for _, t_session, living, _, _ in watch.lines if t_session is not None and living == 1]
     assert min(starved) < STARVED
     assert 1 <= watch.decisions() <= MOST_DECISIONS
@@ -106,5 +112,5 @@ def test_the_slow_stage_gets_company_until_the_trainer_waits_no_more(watch):
 
 
 def test_what_nobody_needs_any_more_goes_again(watch):
-    watch.until(lambda status: status.finished)
-    watch.until(lambda status: watch.lines[-1][2:4] == (1, 1))
+    watch.until(lambda status: status.finished, patience_s=900)
+    watch.until(lambda status: watch.living() == watch.wanted() == 1)

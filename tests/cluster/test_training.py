@@ -199,7 +199,8 @@ def recordings(run):
 
 async def stream(address, keys, recordings, rate_hz, rounds):
     """Stream all at once in real time, again and again; return the transcripts of each round."""
-    async with open_aio_channel(address, keys=keys) as channel:
+    options = (("grpc.ssl_target_name_override", "words-recognizer"),)  # its name, which only pods can look up
+    async with open_aio_channel(address, options, keys) as channel:
         stub = connect(channel)
         texts = []
         for _ in range(rounds):
