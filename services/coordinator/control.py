@@ -179,14 +179,13 @@ class ControlPlane:
 
     def end_training(self, generation: int) -> None:
         """Lease nothing more; again is harmless. Asks Redis. Raises StaleGeneration if it is not the one that runs."""
-        start = self._start
-        if start is None or start.generation != generation:
-            raise StaleGeneration(generation, start.generation if start else 0)
-        ended = start._replace(complete=True)
-        self._ledger.remember_start(ended)
         with self._lock:
+            start = self._start
+            if start is None or start.generation != generation:
+                raise StaleGeneration(generation, start.generation if start else 0)
+            self._start = ended = start._replace(complete=True)
             self._leases.close()
-            self._start = ended
+        self._ledger.remember_start(ended)
         log.info("training_ended", generation=generation)
 
     def tick(self, now: float) -> None:
