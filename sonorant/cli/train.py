@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sonorant.atomic import atomic_write
-from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared
-from sonorant.errors import BadCorpus, SonorantError
+from sonorant.errors import SonorantError
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 
@@ -55,7 +55,7 @@ def command(
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as show:
-            LocalCluster(recipe, run, _data_folder(data), show).run()
+            LocalCluster(recipe, run, data_folder_or_here(data), show).run()
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
@@ -76,16 +76,6 @@ def _finished(run: RunFolder) -> bool:
         + (f", best dev WER {wer:.2%}" if wer is not None else "")
     )
     return True
-
-
-def _data_folder(given: Path | None) -> Path:
-    """Return the data folder; only recordings of noise come from it now, and the stage says so if they are missing."""
-    try:
-        return find_data_folder(given)
-    except BadCorpus:
-        if given is not None:
-            raise
-        return Path()
 
 
 def _log_to(path: Path, verbose: bool) -> None:
