@@ -66,6 +66,7 @@ class DownstreamLinks:
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
         self._outbox: Outbox[bytes, Parcel] = Outbox()
+        self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
         self._on_parted: Callable[[], None] | None = None
         self._said_goodbye = False
@@ -238,6 +239,7 @@ class DownstreamLinks:
         except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
             self._lose(bundle.consumer, str(error))
             return False
+        self._served.add(bundle.consumer)
         for parcel in bundle.parcels:
             self._on_handed(parcel)
         return True
@@ -267,8 +269,9 @@ class DownstreamLinks:
     def _forget(self, consumer: bytes, reason: str) -> None:
         if consumer in self._outbox:
             log.info("consumer_gone", reason=reason)
-            if reason != "bye":
+            if reason != "bye" and consumer in self._served:
                 self._on_broken()
+        self._served.discard(consumer)
         self._outbox.leave(consumer)
         self._liveness.forget(consumer)
 

@@ -170,6 +170,16 @@ def test_a_goodbye_is_no_broken_link(rig):
     assert not producer.broken
 
 
+def test_a_consumer_that_goes_before_it_was_sent_anything_breaks_no_link(rig, bare):
+    producer = rig(Producer(dead_after_s=0.5))
+    bare_consumer(bare, producer).close()
+    eventually(lambda: not producer.links._outbox.consumers)
+    consumer = rig(Consumer([producer.endpoint], credits=1))
+    producer.offer([0])
+    assert consumer.take(1) == [0]
+    assert not producer.broken
+
+
 def test_what_a_killed_consumer_had_no_time_to_ask_for_goes_to_another(rig):
     producer = rig(Producer())
     program = (
