@@ -10,11 +10,12 @@ import soxr
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.noise import looped
-from sonorant.errors import BadCorpus, RejectedExample
+from sonorant.errors import BadCorpus, RejectedExample, Unavailable
 
 __all__ = ["NoiseFolder"]
 
 _SHORTEST_S = 0.1  # two cross-fades of a loop; what is shorter would be a buzz
+_SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 _READERS = 16  # a network's file system answers slowly, but several at once
 
 
@@ -27,12 +28,16 @@ class NoiseFolder:
     """All recordings below a folder that can be used, at any depth, in the order of their names.
 
     left_out: those that cannot, by their headers, each with the reason; what only decoding finds rejects an example.
+    Only what a recording says decides, never whether the machine could read it: all replicas must list the same.
     An excerpt reads and resamples only what it needs, so memory does not grow with the recordings; headers are kept.
     Of a recording with several channels the first is used.
     """
 
     def __init__(self, folder: Path, sample_rate_hz: int) -> None:
-        """List the folder and read all headers; BadCorpus if it has no recording that can be used."""
+        """List the folder and read all headers.
+
+        Raises BadCorpus if it has no recording that can be used, Unavailable if one cannot be read.
+        """
         suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
         found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes)
         if not found:
@@ -52,7 +57,7 @@ class NoiseFolder:
     def excerpt(self, samples: int, rng: np.random.Generator) -> Waveform:
         """Return a random piece of a random recording: Float32[samples].
 
-        Raises RejectedExample, with the recording's name, if it cannot be read or is not finite.
+        Raises RejectedExample, with the recording's name, if it is damaged or not finite; OSError if it cannot be read.
         """
         path = self.paths[int(rng.integers(len(self.paths)))]
         try:
@@ -60,7 +65,9 @@ class NoiseFolder:
             needed = -(-samples * header.rate_hz // self.sample_rate_hz) + 1
             start = int(rng.integers(max(0, header.samples - needed) + 1))
             piece, rate_hz = soundfile.read(path, needed, start, dtype="float32", always_2d=True)
-        except (soundfile.SoundFileError, OSError) as error:
+        except soundfile.LibsndfileError as error:
+            if error.code == _SYSTEM_ERROR:
+                raise OSError(f"noise recording {path}: {error.error_string}") from error
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)}: {error}") from error
         if len(piece) == 0 or not np.isfinite(piece).all():
             what = "is empty" if len(piece) == 0 else "has samples that are not finite"
@@ -70,11 +77,13 @@ class NoiseFolder:
 
 
 def _read_header(path: Path) -> _Header | str:
-    """Return what an excerpt needs to know of a recording, or why it cannot be used."""
+    """Return what an excerpt needs to know of a recording, or why it cannot be used; Unavailable if it is not there."""
     try:
         info = soundfile.info(path)
-    except (soundfile.SoundFileError, OSError) as error:
-        return f"cannot be read: {getattr(error, 'error_string', error)}"
+    except soundfile.LibsndfileError as error:
+        if error.code == _SYSTEM_ERROR:
+            raise Unavailable(f"noise recording {path} cannot be read: {error.error_string}") from error
+        return f"is no recording: {error.error_string}"
     if info.samplerate < 1 or info.frames < _SHORTEST_S * info.samplerate:
         return f"is too short: {info.frames} samples at {info.samplerate} Hz; at least {_SHORTEST_S:g} s are needed"
     return _Header(info.frames, info.samplerate)
