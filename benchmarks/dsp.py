@@ -73,6 +73,8 @@ _SCENES = (_Scene(2, 1, 0.3), _Scene(2, 1, 0.6), _Scene(4, 2, 0.6))
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield each kernel's rate, then the chain's."""
     keep_freed_memory()  # as services do
+    if toolkits.INSTALLED:
+        toolkits.keep_to_one_thread()
     sound = (0.1 * np.random.default_rng(0).standard_normal((4, _SECONDS * _RATE_HZ))).astype(np.float32)
     extractor = FeatureExtractor(FeaturesRecipe(), _RATE_HZ)
     progress("the machine's limits")

@@ -9,11 +9,21 @@ from numpy.typing import NDArray
 from sonorant.dsp.room import absorption_of
 from sonorant.dsp.vtlp import warp_frequency
 
-__all__ = ["INSTALLED", "chain", "mix", "power_mel", "responses", "warp"]
+__all__ = ["INSTALLED", "chain", "keep_to_one_thread", "mix", "power_mel", "responses", "warp"]
 
 INSTALLED = find_spec("pyroomacoustics") is not None and find_spec("librosa") is not None
 
 _Array = NDArray[np.floating[Any]]
+
+
+def keep_to_one_thread() -> None:
+    """Let BLAS start no threads: they go on spinning after a call, and whoever is timed next pays for them."""
+    import librosa  # noqa: F401  what is not loaded yet is not limited
+    import pyroomacoustics  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
 
 
 def responses(room: _Array, t60_s: float, sources: _Array, microphones: _Array, rate_hz: int) -> _Array:
