@@ -9,7 +9,6 @@ from helm_rig import CHART, digits_values
 
 USER = 65532  # whom the images run as
 SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "3Gi"}}
-_RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
 
 
 def kubectl(*arguments, documents=()):
@@ -46,13 +45,14 @@ def small_values(**changes):
 
 
 class Namespace:
-    """A namespace, made anew, and what is in it; `close` deletes it and its volumes."""
+    """A namespace, made anew, and what is in it; `close` deletes it and its volumes. security: its pods' standard."""
 
-    def __init__(self, name):
+    def __init__(self, name, security="restricted"):
         self.name = name
         self._volumes = []
         kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=120s")
-        labelled = {"name": name, "labels": _RESTRICTED}
+        labels = {f"pod-security.kubernetes.io/{mode}": security for mode in ("enforce", "warn")}
+        labelled = {"name": name, "labels": labels}
         kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}])
 
     def kubectl(self, *arguments, documents=()):

@@ -65,7 +65,7 @@ def test_recordings_whose_headers_say_that_they_cannot_be_used_are_left_out_by_n
 def test_a_folder_of_nothing_but_unusable_recordings_is_refused(tmp_path):
     for name in ("a.wav", "b.wav"):
         (tmp_path / name).write_bytes(b"this is no audio")
-    with pytest.raises(BadCorpus, match=r"none of 2 noise recordings can be used; the first, .*a\.wav: is no recording"):
+    with pytest.raises(BadCorpus, match=r"none of 2 noise recordings can be used.*a\.wav: is no recording"):
         NoiseFolder(tmp_path, 8000)
 
 
@@ -88,13 +88,12 @@ def test_a_stage_tells_what_it_leaves_out(tmp_path):
 
 
 def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_replica(tmp_path):
-    _tone(tmp_path / "good.wav", 440, 8000, 1)
     _tone(tmp_path / "gone.wav", 440, 8000, 1)
     folder = NoiseFolder(tmp_path, 8000)
+    _tone(tmp_path / "good.wav", 440, 8000, 1)
     (tmp_path / "gone.wav").unlink()
     os.symlink("nowhere", tmp_path / "gone.wav")
     with pytest.raises(Unavailable, match=r"gone\.wav cannot be read"):
         NoiseFolder(tmp_path, 8000)
     with pytest.raises(OSError, match=r"gone\.wav"):
-        for seed in range(20):
-            folder.excerpt(100, np.random.default_rng(seed))
+        folder.excerpt(100, np.random.default_rng(0))
