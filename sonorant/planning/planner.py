@@ -18,14 +18,15 @@ class PlannerSettings:
     """How the planner decides.
 
     utilisation: share of the time that a stage is to be busy, at most; cores: that all stages together may take;
-    window_s: of measurements; catch_up_s: time in which the trainer's pools are to be full again; stabilisation_s: how
-    long fewer replicas must have been enough before some are taken away; hysteresis: share by which the demand might
-    grow without those being missed.
+    window_s: of measurements; settle_s: how long after more replicas were asked for no further ones are; catch_up_s:
+    time in which the trainer's pools are to be full again; stabilisation_s: how long fewer replicas must have been
+    enough before some are taken away; hysteresis: share by which the demand might grow without those being missed.
     """
 
     utilisation: float = 0.8
     cores: float = math.inf
     window_s: float = 30.0
+    settle_s: float = 20.0
     catch_up_s: float = 60.0
     stabilisation_s: float = 120.0
     hysteresis: float = 0.1
@@ -55,6 +56,8 @@ class Planner:
         self._stages = tuple(stages)
         self._settings = settings
         self._measurements = Measurements(settings.window_s)
+        self._raised: Mapping[str, int] = {}
+        self._raised_s = -math.inf
         self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
 
     def decide(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
@@ -62,6 +65,9 @@ class Planner:
 
         snapshot: None if it could not be had; replicas: that each stage is told to have now; `now_s` is monotonic.
         """
+        return self._paced(self._wanted(snapshot, replicas, now_s), replicas, now_s)
+
+    def _wanted(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
         if snapshot is None:
             return self._hold("no measurements", replicas, now_s)
         self._measurements.note(snapshot, now_s)
@@ -78,6 +84,16 @@ class Planner:
         up, spare = self._size(costs, rate), self._size(costs, rate * (1 + self._settings.hysteresis))
         self._remember(self._recommend(up, spare, replicas), now_s)
         return self._decision(costs, up, demand)
+
+    def _paced(self, wanted: Decision, now: Mapping[str, int], now_s: float) -> Decision:
+        """Ask for more only now and then: most of the window is from before what was asked for last was there."""
+        if all(count <= now[stage] for stage, count in wanted.replicas.items()):
+            return wanted
+        if now_s < self._raised_s + self._settings.settle_s:
+            asked = {stage: max(count, self._raised.get(stage, 0)) for stage, count in now.items()}
+            return replace(wanted, replicas={s: min(count, asked[s]) for s, count in wanted.replicas.items()})
+        self._raised, self._raised_s = wanted.replicas, now_s
+        return wanted
 
     def _hold(self, why: str, replicas: Mapping[str, int], now_s: float) -> Decision:
         held = {stage: replicas[stage] for stage in self._stages}

@@ -49,6 +49,22 @@ def test_grows_to_the_right_size_in_one_step():
     assert world.turn().replicas == {"vtlp": 3, "room": 13}
 
 
+def test_more_is_asked_for_again_only_when_what_was_asked_for_had_time_to_show():
+    world = World(rate=50, window_s=1, settle_s=20)
+    assert world.turn().replicas == {"vtlp": 2, "room": 7}
+    world.rate = 100
+    for _ in range(3):
+        assert world.turn().replicas == {"vtlp": 2, "room": 7}
+    assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
+def test_what_was_asked_for_in_vain_is_asked_for_again_at_once():
+    world = World(rate=100, settle_s=20)
+    world.turn()
+    world.replicas = {"vtlp": 1, "room": 1}
+    assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
 def test_shrinks_only_after_less_was_enough_for_the_whole_window():
     world = World(rate=100, stabilisation_s=60, window_s=1)
     world.turn()
@@ -131,7 +147,7 @@ def test_empty_pools_of_a_trainer_that_has_not_begun_are_filled_in_time():
 
 
 def test_catching_up_asks_for_more_but_not_for_much_more():
-    world = World(rate=100, catch_up_s=10)
+    world = World(rate=100, catch_up_s=10, settle_s=0)
     world.wanted = 200
     assert world.turn().replicas["room"] == 15  # 120 examples/s
     world.wanted = 100_000
