@@ -1,4 +1,9 @@
-"""gRPC channels and ports, in TLS where this process has the keys for it (`services.runtime.keys`)."""
+"""gRPC channels and ports, in TLS where this process has the keys for it (`services.runtime.keys`).
+
+Whoever is refused learns nothing, and gRPC's core writes why to the server's standard error, beside the events of our
+own: "Handshake failed with error …PEER_DID_NOT_RETURN_A_CERTIFICATE". It has no hook for that, and does not say who it
+was. The line is of level INFO and shown unless GRPC_VERBOSITY is set; ERROR would hide it.
+"""
 
 from typing import Protocol
 

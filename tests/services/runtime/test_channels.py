@@ -71,14 +71,22 @@ def test_a_client_does_not_speak_to_a_plain_server_that_should_be_secure(serve):
         ask(serve(Keys()), keys(HOUSE))
 
 
-def test_a_server_that_asks_for_certificates_takes_only_its_authority_s(serve):
+@pytest.mark.parametrize(
+    ("client", "reason"),
+    [
+        (Keys(authority=HOUSE.cert_pem.bytes()), "PEER_DID_NOT_RETURN_A_CERTIFICATE"),
+        (replace(keys(STRANGER), authority=HOUSE.cert_pem.bytes()), "CERTIFICATE_VERIFY_FAILED"),
+        (Keys(), "WRONG_VERSION_NUMBER"),
+    ],
+    ids=["no certificate", "another authority's", "plain text"],
+)
+def test_a_server_that_asks_for_certificates_takes_only_its_authority_s_and_logs_why(serve, capfd, client, reason):
     address = serve(keys(HOUSE, clients=HOUSE))
     assert ask(address, keys(HOUSE)) == SERVING
-    nobody = Keys(authority=HOUSE.cert_pem.bytes())
-    stranger = replace(keys(STRANGER), authority=HOUSE.cert_pem.bytes())
-    for client in (nobody, stranger):
-        with pytest.raises(grpc.RpcError):
-            ask(address, client)
+    assert reason not in capfd.readouterr().err
+    with pytest.raises(grpc.RpcError):
+        ask(address, client)
+    assert reason in capfd.readouterr().err
 
 
 def test_keys_come_from_a_folder_as_kubernetes_mounts_secrets(serve, tmp_path):

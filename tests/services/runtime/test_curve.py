@@ -44,8 +44,8 @@ def test_with_the_fleet_s_key_examples_travel(stack):
 
 @pytest.mark.parametrize(
     ("consumer_curve", "producer_curve", "refused"),
-    [(OTHER, FLEET, True), (None, FLEET, True), (FLEET, None, False)],
-    ids=["another key", "no key", "a producer without"],
+    [(OTHER, FLEET, True), (None, FLEET, True), (FLEET, OTHER, True), (FLEET, None, False)],
+    ids=["another key", "no key", "a producer with another", "a producer without"],
 )
 def test_without_it_nothing_comes_and_the_refusal_is_logged(stack, logs, consumer_curve, producer_curve, refused):
     producer, consumer = start(stack, consumer_curve, producer_curve)
