@@ -169,9 +169,11 @@ class RedisLedger:
             raise StaleGeneration(generation, current)
 
     def remember_start(self, start: Start) -> None:
-        """Keep where the generation started leasing, for a coordinator that has to start again."""
-        value = ":".join(str(int(number)) for number in start)
-        self._retrying(lambda: self._redis.hset(f"{self._prefix}:meta", "start", value))
+        """Keep where the generation started leasing, for a coordinator that has to start again.
+
+        Raises StaleGeneration if the ledger is in another one: what is kept is that one's.
+        """
+        self._fenced("start", start.generation, ":".join(str(int(number)) for number in start))
 
     def last_start(self) -> Start | None:
         """Return where the current generation started leasing; None if it has not, or there is none."""

@@ -166,6 +166,15 @@ return {'ok'}
 """
 )
 
+# ARGV: generation, where it started
+_START = (
+    _FENCE
+    + """
+redis.call('HSET', KEYS[1] .. ':meta', 'start', ARGV[2])
+return {'ok'}
+"""
+)
+
 # ARGV: generation, token, length of the next list, (epoch, 1 if it is whole, number committed, number rejected,
 # committed, rejected or, of one that is whole, its entry in `past`)..., (name, reason)...
 _RESTORE = """
@@ -203,5 +212,6 @@ SCRIPTS = {
     "restore": _RESTORE,
     "retire": _RETIRE,
     "snapshot": _SNAPSHOT,
+    "start": _START,
     "step": _STEP,
 }

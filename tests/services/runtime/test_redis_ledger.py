@@ -236,6 +236,10 @@ def test_a_start_is_remembered_for_its_generation_only(ledger):
     assert ledger.last_start() == Start(1, 4, 9)
     ledger.restore(2, None)
     assert ledger.last_start() is None
+    ledger.remember_start(Start(2, 5, 9))
+    with pytest.raises(StaleGeneration, match="generation 1: the ledger is in generation 2"):
+        ledger.remember_start(Start(1, 4, 9, complete=True))
+    assert ledger.last_start() == Start(2, 5, 9)
 
 
 def test_events_are_counted_by_epoch_and_outlive_generations(ledger):
