@@ -170,10 +170,9 @@ class ControlPlane:
 
         Raises StaleGeneration if the ledger is in another generation.
         """
-        if start == self._start:
+        begun = self._start
+        if begun is not None and begun.generation == start.generation:  # it may have ended since
             return
-        if (current := self._ledger.generation()) != start.generation:
-            raise StaleGeneration(start.generation, current)
         self._ledger.remember_start(start)
         self._begin(start)
 
@@ -286,6 +285,8 @@ class ControlPlane:
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}
         with self._lock:
+            if self._start is not None and self._start.generation > start.generation:
+                raise StaleGeneration(start.generation, self._start.generation)
             self._leases.start_generation(start.epoch, start.last_epoch, settled)
             if start.complete:
                 self._leases.close()
