@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
 from sonorant.dsp import kernels
-from sonorant.dsp.mel import dct_matrix, mel_filters, transform_size
+from sonorant.dsp.mel import dct_matrix, mel_filters, resolving_size
 from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
 from sonorant.pipeline.example import Example
@@ -44,19 +44,17 @@ class FeatureExtractor:
     def __init__(self, recipe: FeaturesRecipe, sample_rate_hz: int) -> None:
         self.recipe = recipe
         self.sample_rate_hz = sample_rate_hz
-        self._window = max(1, round(recipe.window_ms * sample_rate_hz / 1000))
+        self._window = recipe.window_samples(sample_rate_hz)
         self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
         self._hann = _hann(self._window)
         high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
         band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
-        if recipe.kind == "spectrogram":
-            self._fft_size = transform_size(self._window)
-            self.frame_bins = self._fft_size // 2 + 1
-        else:
-            self._fft_size = transform_size(self._window, band)
+        self._fft_size = recipe.transform_size(sample_rate_hz)
+        self.frame_bins = recipe.frame_bins(sample_rate_hz)
+        if recipe.kind != "spectrogram":
+            self._fft_size = resolving_size(self._fft_size, self._window, band)
             self._filters = _triangles(mel_filters(self._fft_size, *band))
             self._dct = scipy.sparse.csr_array(dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32))
-            self.frame_bins = recipe.cepstra if recipe.kind == "mfcc" else recipe.mel_bins
 
     @property
     def bins(self) -> int:

@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from sonorant.errors import BadRecipe
 
-__all__ = ["Band", "dct_matrix", "mel_filters", "transform_size"]
+__all__ = ["Band", "dct_matrix", "mel_filters", "resolving_size"]
 
 Band: TypeAlias = tuple[int, int, float, float]  # sample_rate_hz, bins, low_hz, high_hz
 
 _FINEST = 16  # a filter that sees no bin of an FFT so many times longer than the window is a mistake
 
 
-def transform_size(window: int, band: Band | None = None) -> int:
-    """Return the FFT size: the power of 2 that holds the window, or a longer one if a filter would else see no bin.
+def resolving_size(shortest: int, window: int, band: Band) -> int:
+    """Return the FFT size: `shortest`, or the least multiple of it by a power of 2 in which each filter sees a bin.
 
-    Raises BadRecipe if even much zero-padding leaves a filter empty.
+    shortest: that holds `window` samples. Raises BadRecipe if even much zero-padding leaves a filter empty.
     """
-    size = shortest = max(2, 1 << (window - 1).bit_length())
-    while band and (empty := np.flatnonzero(mel_filters(size, *band).max(axis=1) == 0)).size:
+    size = shortest
+    while (empty := np.flatnonzero(mel_filters(size, *band).max(axis=1) == 0)).size:
         size *= 2
         if size > _FINEST * shortest:
             _, bins, low_hz, high_hz = band

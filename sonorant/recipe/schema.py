@@ -80,7 +80,7 @@ class Recipe(Section):
                 )
         for stage in self.stages:
             if isinstance(stage, SpecAugmentRecipe) and stage.frequency_masks:
-                bins = _frame_bins(self.features, self.corpus.sample_rate_hz)
+                bins = self.features.frame_bins(self.corpus.sample_rate_hz)
                 if stage.frequency_mask_bins > bins:
                     raise ValueError(
                         f"stages: spec_augment.frequency_mask_bins={stage.frequency_mask_bins}: a frame of features "
@@ -90,15 +90,3 @@ class Recipe(Section):
         if unknown := set(self.pipeline.replicas) - chain:
             raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")
         return self
-
-
-def _frame_bins(features: FeaturesRecipe, sample_rate_hz: int) -> int:
-    match features.kind:
-        case "mfcc":
-            return features.cepstra
-        case "spectrogram":
-            from sonorant.dsp.mel import transform_size  # only recipes with masks over spectrograms pay for this import
-
-            return transform_size(max(1, round(features.window_ms * sample_rate_hz / 1000))) // 2 + 1
-        case _:
-            return features.mel_bins

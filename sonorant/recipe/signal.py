@@ -238,3 +238,16 @@ class FeaturesRecipe(Section):
         if self.kind == "mfcc" and self.cepstra > self.mel_bins:
             raise ValueError(f"cepstra={self.cepstra} is above mel_bins={self.mel_bins}")
         return self
+
+    def window_samples(self, sample_rate_hz: int) -> int:
+        """Return the length of the window in samples, at least 1."""
+        return max(1, round(self.window_ms * sample_rate_hz / 1000))
+
+    def transform_size(self, sample_rate_hz: int) -> int:
+        """Return the shortest FFT that holds the window, a power of 2; where mel filters are narrow, it is longer."""
+        return max(2, 1 << (self.window_samples(sample_rate_hz) - 1).bit_length())
+
+    def frame_bins(self, sample_rate_hz: int) -> int:
+        """Return the number of values in one frame, before frames are stacked."""
+        sizes = {"mfcc": self.cepstra, "spectrogram": self.transform_size(sample_rate_hz) // 2 + 1}
+        return sizes.get(self.kind, self.mel_bins)

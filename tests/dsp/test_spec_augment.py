@@ -93,10 +93,14 @@ def test_an_utterance_of_a_single_vector_keeps_it():
     np.testing.assert_array_equal(masked, short)
 
 
-@pytest.mark.parametrize(("features", "bins"), [({"mel_bins": 12}, 12), ({"kind": "spectrogram"}, 257)])
+@pytest.mark.parametrize(
+    ("features", "bins"), [({"mel_bins": 12}, 12), ({"kind": "mfcc"}, 13), ({"kind": "spectrogram"}, 257)]
+)
 def test_the_recipe_knows_how_many_bins_a_frame_has(features, bins):
     values = {"version": 1, "name": "x", "corpus": {"reader": "fsdd", "path": "x"}, "features": features}
     stages = [{"stage": "spec_augment", "frequency_mask_bins": bins}]
     checked = Recipe.model_validate(values | {"stages": stages})
     rate_hz = checked.corpus.sample_rate_hz
-    assert FeatureExtractor(checked.features, rate_hz).frame_bins == bins
+    frames = FeatureExtractor(checked.features, rate_hz).frames(np.ones(rate_hz, np.float32))
+    assert frames.shape[1] == bins
+    assert np.isfinite(frames).all()
