@@ -1,6 +1,8 @@
 """What Helm makes of the chart."""
 
 import copy
+from itertools import pairwise
+from typing import get_args
 
 import pytest
 import yaml
@@ -8,6 +10,8 @@ from helm_rig import CHART, component, container, digits_values, edges, pods
 
 from services.runtime.wiring import TRAINER, program, stage_before, stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.signal import StageRecipe
+from sonorant.recipe.spec_augment import FeatureStageRecipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 
@@ -60,6 +64,17 @@ def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
     deny = manifests["NetworkPolicy", "words-deny"]["spec"]
     assert deny["policyTypes"] == ["Ingress", "Egress"]
     assert not {"ingress", "egress"} & set(deny)
+
+
+def test_each_stage_that_a_recipe_may_have_is_before_or_after_the_featurizer_as_in_the_recipe(helm):
+    """The chart has a list of its own of the stages on features, since a template cannot ask the recipe."""
+    sections = sorted(get_args(get_args(StageRecipe)[0]), key=lambda section: issubclass(section, FeatureStageRecipe))
+    values = digits_values()
+    values["recipe"]["stages"] = [{"stage": get_args(s.model_fields["stage"].annotation)[0]} for s in sections]
+    chain = stage_order(Recipe.model_validate(values["recipe"]))
+    assert len(chain) == len(sections) + 2
+    pulls = {(who, whom) for who, whom, port in edges(helm.render(values))[1] if port == 7000}
+    assert pulls == {(component(stage), component(before)) for before, stage in pairwise((*chain, TRAINER))}
 
 
 def test_what_runs_for_long_has_probes_and_a_budget(manifests):
