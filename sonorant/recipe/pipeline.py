@@ -1,6 +1,6 @@
 """Recipe: how the stages are run and linked."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -24,10 +24,10 @@ class PipelineRecipe(Section):
     """How work flows from shards to trainer; none of it but `payload` changes a single bit of any example."""
 
     layout: Literal["split", "fused"] = Field("split", description="A process per stage, or one for the whole chain.")
-    replicas: dict[str, int] = Field(
+    replicas: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict,
         description="Replicas per stage (shard_reader, those of the recipe's stages, featurizer; or example_server if "
-        "fused); absent: 1.",
+        "fused), at least 1; absent: 1.",
     )
     order: Literal["fast", "strict"] = Field(
         "fast",

@@ -151,6 +151,24 @@ def test_ranks_that_a_strict_order_does_not_have_are_refused(helm):
     assert "trainer.ranks: 2, but pipeline.order: strict" in helm.refusal(values)
 
 
+@pytest.mark.parametrize(
+    "stage",
+    [
+        {"stage": "room", "noise": {"kinds": ["folder"], "folder": "musan/noise"}},
+        {"stage": "superposition", "reference": "musan/noise"},
+    ],
+    ids=["noise", "reference"],
+)
+def test_recordings_that_a_stage_plays_need_a_volume(helm, stage):
+    values = digits_values(data={"claim": ""}, prepare={"enabled": False})
+    values["recipe"]["stages"] = [stage]
+    said = helm.refusal(values)
+    assert (
+        f"data.claim: not given, but the recipe's stage {stage['stage']} plays recordings of the folder musan/" in said
+    )
+    assert helm.render(values | {"data": {"claim": "corpora"}})
+
+
 def test_gpus_are_asked_for_by_the_trainer_alone(helm):
     trainer = {"gpus": 2, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
     trainer["nodeSelector"] = {"pool": "gpu"}
@@ -192,6 +210,9 @@ def test_all_that_can_be_off_is_off(helm):
         (("recognizer", "replicas"), -1, "replicas"),
         (("recognizer", "replicas"), "many", "replicas"),
         (("recipe", "training", "epoks"), 3, "epoks"),
+        (("recipe", "pipeline", "replicas"), {"room": -1}, "room"),
+        (("recipe", "training", "ranks"), -1, "ranks"),
+        (("autoscaling", "replicas"), -1, "replicas"),
         (("recipe", "pipeline", "credits"), 0, "credits"),
         (("trainer", "launcher"), "ssh", "launcher"),
         (("trainer", "mpiVersion"), "v2", "mpiVersion"),
@@ -199,6 +220,7 @@ def test_all_that_can_be_off_is_off(helm):
         (("metrics", "scrapers"), "prometheus", "scrapers"),
         (("trainer", "ranks"), 0, "ranks"),
         (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
+        (("recipe", "pipeline", "replicas"), {"rooom": 2}, "recipe.pipeline.replicas.rooom: the recipe has no such"),
         (("data", "claim"), "", "data.claim: not given"),
         (("recipe",), None, "sonorant recipe values"),
     ],

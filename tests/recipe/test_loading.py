@@ -75,6 +75,10 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:1: pipeline.order: strict needs training.ranks: 1, found 2: an example goes to whichever rank has "
             "room for it, so what each of several ranks gets follows from their speed",
         ),
+        (
+            HEAD + "pipeline:\n  replicas: {featurizer: -1}\n",
+            "r.yaml:7: pipeline.replicas.featurizer=-1: must be greater than or equal to 1",
+        ),
         (HEAD + "training:\n  ranks: 0\n", "r.yaml:7: training.ranks=0: must be greater than or equal to 1"),
         (HEAD + "  channel: left\n", "r.yaml:6: corpus.channel=\"left\": must be a valid integer, or must be 'mean'"),
         (

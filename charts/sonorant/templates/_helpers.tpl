@@ -139,6 +139,12 @@ keys:
 {{- if and .Values.prepare.enabled (not .Values.data.claim) }}
 {{- fail "\n\ndata.claim: not given. Name the volume claim that holds the corpora, or set prepare.enabled=false if the runs' volume has finished shards.\n" }}
 {{- end }}
+{{- range .Values.recipe.stages }}
+{{- $folder := get (.noise | default dict) "folder" | default .reference }}
+{{- if and $folder (not $.Values.data.claim) }}
+{{- fail (printf "\n\ndata.claim: not given, but the recipe's stage %s plays recordings of the folder %s. Name the volume claim that holds it.\n" .stage $folder) }}
+{{- end }}
+{{- end }}
 {{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") }}
 {{- fail (printf "\n\ntrainer.ranks: %s, but pipeline.order: strict of the recipe is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
 {{- end }}
@@ -154,10 +160,11 @@ keys:
 {{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
 {{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
-{{- range $section, $each := dict "stages" .Values.stages.each "autoscaling" .Values.autoscaling.each }}
+{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" }}
+{{- range $section, $each := dict "stages.each" .Values.stages.each "autoscaling.each" .Values.autoscaling.each "recipe.pipeline.replicas" $replicas }}
 {{- range $stage, $_ := $each }}
 {{- if not (has $stage $chain) }}
-{{- fail (printf "\n\n%s.each.%s: the recipe has no such stage; it has %s.\n" $section $stage (join ", " $chain)) }}
+{{- fail (printf "\n\n%s.%s: the recipe has no such stage; it has %s.\n" $section $stage (join ", " $chain)) }}
 {{- end }}
 {{- end }}
 {{- end }}
