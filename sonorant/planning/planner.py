@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sonorant.planning.measurements import Demand, Measurements, Snapshot
-from sonorant.planning.sizing import Bounds, Sizing, StageCost, size
+from sonorant.planning.sizing import Bounds, Sizing, StageCost, figure, size
+from sonorant.planning.supply import Supply
 
 __all__ = ["Decision", "Planner", "PlannerSettings"]
 
@@ -20,7 +21,9 @@ class PlannerSettings:
     utilisation: share of the time that a stage is to be busy, at most; cores: that all stages together may take;
     window_s: of measurements; settle_s: how long after more replicas were asked for no further ones are; catch_up_s:
     time in which the trainer's pools are to be full again; stabilisation_s: how long fewer replicas must have been
-    enough before some are taken away; hysteresis: share by which the demand might grow without those being missed.
+    enough before some are taken away; hysteresis: share by which the demand might grow without those being missed;
+    arrival_s: time in which replicas that are asked for come if there is room for them, on a new node if need be;
+    retry_s: after which it is tried again whether there is.
     """
 
     utilisation: float = 0.8
@@ -30,6 +33,8 @@ class PlannerSettings:
     catch_up_s: float = 60.0
     stabilisation_s: float = 120.0
     hysteresis: float = 0.1
+    arrival_s: float = 300.0
+    retry_s: float = 900.0
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
 
@@ -58,6 +63,7 @@ class Planner:
         self._measurements = Measurements(settings.window_s)
         self._raised: Mapping[str, int] = {}
         self._raised_s = -math.inf
+        self._supply = Supply(settings.arrival_s, settings.retry_s)
         self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
 
     def decide(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
@@ -71,6 +77,8 @@ class Planner:
         if snapshot is None:
             return self._hold("no measurements", replicas, now_s)
         self._measurements.note(snapshot, now_s)
+        there = {stage: len(snapshot.stages.get(stage, ())) for stage in self._stages}
+        self._supply.note(replicas, there, {stage: self._bounds(stage).cores for stage in self._stages}, now_s)
         if snapshot.finished:
             return self._rest(now_s)
         costs = self._costs()
@@ -102,8 +110,7 @@ class Planner:
 
     def _rest(self, now_s: float) -> Decision:
         """As few as there may be: nobody waits for examples any more."""
-        bounds = {stage: self._settings.bounds.get(stage, Bounds()) for stage in self._stages}
-        self._remember({stage: bound.least for stage, bound in bounds.items()}, now_s)
+        self._remember({stage: self._bounds(stage).least for stage in self._stages}, now_s)
         return Decision(self._enough_of_late(), demand=Demand(0.0, 0.0), predicted=0.0)
 
     def _first_fill(
@@ -124,13 +131,25 @@ class Planner:
             service_s = self._measurements.service_s(stage)
             if service_s is None:
                 return f"{stage}: no example in the last {self._settings.window_s:g} s"
-            bounds = self._settings.bounds.get(stage, Bounds())
-            ratio = self._measurements.output_ratio(stage)
-            costs.append(StageCost(stage, service_s, ratio, bounds))
+            costs.append(StageCost(stage, service_s, self._measurements.output_ratio(stage), self._bounds(stage)))
         return costs
 
+    def _bounds(self, stage: str) -> Bounds:
+        return self._settings.bounds.get(stage, Bounds())
+
+    @property
+    def _cores(self) -> float:
+        return min(self._settings.cores, self._supply.cores)
+
     def _size(self, costs: Sequence[StageCost], rate: float) -> Sizing:
-        return size(costs, rate, self._settings.utilisation, self._settings.cores)
+        sizing = size(costs, rate, self._settings.utilisation, self._cores)
+        if not sizing.limits or self._supply.cores >= self._settings.cores:
+            return sizing
+        why = (
+            f"the cluster gave stages {figure(self._supply.cores)} cores: more replicas were asked for and did not "
+            f"come in {self._settings.arrival_s:g} s; add nodes, or look at what the pods wait for"
+        )
+        return replace(sizing, limits=(*sizing.limits, why))
 
     def _recommend(self, up: Sizing, spare: Sizing, now: Mapping[str, int]) -> dict[str, int]:
         """Return what is needed, and of what is more than that, as much as makes the next change unlikely."""
@@ -147,7 +166,7 @@ class Planner:
     def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand) -> Decision:
         """Return the most that was recommended in the last while, if the cores suffice for it."""
         replicas = self._enough_of_late()
-        if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._settings.cores:
+        if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._cores:
             replicas = dict(up.replicas)
         service_s = {cost.stage: cost.service_s for cost in costs}
         return Decision(replicas, "", demand, min(up.rate, demand.rate), service_s, up.limits)
