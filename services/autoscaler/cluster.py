@@ -161,6 +161,8 @@ class _Conflict(Unavailable):
 def _hint(error: ApiException) -> str:
     if error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED):
         return "look at the Role and the token of its service account"
+    if (error.status or 0) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "the API server has trouble of its own"
     return "look at what is deployed"
 
 

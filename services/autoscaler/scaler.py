@@ -142,6 +142,7 @@ class Autoscaler:
 
     def _scale(self, stage: str, scale: Scale, replicas: int, decision: Decision) -> None:
         self._cluster.set_replicas(self._deployments[stage], replicas)
+        self._known[stage] = replicas
         why = (
             decision.held or f"the trainer can take {figure(decision.demand.rate if decision.demand else 0)} examples/s"
         )

@@ -1,0 +1,170 @@
+"""Turns of an autoscaler whose API server, a real HTTP server that knows the paths it needs, is there or is not."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from autoscaler_rig import seconds
+from kubernetes import config
+
+from services.autoscaler.cluster import Cluster
+from services.autoscaler.scaler import Autoscaler, deployments_of
+from sonorant.planning.planner import PlannerSettings
+from sonorant.v1 import coordinator_pb2 as pb
+
+COSTS_S = {"vtlp": 0.05, "featurizer": 0.01}
+NEEDED = {"vtlp": 7, "featurizer": 2}  # of 100 examples a second, at 0.8
+TWICE = {"vtlp": 13, "featurizer": 3}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def _answer(self):
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
+        status, answer = self.server.api.answer(self.command, self.path.split("/"), body)
+        text = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_PATCH = do_POST = _answer
+
+    def log_message(self, *_):
+        pass
+
+
+class ApiServer:
+    """Scales of Deployments, leases and events of one namespace."""
+
+    def __init__(self):
+        self.replicas = {}
+        self.leases = {}
+        self.events = []
+        self.broken = False
+        self._server = None
+        self.port = 0
+        self.start()
+
+    def start(self):
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _Handler)
+        self._server.daemon_threads = True
+        self._server.api, self.port = self, self._server.server_port
+        threading.Thread(target=self._server.serve_forever, args=(0.01,)).start()
+
+    def stop(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, method, path, body):
+        if self.broken:
+            return 503, {"kind": "Status", "message": "etcd has no leader"}
+        if path[-1] == "events":
+            self.events.append((body["involvedObject"]["name"], body["message"]))
+            return 201, body
+        if path[-1] == "scale":
+            name = path[-2]
+            if method == "PATCH":
+                self.replicas[name] = body["spec"]["replicas"]
+            return 200, {"metadata": {"name": name, "uid": name}, "spec": {"replicas": self.replicas[name]}}
+        return self._lease(method, path[-1], body)
+
+    def _lease(self, method, name, body):
+        if method == "POST":
+            name = body["metadata"]["name"]
+        elif name not in self.leases:
+            return 404, {}
+        if method != "GET":
+            version = str(int(self.leases.get(name, {}).get("metadata", {}).get("resourceVersion", 0)) + 1)
+            self.leases[name] = {"metadata": {"name": name, "resourceVersion": version}, "spec": body["spec"]}
+        return 200, self.leases[name]
+
+
+@pytest.fixture
+def api():
+    api = ApiServer()
+    yield api
+    api.stop()
+
+
+class Training:
+    """At each look 100 examples more are through, and all replicas that were asked for are there."""
+
+    def __init__(self, api):
+        self.api, self.rate, self.looks, self.trained_s = api, 100, 0, 0.0
+
+    def __call__(self):
+        self.looks += 1
+        done, self.trained_s = 100 * self.looks, self.trained_s + 100 / self.rate
+        stages = [
+            pb.ReplicaStatus(stage=stage, replica=stage, busy=seconds(cost_s * done), examples=done)
+            for stage, cost_s in COSTS_S.items()
+        ]
+        rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self.trained_s), examples=done)
+        return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5)
+
+
+@pytest.fixture
+def scaler(api, tmp_path, monkeypatch):
+    path = tmp_path / "kubeconfig"
+    there = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{api.port}"}}]}
+    here = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}
+    path.write_text(json.dumps({"current-context": "x", **there, **here}))
+    for module in (config, config.kube_config):
+        monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+    deployments = deployments_of(tuple(COSTS_S), "words-")
+    api.replicas = dict.fromkeys(deployments.values(), 1)
+    training = Training(api)
+    settings = PlannerSettings(window_s=1e-6, stabilisation_s=0)  # each decision follows from the latest look
+    made = Autoscaler(Cluster("speech", "me"), deployments, ("lease", 60), "me", settings, training)
+    made.training = training
+    return made
+
+
+def told(api):
+    return {name.removeprefix("words-"): count for name, count in api.replicas.items()}
+
+
+def turns(scaler, count):
+    for _ in range(count):
+        scaler.turn()
+
+
+def test_it_scales_tells_and_holds_its_lease(api, scaler):
+    turns(scaler, 2)
+    assert told(api) == NEEDED
+    assert ("words-vtlp", "1 to 7 replicas: the trainer can take 100 examples/s, at 50 ms each") in api.events
+    assert api.leases["lease"]["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.parametrize("how", ["refuses", "breaks"])
+def test_it_holds_while_the_api_server_cannot_be_asked_and_goes_on_afterwards(api, scaler, how):
+    turns(scaler, 2)
+    scaler.training.rate = 200
+    if how == "refuses":
+        api.stop()
+    else:
+        api.broken = True
+    turns(scaler, 3)
+    assert scaler.shown.failures["api"] == 6  # the lease, and the scales
+    assert scaler.shown.turns["held"] == 1 + 3  # the first, for want of measurements
+    assert scaler.shown.decision.replicas == NEEDED
+    assert ("cannot be reached" if how == "refuses" else "503") in scaler.shown.decision.held
+    assert told(api) == NEEDED
+    if how == "refuses":
+        api.start()
+    api.broken = False
+    turns(scaler, 1)
+    assert told(api) == TWICE
+
+
+def test_who_cannot_renew_its_lease_stops_though_it_could_scale(api, scaler):
+    turns(scaler, 2)
+    api.leases["lease"] = {"metadata": {"resourceVersion": "9"}, "spec": {"holderIdentity": "another"}}
+    api.leases["lease"]["spec"] |= {"leaseDurationSeconds": 60, "renewTime": "1970-01-01T00:00:00.000000Z"}
+    scaler.training.rate = 200
+    turns(scaler, 2)
+    assert not scaler.shown.leading
+    assert told(api) == NEEDED
+    assert api.leases["lease"]["spec"]["holderIdentity"] == "another"  # however old it says that it is
