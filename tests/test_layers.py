@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import sonorant
+from services.runtime.redis_scripts import SCRIPTS
+from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
 HEAVY = {"models", "training", "export"}  # the rooms that may import TensorFlow
@@ -95,6 +98,20 @@ def test_nothing_looks_at_the_clock_on_the_wall_which_may_jump():
         tree = ast.parse(path.read_text())
         read = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | set(_imports(tree))
         assert not read & WALL_CLOCKS, path
+
+
+def test_no_process_tells_another_what_time_it_is():
+    """So clocks of pods may differ by anything: what travels are durations, which each takes by its own clock."""
+    modules = (coordinator_pb2, example_pb2, recognizer_pb2, record_pb2)
+    messages = [message for module in modules for message in module.DESCRIPTOR.message_types_by_name.values()]
+    fields = [field for message in messages for field in message.fields]
+    assert len(fields) > 50
+    told = {field.message_type.full_name for field in fields if field.message_type is not None}
+    assert "google.protobuf.Duration" in told
+    assert "google.protobuf.Timestamp" not in told
+    assert not [field.full_name for field in fields if re.search(r"time$|clock|deadline|_at$|unix", field.name)]
+    # Nor does Redis, whose clock would be a third.
+    assert not [name for name, script in SCRIPTS.items() if re.search(r"'(TIME|P?EXPIRE\w*|P?SETEX|PX|EX)'", script)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import grpc
 import pytest
@@ -19,8 +20,8 @@ from sonorant.errors import Unavailable
 HOUSE, STRANGER = trustme.CA(), trustme.CA()
 
 
-def keys(authority, *, clients=None):
-    certificate = authority.issue_cert("localhost")
+def keys(authority, *, clients=None, not_before=None):
+    certificate = authority.issue_cert("localhost", not_before=not_before)
     chain = b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
     return Keys(
         certificate=(certificate.private_key_pem.bytes(), chain),
@@ -87,6 +88,20 @@ def test_a_server_that_asks_for_certificates_takes_only_its_authority_s_and_logs
     with pytest.raises(grpc.RpcError):
         ask(address, client)
     assert reason in capfd.readouterr().err
+
+
+def test_a_clock_that_is_behind_finds_a_certificate_too_early_and_says_so(serve, capfd):
+    address = serve(keys(HOUSE, not_before=datetime.now(UTC) + timedelta(days=1)))
+    with pytest.raises(grpc.RpcError):
+        ask(address, Keys(authority=HOUSE.cert_pem.bytes()))
+    assert "certificate is not yet valid" in capfd.readouterr().err
+
+
+def test_a_certificate_that_was_too_early_is_taken_once_it_is_time(serve):
+    address = serve(keys(HOUSE, not_before=datetime.now(UTC) + timedelta(seconds=2)))
+    with open_channel(address, keys=Keys(authority=HOUSE.cert_pem.bytes())) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        assert stub.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True, timeout=60).status == SERVING
 
 
 def test_keys_come_from_a_folder_as_kubernetes_mounts_secrets(serve, tmp_path):
