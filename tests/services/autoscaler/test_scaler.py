@@ -116,7 +116,7 @@ def scaler(api, tmp_path, monkeypatch):
     deployments = deployments_of(tuple(COSTS_S), "words-")
     api.replicas = dict.fromkeys(deployments.values(), 1)
     training = Training(api)
-    settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0)  # each decision follows from the latest look
+    settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0)  # a decision follows from the latest look
     made = Autoscaler(Cluster("speech", "me"), deployments, ("lease", 60), "me", settings, training)
     made.training = training
     return made
