@@ -33,8 +33,8 @@ def command(minutes, seed, variant, every_s, out, keep):
     """Hit stages, coordinator, Redis, ranks and links of a training, and judge what became of its examples.
 
     Variants: fused has all stages in one process; strict judges the sequence of examples too; rounded has payloads of
-    16 bits; damaged has records whose audio nobody can decode, which must be rejected, those and no others. All links
-    are TCP, because they lead through what cuts and delays them: Unix sockets are not tried here.
+    16 bits; damaged has records whose audio nobody can decode, which must be rejected, those and no others. Links lead
+    through what cuts and delays them, those to every other replica by the local way, the others by TCP.
     """
     seed = int(time.time()) if seed is None else seed
     examples = max(40, round(minutes * 60 * _EXAMPLES_PER_S / EPOCHS))

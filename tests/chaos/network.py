@@ -1,7 +1,8 @@
-"""A network that can be made bad: TCP connections through this process, and the coordinator's clients in front of it.
+"""A network that can be made bad: connections through this process, and the coordinator's clients in front of it.
 
-Every stage's endpoint is registered as that of a wire, so all examples come through here. TCP keeps the order within a
-connection; what connections carry relative to each other is reordered by delaying each of them differently.
+Every stage's endpoint is registered as that of a wire, so all examples come through here: by TCP, or by the local way
+that consumers on one machine prefer, which every other wire has. Both keep the order within a connection; what
+connections carry relative to each other is reordered by delaying each of them differently.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from contextlib import suppress
 
 import grpc
 
+from services.runtime.addresses import local_address
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["Network", "Relay", "Wire"]
@@ -19,30 +21,47 @@ _CHUNK = 1 << 16
 
 
 class Wire:
-    """One listening port whose connections lead to `target`; `delay_s` is the longest delay of a connection's chunk."""
+    """One listening port whose connections lead to `endpoint`; `delay_s` is the longest delay of a connection's chunk.
 
-    def __init__(self, target):
-        self.target = target
+    local: consumers find a local address that belongs to the port, and come to the one of `endpoint` by it.
+    """
+
+    def __init__(self, endpoint, local=False):
+        self._there = endpoint
+        self._local = local
         self.delay_s = 0.0
         self.flows = asyncio.Event()
         self.flows.set()
         self._writers = set()
 
     async def start(self):
-        self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
-        return self._server.sockets[0].getsockname()[1]
+        """Return the endpoint to tell others instead."""
+        server = await asyncio.start_server(self._connect_tcp, "127.0.0.1", 0)
+        self._servers = [server]
+        here = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        if self._local:
+            self._servers.append(await asyncio.start_unix_server(self._connect_local, _abstract(here)))
+        return here
 
     def cut(self):
         for writer in list(self._writers):
             writer.transport.abort()
 
     def close(self):
-        self._server.close()
+        for server in self._servers:
+            server.close()
         self.cut()
 
-    async def _connect(self, reader, writer):
+    async def _connect_tcp(self, reader, writer):
+        host, port = self._there.removeprefix("tcp://").rsplit(":", 1)
+        await self._connect(reader, writer, asyncio.open_connection(host, int(port)))
+
+    async def _connect_local(self, reader, writer):
+        await self._connect(reader, writer, asyncio.open_unix_connection(_abstract(self._there)))
+
+    async def _connect(self, reader, writer, reaching):
         try:
-            far_reader, far_writer = await asyncio.open_connection(*self.target)
+            far_reader, far_writer = await reaching
         except OSError:
             writer.transport.abort()
             return
@@ -80,9 +99,8 @@ class Network:
     async def wire(self, endpoint):
         """Return the endpoint to tell others instead of `endpoint`."""
         if endpoint not in self._names:
-            wire = Wire(("127.0.0.1", int(endpoint.rpartition(":")[2])))
-            self._names[endpoint] = f"tcp://127.0.0.1:{await wire.start()}"
-            self._wires[endpoint] = wire
+            self._wires[endpoint] = wire = Wire(endpoint, local=len(self._wires) % 2 == 1)
+            self._names[endpoint] = await wire.start()
         return self._names[endpoint]
 
     def of(self, endpoints):
@@ -91,6 +109,10 @@ class Network:
     def close(self):
         for wire in self._wires.values():
             wire.close()
+
+
+def _abstract(endpoint):
+    return "\0" + local_address(endpoint).removeprefix("ipc://@")
 
 
 class Relay(grpc.GenericRpcHandler):
