@@ -39,10 +39,15 @@ def command(
     """Look at the cluster, change nothing, and say what an installation will miss. Exit code 1: it will not run."""
     from services.doctor.checks import VERBS, examine
     from services.doctor.cluster import connect, look_at
+    from services.doctor.values import misshapen
 
+    schema = json.loads((chart / "values.schema.json").read_text())
     values: dict[str, Any] = {}
     for path in (chart / "values.yaml", *files):
-        values = _merged(values, _load(path))
+        given = _load(path)
+        if faults := misshapen(given, schema):
+            raise BadRecipe("\n".join(f"{path}: {fault}" for fault in faults))
+        values = _merged(values, given)
     findings = examine(look_at(connect(context_name), namespace, VERBS), values, namespace)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))

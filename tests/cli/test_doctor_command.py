@@ -3,6 +3,7 @@ import socket
 
 import pytest
 from click.testing import CliRunner
+from helm_rig import digits_values
 
 from sonorant.cli.doctor import command
 from sonorant.errors import BadRecipe, Unavailable
@@ -57,3 +58,32 @@ def test_a_file_of_values_that_is_none_is_named(tmp_path, text):
     error = run("-f", str(path)).exception
     assert isinstance(error, BadRecipe)
     assert "mine.yaml" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"trainr": {"ranks": 2}}, "trainr: unknown key; did you mean trainer?"),
+        ({"trainer": {"rank": 2}}, "trainer.rank: unknown key; did you mean ranks?"),
+        ({"stages": {"each": {"room": {"cpu": 2}}}}, "stages.each.room.cpu: unknown key; known here: resources, nodeS"),
+        ({"trainer": None}, "trainer: found null, expected keys and values"),
+        ({"storage": {"runs": None}}, "storage.runs: found null, expected keys and values"),
+        ({"autoscaling": {"each": {"room": 3}}}, "autoscaling.each.room: found 3, expected keys and values"),
+        ([], "must hold keys and values"),
+    ],
+)
+def test_values_with_a_typo_are_named_before_a_cluster_is_asked(tmp_path, values, says):
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(values))
+    error = run("-f", str(path), KUBECONFIG=str(tmp_path / "none")).exception
+    assert isinstance(error, BadRecipe)
+    assert f"{path}: {says}" in str(error)
+
+
+def test_values_that_the_chart_takes_are_taken(tmp_path, nobody):
+    path = tmp_path / "mine.yaml"
+    mine = {"resources": {"requests": {"cpu": "3", "example.com/fpga": 1}}, "annotations": {"any.such/key": "1"}}
+    each = {"room": mine | {"tolerations": [{"key": "x"}]}, "gain": {"nodeSelector": None}}
+    given = digits_values(stages={"each": each}, image={"names": None, "pullSecrets": [{"name": "x"}]})
+    path.write_text(json.dumps(given | {"global": {"any": 1}}))
+    assert isinstance(run("-f", str(path), KUBECONFIG=kubeconfig(tmp_path, nobody)).exception, Unavailable)
