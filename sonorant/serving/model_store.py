@@ -30,7 +30,7 @@ class ModelStore:
         self._exports = exports
         self._load = load
         self._models: dict[str, StreamingModel] = {}
-        self._refused: dict[Path, int] = {}
+        self._refused: dict[Path, frozenset[tuple[int, int]]] = {}
 
     @property
     def models(self) -> dict[str, StreamingModel]:
@@ -75,12 +75,13 @@ class ModelStore:
         return VersionChange(path)
 
 
-def _stamp(folder: Path) -> int:
-    """Return when anything in `folder` was last written; a folder that is just being removed has no time."""
+def _stamp(folder: Path) -> frozenset[tuple[int, int]]:
+    """Return what changes when anything in `folder` is written, whatever the writer's clock; nothing if it is going."""
     try:
-        return max(path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")])
+        found = [path.stat() for path in [folder, *folder.rglob("*")]]
     except OSError:
-        return 0
+        return frozenset()
+    return frozenset((status.st_ino, status.st_mtime_ns) for status in found)
 
 
 def _subfolders(folder: Path) -> list[Path]:
