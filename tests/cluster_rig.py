@@ -31,14 +31,13 @@ def eventually(condition, what, patience_s=300.0, every_s=0.2):
 def small_values(**changes):
     """Values of the digits recipe for a machine with few cores, with volumes that were made by hand; nobody scales."""
     claim = {"storageClass": "", "accessModes": ["ReadWriteOnce"], "size": "1Gi"}
-    small = {"resources": SMALL}
     return (
         digits_values(
             image={"prefix": os.environ.get("IMAGES", "localhost/sonorant"), "tag": os.environ.get("TAG", "dev")},
             storage={"runs": claim, "redis": claim},
             autoscaling={"mode": "none"},
-            **{name: small for name in ("prepare", "redis", "coordinator", "stages", "trainer")},
-            recognizer=small | {"test": small},
+            **{name: {"resources": SMALL} for name in ("prepare", "redis", "coordinator", "stages", "trainer")},
+            recognizer={"resources": SMALL, "test": {"resources": SMALL}},
         )
         | changes
     )
