@@ -49,7 +49,7 @@ class Namespace:
     def __init__(self, name, security="restricted"):
         self.name = name
         self._volumes = []
-        kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=120s")
+        kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=300s")
         labels = {f"pod-security.kubernetes.io/{mode}": security for mode in ("enforce", "warn")}
         labelled = {"name": name, "labels": labels}
         kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}])
@@ -113,7 +113,7 @@ class Namespace:
         return self.kubectl("logs", chosen, "--tail=-1", "--prefix", *arguments)
 
     def close(self):
-        kubectl("delete", "namespace", self.name, "--timeout=120s")
+        kubectl("delete", "namespace", self.name, "--timeout=300s")
         if self._volumes:
             kubectl("delete", "persistentvolume", *self._volumes)
 

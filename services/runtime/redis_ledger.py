@@ -70,6 +70,7 @@ class RedisLedger:
         self._total = total
         self._prefix = prefix
         self._patience_s = patience_s
+        self._give_up_s = float("inf")
         self._redis = redis.Redis.from_url(
             url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0), health_check_interval=0
         )
@@ -204,6 +205,13 @@ class RedisLedger:
         of_past = Bitmap(self._total, zlib.decompress(past))
         return of_past.inverted(), of_past
 
+    def hurry(self, patience_s: float) -> None:
+        """Let nothing, not even the call that is under way in another thread, wait for Redis longer than that from now.
+
+        Whoever is asked to leave has little time, and Redis may be leaving as well.
+        """
+        self._give_up_s = time.monotonic() + patience_s
+
     def _fenced(self, name: str, generation: int, *arguments: Any) -> Any:
         """Call a script that refuses all generations but the current one."""
         answer = self._call(name, generation, *arguments)
@@ -228,7 +236,7 @@ class RedisLedger:
                     raise
                 trouble = f"refuses to write ({error})"
                 advice = "make room on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
-            if time.monotonic() + pause_s > deadline:
+            if time.monotonic() + pause_s > min(deadline, self._give_up_s):
                 raise Unavailable(f"Redis at {self._url} {trouble}, tried for {patience_s:g} s; {advice}")
             _log.warning("redis_away", address=self._url, error=trouble, again_in_s=pause_s)
             time.sleep(pause_s)

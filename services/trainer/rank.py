@@ -39,6 +39,7 @@ from sonorant.training.strict_intake import StrictIntake
 __all__ = ["Rank"]
 
 _START_PATIENCE_S = 10.0
+_LEAVING_S = 10.0  # for Redis to start again meanwhile; whoever ends this process has not much more patience
 _EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
 
 log = structlog.get_logger()
@@ -77,6 +78,7 @@ class Rank:
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
+        shutdown.on_request(lambda: self._ledger.hurry(_LEAVING_S))
         self._checkpoints = Checkpoints(
             self._run.checkpoints,
             self._recipe.training.keep_checkpoints,

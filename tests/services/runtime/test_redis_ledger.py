@@ -230,6 +230,21 @@ def test_redis_away_for_too_long_in_the_middle_is_named(own_redis):
     ledger.close()
 
 
+def test_who_has_to_leave_waits_no_longer_for_redis(own_redis):
+    ledger = RedisLedger(own_redis.url, TOTAL)
+    ledger.restore(1, None)
+    own_redis.kill()
+    begun = time.monotonic()
+    told = threading.Timer(0.5, ledger.hurry, [0.5])
+    told.start()
+    for number in (1, 2):
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            claim(ledger, 1, 0, [number])
+    assert time.monotonic() - begun < 30  # of the 60 seconds for each
+    told.join()
+    ledger.close()
+
+
 def test_a_start_is_remembered_for_its_generation_only(ledger):
     assert ledger.last_start() is None
     ledger.remember_start(Start(1, 4, 9))
