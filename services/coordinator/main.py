@@ -23,14 +23,13 @@ from services.runtime.options import (
     recipe_option,
     redis_option,
     run_option,
+    store_option,
 )
 from services.runtime.prepared import await_shards
 from services.runtime.redis_ledger import RedisLedger
+from services.storage.run import open_run
 from sonorant.atomic import atomic_write
-from sonorant.corpus.shards import ShardSet
 from sonorant.errors import SonorantError
-from sonorant.recipe.loading import load_recipe
-from sonorant.run_folder import RunFolder
 
 __all__ = ["main"]
 
@@ -42,6 +41,7 @@ _PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wa
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @run_option
+@store_option
 @recipe_option
 @redis_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -54,6 +54,7 @@ _PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wa
 @patience_option
 def _command(
     run_path: Path,
+    store_url: str,
     recipe_path: Path | None,
     redis_url: str,
     host: str,
@@ -66,11 +67,11 @@ def _command(
     """Run the coordinator of one training."""
     heed_signals()
     configure_logging("coordinator")
-    run = RunFolder(run_path)
-    recipe = load_recipe(recipe_path or run.recipe)
+    run = open_run(run_path, store_url)
+    recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
-        shards = ShardSet.open(run.shards, "train")
+        shards = run.open_shards("train")
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         ledger = RedisLedger(redis_url, shards.total, start_patience_s=start_patience_s, patience_s=_PATIENCE_S)
         control = ControlPlane(recipe, shards.counts, ledger)

@@ -9,10 +9,10 @@ import grpc
 
 from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
 from services.runtime.channels import open_aio_channel
-from sonorant.corpus.shards import ShardSet
+from services.runtime.options import store_option
+from services.storage.run import SharedRun, open_run
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.run_folder import RunFolder
 from sonorant.text.scoring import score
 
 __all__ = ["main"]
@@ -27,16 +27,19 @@ class _TooManyErrors(SonorantError):
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--server", required=True, metavar="HOST:PORT", help="The recognizer.")
 @click.option("--run", "run_path", type=click.Path(path_type=Path), required=True, help="Run whose dev set is sent.")
+@store_option
 @click.option("--utterances", type=click.IntRange(1), default=4, show_default=True, help="Recordings to stream.")
 @click.option(
     "--max-wer", type=click.FloatRange(0), help="Highest word error rate that passes; absent: any, it need only answer."
 )
-def _command(server: str, run_path: Path, utterances: int, max_wer: float | None) -> None:
+def _command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:
     """Stream the first recordings of a run's dev set, at once and in real time, and compare what is heard.
 
     Exit codes: 0 it answers well enough; 65 with too many errors; 69 not at all.
     """
-    examples = list(_first(RunFolder(run_path), utterances))
+    run = open_run(run_path, store_url)
+    run.pull_shards()
+    examples = list(_first(run, utterances))
     heard = asyncio.run(_stream(server, examples))
     for example, transcript in zip(examples, heard, strict=True):
         click.echo(f"{transcript.model} {example.utterance}: said {example.text!r}, heard {transcript.text!r}")
@@ -46,8 +49,8 @@ def _command(server: str, run_path: Path, utterances: int, max_wer: float | None
         raise _TooManyErrors(f"WER {rate:.1%}: at most {max_wer:.1%} was asked for")
 
 
-def _first(run: RunFolder, utterances: int) -> list[Example]:
-    shards = ShardSet.open(run.shards, "dev")
+def _first(run: SharedRun, utterances: int) -> list[Example]:
+    shards = run.open_shards("dev")
     places = [shards.locate(ordinal) for ordinal in range(min(utterances, shards.total))]
     return [shards.read(shard, index).example(Lineage(0, shard, index)) for shard, index in places]
 

@@ -47,8 +47,9 @@ class Interrupted(Exception):
 class LocalCluster:
     """Runs the training of a prepared run folder; `show` gets the coordinator's status every second.
 
-    data_folder: where stages find noise recordings. Raises `Unavailable` if the folder is in use, `ProcessFailed` if a
-    process does not stay up, `Interrupted` after Ctrl-C or SIGTERM, when all processes have left.
+    data_folder: where stages find noise recordings. store_url: object storage that keeps the run too, or empty. Raises
+    `Unavailable` if the folder is in use, `ProcessFailed` if a process does not stay up, `Interrupted` after Ctrl-C or
+    SIGTERM, when all processes have left.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class LocalCluster:
         run: RunFolder,
         data_folder: Path,
         show: Callable[[pb.GetStatusResponse], None] = lambda status: None,
+        store_url: str = "",
         gang_policy: RestartPolicy | None = None,
     ) -> None:
         self._recipe = recipe
@@ -64,7 +66,8 @@ class LocalCluster:
         self._show = show
         self._gang_policy = gang_policy or RestartPolicy(most=5, window_s=600.0, first_pause_s=1.0, last_pause_s=10.0)
         self._address_file = run.path / "coordinator.address"
-        self._environment = os.environ | {"SONORANT_DATA": str(data_folder.absolute()), "PYTHONUNBUFFERED": "1"}
+        told = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
+        self._environment = os.environ | told
         self._keepers: dict[Child, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None]
         self._gang: Gang | None = None

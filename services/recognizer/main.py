@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,7 +16,9 @@ from services.runtime.health import HealthServer, health_at
 from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
 from services.runtime.metrics import metrics_at
-from services.runtime.options import health_port_option, metrics_port_option, patience_option
+from services.runtime.options import health_port_option, metrics_port_option, patience_option, store_option
+from services.storage.exports import pull_exports
+from services.storage.objects import ObjectStore
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
@@ -27,6 +30,7 @@ __all__ = ["main", "serve"]
 log = structlog.get_logger()
 
 _LOOK_EVERY_S = 2.0
+_STORE_PATIENCE_S = 1.0  # it is asked again and again
 
 
 def serve(
@@ -35,6 +39,7 @@ def serve(
     port_file: Path | None,
     grace_s: float,
     *,
+    store_url: str = "",
     patience_s: float = 0.0,
     threads: int = 0,
     health_port: int | None = None,
@@ -43,6 +48,7 @@ def serve(
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
 
+    store_url: the run's store, whose exports are brought as they come; empty: others write them to the folder.
     serving: limits and address; absent: those of the first model's recipe. `listen` (host, port) wins over both
     where it is not None. port_file: gets the port when the server is ready. patience_s: how long to wait for a first
     model. threads: streams that are computed at once; 0: one a processor. Raises Unavailable.
@@ -51,7 +57,7 @@ def serve(
     configure_logging("recognizer")
     host = str(listen.get("host") or "127.0.0.1")
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
-        store = ModelStore(exports, _load)
+        store = ModelStore(exports, _load, _bringer(store_url, exports))
         _await_model(store, exports, patience_s)
         chosen = serving or next(iter(store.models.values())).recipe.serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
@@ -69,6 +75,21 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float) -> None:
         if time.monotonic() >= deadline_s:
             raise Unavailable(f"{exports}: no model that can be served; make one with `sonorant export`")
         time.sleep(_LOOK_EVERY_S)
+
+
+def _bringer(store_url: str, exports: Path) -> Callable[[], None]:
+    """Return what brings new versions from a store; what it cannot bring now, it brings another time."""
+    if not store_url:
+        return lambda: None
+    store = ObjectStore(store_url, _STORE_PATIENCE_S)
+
+    def bring() -> None:
+        try:
+            pull_exports(store, exports)
+        except SonorantError as error:
+            log.warning("exports_not_brought", reason=str(error))
+
+    return bring
 
 
 def _load(folder: Path) -> StreamingModel:
@@ -110,6 +131,7 @@ async def _run(
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--exports", type=click.Path(path_type=Path), required=True, help="Folder with <model>/<version>/.")
+@store_option
 @click.option("--recipe", type=click.Path(path_type=Path), help="Recipe with limits; absent: the exported model's.")
 @click.option("--host", help="Address to listen on; absent: the recipe's.")
 @click.option(
@@ -125,6 +147,7 @@ async def _run(
 @patience_option
 def main(
     exports: Path,
+    store_url: str,
     recipe: Path | None,
     host: str | None,
     port: int | None,
@@ -145,6 +168,7 @@ def main(
             serving,
             port_file,
             grace_s,
+            store_url=store_url,
             patience_s=patience_s,
             threads=threads,
             health_port=health_port,

@@ -14,6 +14,7 @@ __all__ = [
     "redis_option",
     "run_option",
     "stay_option",
+    "store_option",
 ]
 
 _Option = Callable[[Any], Any]
@@ -24,6 +25,15 @@ run_option: _Option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     help="Folder of the run: recipe.yaml and shards.",
+)
+store_option: _Option = click.option(
+    "--store",
+    "store_url",
+    envvar="SONORANT_STORE",
+    default="",
+    metavar="URL",
+    help="Object storage that holds the run for all processes, such as s3://BUCKET/runs/digits; absent: all mount "
+    "the run's folder (also: SONORANT_STORE; credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL).",
 )
 recipe_option: _Option = click.option(
     "--recipe", "recipe_path", type=click.Path(path_type=Path, dir_okay=False), help="Recipe; absent: the run's."

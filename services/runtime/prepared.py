@@ -4,10 +4,10 @@ import time
 
 import structlog
 
+from services.storage.run import SharedRun
 from sonorant.corpus.prepared import check_prepared
-from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.errors import BadCorpus, BadRecipe, Unavailable
 from sonorant.recipe import Recipe
-from sonorant.run_folder import RunFolder
 
 __all__ = ["await_shards"]
 
@@ -16,20 +16,23 @@ log = structlog.get_logger()
 _LOOK_EVERY_S = 1.0
 
 
-def await_shards(run: RunFolder, recipe: Recipe, patience_s: float) -> None:
-    """Wait up to `patience_s` until the run has finished shards for `recipe`; 0: take for granted that it has.
+def await_shards(run: SharedRun, recipe: Recipe, patience_s: float) -> None:
+    """Wait up to `patience_s` until the run has finished shards for `recipe`, and bring what tells about them.
 
-    Raises BadCorpus if there are none by then, BadRecipe if they are for other recordings than the recipe names.
+    patience_s: 0: take for granted that it has. Raises BadCorpus if there are none by then, BadRecipe if they are for
+    other recordings than the recipe names, Unavailable if the run's store cannot be reached.
     """
     if not patience_s:
+        run.pull_shards()
         return
     deadline_s = time.monotonic() + patience_s
     told = False
     while True:
         try:
-            check_prepared(recipe, run)
+            run.pull_shards()
+            check_prepared(recipe, run.folder)
             return
-        except (BadCorpus, BadRecipe) as error:
+        except (BadCorpus, BadRecipe, Unavailable) as error:
             if time.monotonic() > deadline_s:
                 raise
             if not told:

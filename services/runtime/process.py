@@ -19,6 +19,7 @@ from services.runtime.options import (
     recipe_option,
     run_option,
     stay_option,
+    store_option,
 )
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
     from services.runtime.health import HealthServer
     from services.runtime.stage import Replica
+    from services.storage.run import SharedRun
     from sonorant.recipe.schema import Recipe
-    from sonorant.run_folder import RunFolder
 
 __all__ = ["run_replica"]
 
@@ -38,6 +39,7 @@ _SHOWN_FAULTS = 20
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @run_option
+@store_option
 @recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
 @click.option("--replica", default="", help="Name, unique in the run; absent: one is made of the host's name.")
@@ -62,6 +64,7 @@ _SHOWN_FAULTS = 20
 def _command(
     stage: str,
     run_path: Path,
+    store_url: str,
     recipe_path: Path | None,
     coordinator: str,
     replica: str,
@@ -81,15 +84,14 @@ def _command(
     from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
     from services.runtime.wiring import stream_name
-    from sonorant.recipe.loading import load_recipe
-    from sonorant.run_folder import RunFolder
+    from services.storage.run import open_run
 
     heed_signals()
     # A pod that is started again keeps its name and must not pass for the one that died.
     name = replica or f"{stage}-{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     configure_logging(stage, name)
-    run = RunFolder(run_path)
-    recipe = load_recipe(recipe_path or run.recipe)
+    run = open_run(run_path, store_url)
+    recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
         whose = Replica(stage, name, coordinator, host, port, stream_name(recipe, stage), stay)
@@ -120,7 +122,7 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
 def _run(
     replica: "Replica",
     recipe: "Recipe",
-    folder: "RunFolder",
+    run: "SharedRun",
     data: Path,
     health: "HealthServer | None",
     metrics: "CollectorRegistry",
@@ -132,12 +134,11 @@ def _run(
     from services.runtime.stage import Source, StageReplica
     from services.runtime.stage_metrics import stage_metrics
     from services.runtime.wiring import stage_before, stream_name
-    from sonorant.corpus.shards import ShardSet
     from sonorant.dsp.probe import arithmetic
     from sonorant.dsp.stage import Stage
     from sonorant.dsp.stages import StageResources, build_chain, build_stage
 
-    shards = ShardSet.open(folder.shards, "train")
+    shards = run.open_shards("train")
     resources = StageResources(shards, data)
     chain: dict[str, Stage] = {}
     source: Source

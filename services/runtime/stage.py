@@ -24,7 +24,7 @@ from services.runtime.meter import Meter
 from services.runtime.sockets import link_context
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
-from sonorant.errors import RejectedExample, SonorantError
+from sonorant.errors import RejectedExample, SonorantError, Unavailable
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import encode_example
 from sonorant.recipe.pipeline import PipelineRecipe
@@ -209,7 +209,11 @@ class StageReplica:
                     f"{len(message)} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
-        except (OSError, MemoryError):  # this replica's trouble, not the example's: another one will have it
+        except (
+            OSError,
+            MemoryError,
+            Unavailable,
+        ):  # the replica's trouble, not the example's: another will have it
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits
             self.reject(example.lineage, example.utterance, name, error)

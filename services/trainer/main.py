@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.runtime.options import metrics_port_option, patience_option, recipe_option, redis_option, run_option
+from services.runtime.options import (
+    metrics_port_option,
+    patience_option,
+    recipe_option,
+    redis_option,
+    run_option,
+    store_option,
+)
 
 if TYPE_CHECKING:
-    from sonorant.run_folder import RunFolder
+    from services.storage.run import SharedRun
 
 __all__ = ["main"]
 
@@ -28,6 +35,7 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @run_option
+@store_option
 @recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
 @redis_option
@@ -40,6 +48,7 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @click.option("--launched", is_flag=True, help="Be told by services.launcher, on standard input, which rank this is.")
 def _command(
     run_path: Path,
+    store_url: str,
     recipe_path: Path | None,
     coordinator: str,
     redis_url: str,
@@ -56,15 +65,15 @@ def _command(
     from services.runtime.logging import configure_logging
     from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
-    from sonorant.recipe.loading import load_recipe
-    from sonorant.run_folder import RunFolder
+    from services.storage.run import open_run
 
     heed_signals()
     configure_logging("trainer", replica)
-    run = RunFolder(run_path)
-    recipe = load_recipe(recipe_path or run.recipe)
+    run = open_run(run_path, store_url)
+    recipe = run.recipe(recipe_path)
     await_shards(run, recipe, patience_s)
-    if not run.totals.exists():  # else it is started again after the end, and need not find the others for that
+    run.pull_totals()
+    if not run.folder.totals.exists():  # else it is started again after the end, and need not find the others for that
         from services.runtime.lifecycle import Shutdown
         from services.trainer.rank import Rank
         from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
@@ -105,13 +114,16 @@ def _await_gang() -> None:
     await_gang()
 
 
-def _export(run: "RunFolder") -> None:
+def _export(run: "SharedRun") -> None:
     """Export the best checkpoint, unless the newest version is it."""
     import structlog
 
     from sonorant.export.run_model import export_run
 
-    done = export_run(run)
+    run.pull_checkpoints()
+    run.pull_exports()
+    done = export_run(run.folder)
+    run.push_exports()
     structlog.get_logger().info("model_exported", version=done.version, path=str(done.path), new=done.is_new)
 
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import structlog
@@ -14,16 +14,15 @@ from services.runtime.example_source import LinkedExampleSource
 from services.runtime.lifecycle import Shutdown
 from services.runtime.metrics import on_scrape
 from services.runtime.redis_ledger import RedisLedger
+from services.storage.run import SharedRun
 from services.trainer.coordination import StageWatch, end_training, start_generation
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
-from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.recipe import Recipe
-from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
 from sonorant.training.collective import Collective
@@ -54,7 +53,7 @@ class Rank:
     def __init__(
         self,
         recipe: Recipe,
-        run: RunFolder,
+        run: SharedRun,
         coordinator: str,
         redis_url: str,
         replica: str,
@@ -64,7 +63,8 @@ class Rank:
         metrics: CollectorRegistry | None = None,
     ) -> None:
         self._metrics = metrics or CollectorRegistry()
-        self._run = run
+        self._shared = run
+        self._run = run.folder
         self._coordinator = coordinator
         self._replica = replica
         self._collective = collective
@@ -73,7 +73,7 @@ class Rank:
         if self._recipe.pipeline.order == "strict":
             _check_strict(self._run.recipe, collective.size)
             tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
-        self._train = ShardSet.open(self._run.shards, "train")
+        self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
@@ -104,7 +104,8 @@ class Rank:
             feeder.start()
             try:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
-                reason = self._trainer(step, feeder, evaluator, reporter, progress, generation).run()
+                with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
+                    reason = self._trainer(step, feeder, evaluator, reporter, progress, generation).run()
                 self._finish(reason, progress, reporter, generation)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
@@ -115,8 +116,10 @@ class Rank:
         """Rank 0 puts the ledger back to the latest checkpoint and opens a generation; all get both."""
         start: tuple[int, Checkpoint | None] | None = None
         if self._collective.rank == 0:
+            self._shared.pull_checkpoints()
             checkpoint = self._checkpoints.latest(fingerprint(self._recipe))
             generation = self._checkpoints.next_generation(self._ledger.generation())
+            self._shared.push_generation()
             self._ledger.restore(generation, checkpoint.ledger if checkpoint else None)
             progress = checkpoint.progress if checkpoint else Progress()
             start_generation(self._coordinator, generation, progress.epoch, self._recipe.training.epochs - 1)
@@ -139,7 +142,7 @@ class Rank:
         return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), *place)
 
     def _dev(self) -> list[DevUtterance]:
-        dev = ShardSet.open(self._run.shards, "dev")
+        dev = self._shared.open_shards("dev")
         featurizer = build_stage(FEATURIZER, self._recipe, StageResources(None, self._run.shards))
         return dev_utterances(dev, featurizer, self._collective.rank, self._collective.size)
 
@@ -192,6 +195,7 @@ class Rank:
         totals = self._totals(reason, progress)
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
+        self._shared.push_totals()
         end_training(self._coordinator, generation)
 
     def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:

@@ -5,21 +5,29 @@ from pathlib import Path
 
 import click
 
+from services.runtime.options import store_option
+
 __all__ = ["command"]
 
 
 @click.command("export")
 @click.option("--run", "run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@store_option
 @click.option(
     "--checkpoint", default="best", show_default=True, help="Which checkpoint: best (on dev), latest, or its step."
 )
-def command(run: Path, checkpoint: str) -> None:
+def command(run: Path, store_url: str, checkpoint: str) -> None:
     """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from services.storage.run import open_run
     from sonorant.export.run_model import export_run
-    from sonorant.run_folder import RunFolder
 
-    done = export_run(RunFolder(run), checkpoint)
+    shared = open_run(run, store_url)
+    shared.pull_shards()
+    shared.pull_checkpoints()
+    shared.pull_exports()
+    done = export_run(shared.folder, checkpoint)
+    shared.push_exports()
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")
     else:

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from services.runtime.options import store_option
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.run_folder import RunFolder
@@ -25,6 +26,7 @@ _SHOWN = 10
 @click.option(
     "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
 )
+@store_option
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that work at once; default: one per processor.")
 @click.option("--strict", is_flag=True, help="Fail with exit code 65 if any recording cannot be used.")
 @click.option("--lenient", is_flag=True, help="Exit with 0 even if some recordings cannot be used.")
@@ -33,6 +35,7 @@ def command(
     recipe_path: Path,
     data: Path | None,
     run_path: Path | None,
+    store_url: str,
     jobs: int | None,
     strict: bool,
     lenient: bool,
@@ -43,10 +46,13 @@ def command(
     Goes on where it was interrupted; what is finished and unchanged is not made again.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
-    cannot be used, or --strict and some recordings cannot; 69 the disk refuses; 78 the recipe is wrong.
+    cannot be used, or --strict and some recordings cannot; 69 disk or store refuse; 78 the recipe is wrong.
     """
+    from services.storage.run import open_run
+
     recipe = resolve_recipe(recipe_path, assignments)
-    run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
+    shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
+    run = shared.folder
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
     with _bar() as bar:
         task = bar.add_task("listing recordings", total=None)
@@ -57,7 +63,10 @@ def command(
             jobs=jobs,
             strict=strict,
             progress=lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total),
+            elsewhere=shared.prepared_elsewhere(),
         )
+        bar.update(task, description="pushing shards", total=None)
+        shared.push_shards()
     _report(prepared, run)
     if prepared.skipped and not lenient:
         sys.exit(SOME_SKIPPED)

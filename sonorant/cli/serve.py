@@ -4,18 +4,28 @@ from pathlib import Path
 
 import click
 
+from services.runtime.options import store_option
+
 __all__ = ["command"]
 
 
 @click.command("serve")
 @click.option("--run", "run", type=click.Path(path_type=Path), help="Folder of a run: serve what it exported.")
 @click.option("--exports", type=click.Path(path_type=Path), help="Folder with <model>/<version>/.")
+@store_option
 @click.option("--host", help="Address to listen on; absent: the recipe's.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port to listen on, 0 for a free one; absent: the recipe's."
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
-def command(run: Path | None, exports: Path | None, host: str | None, port: int | None, port_file: Path | None) -> None:
+def command(
+    run: Path | None,
+    exports: Path | None,
+    store_url: str,
+    host: str | None,
+    port: int | None,
+    port_file: Path | None,
+) -> None:
     """Serve exported models to streaming clients, until Ctrl-C or SIGTERM; new versions are taken up as they come."""
     from services.recognizer.main import serve
     from sonorant.run_folder import RunFolder
@@ -24,4 +34,4 @@ def command(run: Path | None, exports: Path | None, host: str | None, port: int 
         raise click.UsageError("give either --run or --exports")
     folder = RunFolder(run).exports if run is not None else exports
     assert folder is not None
-    serve(folder, None, port_file, grace_s=30.0, host=host, port=port)
+    serve(folder, None, port_file, grace_s=30.0, store_url=store_url, host=host, port=port)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from services.runtime.options import store_option
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared
@@ -32,10 +33,16 @@ _LINE_EVERY_S = 10.0
 @click.option(
     "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
 )
+@store_option
 @click.option("--verbose", is_flag=True, help="Show the supervisor's events too; they are in RUN/logs anyway.")
 @set_option
 def command(
-    recipe_path: Path, data: Path | None, run_path: Path | None, verbose: bool, assignments: tuple[str, ...]
+    recipe_path: Path,
+    data: Path | None,
+    run_path: Path | None,
+    store_url: str,
+    verbose: bool,
+    assignments: tuple[str, ...],
 ) -> None:
     """Train on data augmented on the fly, with all services as processes of this machine.
 
@@ -44,9 +51,14 @@ def command(
     Exit codes: 0 training is complete; 69 something is not there (is the run in use?); 70 a process does not stay up;
     78 the recipe is wrong; 130 interrupted, the same command goes on.
     """
+    from services.storage.run import open_run
+
     recipe = resolve_recipe(recipe_path, assignments)
-    run = RunFolder(run_path if run_path is not None else Path("runs") / recipe.name)
+    shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
+    run = shared.folder
+    shared.pull_shards()
     check_prepared(recipe, run)
+    shared.pull_totals()
     if _finished(run):
         return
     from services.local.cluster import Interrupted, LocalCluster
@@ -55,7 +67,7 @@ def command(
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as show:
-            LocalCluster(recipe, run, data_folder_or_here(data), show).run()
+            LocalCluster(recipe, run, data_folder_or_here(data), show, store_url).run()
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)

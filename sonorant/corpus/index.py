@@ -50,16 +50,18 @@ def write_index(shard: Path, index: ShardIndex) -> None:
     atomic_write(index_path(shard), body + struct.pack("<I", google_crc32c.value(body)))
 
 
-def load_index(shard: Path) -> ShardIndex:
+def load_index(shard: Path, alone: bool = False) -> ShardIndex:
     """Return the index of `shard`; one that is missing, damaged or of another shard is rebuilt by scanning.
 
-    Raises BadShard when the shard itself is missing.
+    alone: a sound index is enough, its shard may be elsewhere. Raises BadShard when the shard itself is missing.
     """
+    index = _read_index(index_path(shard))
     try:
         size = os.stat(shard).st_size
     except OSError as error:
+        if alone and index is not None:
+            return index
         raise BadShard(f"{shard}: {error.strerror}; run `sonorant prepare` again") from error
-    index = _read_index(index_path(shard))
     if index is None or index.shard_bytes != size:
         index = scan_shard(shard)
         with suppress(Unavailable):  # a volume that only reads costs a scan at each start, no more

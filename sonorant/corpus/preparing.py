@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,15 +39,25 @@ class Prepared:
 
 
 def prepare(
-    recipe: Recipe, data_folder: Path, run: RunFolder, *, jobs: int = 1, strict: bool = False, progress: Progress
+    recipe: Recipe,
+    data_folder: Path,
+    run: RunFolder,
+    *,
+    jobs: int = 1,
+    strict: bool = False,
+    progress: Progress,
+    elsewhere: Collection[str] = (),
 ) -> Prepared:
     """Make what is missing in `run.shards`; shards of another plan are removed first.
+
+    elsewhere: names of shards, of the plan that `run.shards` holds, that are finished and kept in another place: if all
+    are finished, here or there, nothing is made.
 
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), and Unavailable when
     the disk refuses; what was finished by then is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder)
-    state = _State(run.shards, fingerprint(recipe, listing, data_folder))
+    state = _State(run.shards, fingerprint(recipe, listing, data_folder), elsewhere)
     if (done := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
         return _checked(Prepared(state.card(), done, 0), strict)
@@ -113,6 +123,7 @@ class _State:
 
     folder: Path
     fingerprint: str
+    elsewhere: Collection[str]
 
     def finished(self) -> tuple[Skipped, ...] | None:
         """Return what was skipped if everything of this plan is there."""
@@ -120,7 +131,7 @@ class _State:
         names = plan.get("shards")
         if plan.get("fingerprint") != self.fingerprint or not names or not (self.folder / "units.json").is_file():
             return None
-        if not all(finished(self.folder, name) for name in names):
+        if not all(name in self.elsewhere or finished(self.folder, name) for name in names):
             return None
         card = self.card()
         return tuple(Skipped(**entry) for entry in card["skipped"]) if card else None

@@ -3,11 +3,11 @@
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from sonorant.corpus.record import Record
 from sonorant.corpus.tfrecord import frame, unframe
 from sonorant.errors import BadShard
 
-__all__ = ["SPLITS", "ShardSet", "shard_name", "write_shard"]
+__all__ = ["SPLITS", "ReadElsewhere", "ShardSet", "shard_name", "write_shard"]
 
 SPLITS = ("train", "dev", "test", "unseen_speaker")
+
+ReadElsewhere: TypeAlias = Callable[[Path, int, int], bytes]
+"""Returns the bytes of a shard that is not here: its path if it were, offset, length."""
 
 _NAME = re.compile(r"(?P<split>[a-z_]+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.tfrecord")
 
@@ -55,13 +58,20 @@ class ShardSet:
     counts: tuple[int, ...]
     _indexes: tuple[ShardIndex, ...] = field(repr=False)
     _ends: tuple[int, ...] = field(repr=False)
+    _elsewhere: ReadElsewhere | None = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, folder: Path, split: str) -> Self:
-        """Open the shards of `split`; raises BadShard when there are none or some are missing."""
+    def open(cls, folder: Path, split: str, elsewhere: ReadElsewhere | None = None) -> Self:
+        """Open the shards of `split`; raises BadShard when there are none or some are missing.
+
+        elsewhere: reads from shards of which `folder` has only the index, as long as that is so.
+        """
         found: dict[int, Path] = {}
         expected: set[int] = set()
-        for path in sorted(folder.glob(f"{split}-*.tfrecord")):
+        names = {path.name for path in folder.glob(f"{split}-*.tfrecord")}
+        if elsewhere is not None:
+            names |= {path.stem for path in folder.glob(f"{split}-*.tfrecord.index")}
+        for path in (folder / name for name in sorted(names)):
             if (match := _NAME.fullmatch(path.name)) and match["split"] == split:
                 found[int(match["number"])] = path
                 expected.add(int(match["count"]))
@@ -70,9 +80,9 @@ class ShardSet:
         if len(expected) > 1 or sorted(found) != list(range(min(expected))):
             raise BadShard(f"{folder}: the shards of split {split!r} are incomplete; run `sonorant prepare` again")
         paths = tuple(found[number] for number in sorted(found))
-        indexes = tuple(load_index(path) for path in paths)
+        indexes = tuple(load_index(path, alone=elsewhere is not None) for path in paths)
         counts = tuple(len(index) for index in indexes)
-        return cls(paths, counts, indexes, tuple(accumulate(counts)))
+        return cls(paths, counts, indexes, tuple(accumulate(counts)), elsewhere)
 
     @property
     def total(self) -> int:
@@ -90,12 +100,16 @@ class ShardSet:
         return shard, ordinal - (self._ends[shard] - self.counts[shard])
 
     def read(self, shard: int, index: int) -> Record:
-        """Return one record; raises BadShard, naming shard and record, when its bytes are damaged."""
+        """Return one record; raises BadShard, naming shard and record, when its bytes are damaged.
+
+        Raises Unavailable when the shard is elsewhere and does not come.
+        """
         path, table = self.paths[shard], self._indexes[shard]
         if not 0 <= index < len(table):
             raise IndexError(f"{path.name} has {len(table)} records, so none with index {index}")
         try:
-            return Record.from_bytes(unframe(_bytes_at(path, int(table.offsets[index]), int(table.lengths[index]))))
+            framed = self._bytes_at(path, int(table.offsets[index]), int(table.lengths[index]))
+            return Record.from_bytes(unframe(framed))
         except OSError as error:
             raise BadShard(f"{path}: record {index} cannot be read: {error.strerror}") from error
         except (ValueError, BadShard) as error:
@@ -107,11 +121,15 @@ class ShardSet:
             for index in range(count):
                 yield self.read(shard, index)
 
-
-def _bytes_at(path: Path, offset: int, length: int) -> bytes:
-    # Opened for each record: a corpus has more shards than a process may hold open, and the page cache is warm.
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return os.pread(descriptor, length, offset)
-    finally:
-        os.close(descriptor)
+    def _bytes_at(self, path: Path, offset: int, length: int) -> bytes:
+        # Opened for each record: a corpus has more shards than a process may hold open, and the page cache is warm.
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            if self._elsewhere is None:
+                raise
+            return self._elsewhere(path, offset, length)
+        try:
+            return os.pread(descriptor, length, offset)
+        finally:
+            os.close(descriptor)

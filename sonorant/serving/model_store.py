@@ -26,9 +26,13 @@ class ModelStore:
     began with, so versions may change under running streams.
     """
 
-    def __init__(self, exports: Path, load: Callable[[Path], StreamingModel]) -> None:
+    def __init__(
+        self, exports: Path, load: Callable[[Path], StreamingModel], bring: Callable[[], None] = lambda: None
+    ) -> None:
+        """bring: called before each look at the folder, to bring versions into it."""
         self._exports = exports
         self._load = load
+        self._bring = bring
         self._models: dict[str, StreamingModel] = {}
         self._refused: dict[Path, frozenset[tuple[int, int]]] = {}
 
@@ -48,6 +52,7 @@ class ModelStore:
 
     def refresh(self) -> list[VersionChange]:
         """Look for new versions, load them, and return what changed."""
+        self._bring()
         changes: list[VersionChange] = []
         for folder in _subfolders(self._exports):
             current = self._models.get(folder.name)

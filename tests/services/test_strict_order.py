@@ -10,6 +10,7 @@ import redis
 from training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
 from services.local.past_run import audit_run
+from services.storage.run import SharedRun
 from services.trainer.rank import Rank
 from sonorant.errors import BadRecipe
 from sonorant.training.checkpoints import load_checkpoint
@@ -67,4 +68,4 @@ def test_weights_are_equal_bit_for_bit_whatever_was_killed_and_however_many_repl
 def test_several_ranks_are_refused_before_they_start(tmp_path, redis_url):
     folder = write_run(tmp_path / "run", RECIPE)
     with pytest.raises(BadRecipe, match=r"recipe.yaml: pipeline.order: strict with 2 ranks: there must be 1"):
-        Rank(RECIPE, folder, "nowhere:1", redis_url, "trainer-0", TwoRanks(), None)
+        Rank(RECIPE, SharedRun(folder), "nowhere:1", redis_url, "trainer-0", TwoRanks(), None)

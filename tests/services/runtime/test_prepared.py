@@ -6,6 +6,7 @@ import pytest
 from small_corpus import digits_recipe, write_digits
 
 from services.runtime.prepared import await_shards
+from services.storage.run import SharedRun
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.run_folder import RunFolder
@@ -28,28 +29,29 @@ def run(tmp_path):
 def test_it_waits_until_the_shards_are_finished(data, run):
     job = threading.Timer(0.3, prepared, (digits_recipe(), data, run))
     job.start()
-    await_shards(run, digits_recipe(), 60)
+    await_shards(SharedRun(run), digits_recipe(), 60)
     assert (run.shards / "card.json").exists()
     job.join()
 
 
 def test_patience_ends(run):
     with pytest.raises(BadCorpus, match="no finished shards"):
-        await_shards(run, digits_recipe(), 0.01)
+        await_shards(SharedRun(run), digits_recipe(), 0.01)
 
 
 def test_shards_of_another_corpus_are_none(data, run):
     prepared(digits_recipe(), data, run)
     other = digits_recipe().model_copy(update={"seed": 7})
     with pytest.raises(BadRecipe, match="another `seed`"):
-        await_shards(run, other, 0.01)
+        await_shards(SharedRun(run), other, 0.01)
     job = threading.Timer(0.3, prepared, (other, data, run))
     job.start()
-    await_shards(run, other, 60)
+    await_shards(SharedRun(run), other, 60)
     job.join()
 
 
 def test_shards_of_the_same_corpus_serve_another_training(data, run):
     prepared(digits_recipe(), data, run)
     recipe = digits_recipe()
-    await_shards(run, recipe.model_copy(update={"training": recipe.training.model_copy(update={"epochs": 99})}), 0.01)
+    longer = recipe.training.model_copy(update={"epochs": 99})
+    await_shards(SharedRun(run), recipe.model_copy(update={"training": longer}), 0.01)

@@ -1,0 +1,205 @@
+"""Checkpoints in a store: a manifest names each one's files and comes last; `latest` and `best` come after that.
+
+The object `checkpoints/generation` says whose gang's they are. What holds if two gangs' first ranks run at once, one
+of them cut off say: only the newer can save, since Redis refuses the other's ledger; and the older pushes nothing more
+once it finds a newer generation, for which it looks before every checkpoint and before pointers and removals. What it
+has in its hands at that moment may still arrive: a checkpoint that it had saved rightly, or a mixture of two, which
+does not have its manifest's checksums and is passed over for the one before.
+"""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from services.storage.objects import MissingObject, ObjectStore
+from sonorant.atomic import atomic_folder, atomic_write
+from sonorant.errors import Unavailable
+from sonorant.run_folder import RunFolder
+
+__all__ = ["CheckpointPusher", "pull_checkpoints", "push_generation"]
+
+log = structlog.get_logger()
+
+_GENERATION = "checkpoints/generation"
+_METRICS = "metrics.jsonl"
+_MANIFEST = "manifest.json"
+_POINTERS = ("best", "latest")
+_LOOK_EVERY_S = 0.5
+_FLUSH_S = 60.0  # half of what Kubernetes leaves the trainer between SIGTERM and SIGKILL
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 30.0
+
+
+def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
+    """Bring the store's whole checkpoints, generation and metrics, in place of those of an older gang that are here."""
+    stored = store.read(_GENERATION)
+    if stored is None:
+        return
+    here = run.checkpoints / "generation"
+    if here.exists() and int(here.read_bytes()) >= int(stored):
+        return
+    for path in run.checkpoints.glob("step-*"):
+        shutil.rmtree(path)
+    for path in (run.checkpoints / pointer for pointer in _POINTERS):
+        path.unlink(missing_ok=True)
+    for step in _whole(store):
+        try:
+            _pull(store, run.checkpoints, step)
+        except MissingObject as error:
+            log.warning("checkpoint_not_brought", reason=str(error))
+    for name in (*(f"checkpoints/{pointer}" for pointer in _POINTERS), _METRICS):
+        if (content := store.read(name)) is not None:
+            atomic_write(run.path / name, content)
+    atomic_write(here, stored)  # last: it says that all is here
+
+
+def push_generation(store: ObjectStore, run: RunFolder) -> None:
+    """Make the store's generation that of `run`."""
+    store.write(_GENERATION, (run.checkpoints / "generation").read_bytes())
+
+
+def _whole(store: ObjectStore) -> list[str]:
+    return [name.split("/")[1] for name in store.names("checkpoints") if name.endswith(f"/{_MANIFEST}")]
+
+
+def _pull(store: ObjectStore, folder: Path, step: str) -> None:
+    manifest = store.read(f"checkpoints/{step}/{_MANIFEST}")
+    if manifest is None:
+        raise MissingObject(f"{store.url}/checkpoints/{step}: removed meanwhile")
+    with atomic_folder(folder / step) as draft:
+        for name in json.loads(manifest):
+            store.download(f"checkpoints/{step}/{Path(name).name}", draft / Path(name).name)
+        (draft / _MANIFEST).write_bytes(manifest)
+
+
+class CheckpointPusher:
+    """Makes the store's checkpoints those of a folder, in a thread, whenever the folder's `latest` is written anew.
+
+    Training goes on whatever happens to the store: what could not be pushed is warned of, and pushed with the next.
+    """
+
+    def __init__(self, store: ObjectStore, run: RunFolder) -> None:
+        """store: without patience, as there is always another try."""
+        self._store = store
+        self._run = run
+        self._folder = run.checkpoints
+        self._generation = 0
+        self._pushed: dict[str, bytes] = {}  # manifests by step
+        self._seen: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="checkpoints", daemon=True)
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Push while the context lasts, and once more at its end, as `flush` does if it ends well."""
+        self._generation = int((self._folder / "generation").read_bytes())
+        self._thread.start()
+        try:
+            yield
+        except BaseException:
+            self._closing.set()
+            self._thread.join()
+            with self._lock:
+                self._try()
+            raise
+        self._closing.set()
+        self._thread.join()
+        self.flush()
+
+    def flush(self) -> None:
+        """Push what is left to push; raises Unavailable if that does not succeed within a minute."""
+        deadline_s, pause_s = time.monotonic() + _FLUSH_S, _FIRST_PAUSE_S
+        while True:
+            with self._lock:
+                trouble = self._try()
+            if trouble is None:
+                return
+            if time.monotonic() + pause_s > deadline_s:
+                raise Unavailable(f"the last checkpoint is in {self._folder} only: {trouble}") from trouble
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _follow(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._closing.wait(_LOOK_EVERY_S):
+            with self._lock:
+                trouble = self._try()
+            if trouble is None:
+                pause_s = _FIRST_PAUSE_S
+            else:
+                log.warning("checkpoint_not_pushed", reason=str(trouble), again_in_s=pause_s)
+                self._closing.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _try(self) -> Exception | None:
+        """Push once, if there is news; return what went wrong."""
+        seen = self._signature()
+        if seen is None or seen == self._seen:
+            return None
+        try:
+            self._push()
+        except _Fenced as error:
+            log.warning("checkpoints_fenced", reason=str(error))
+        except (Unavailable, FileNotFoundError) as error:  # the latter: pruned, or written anew, while it was read
+            return error
+        self._seen = seen
+        return None
+
+    def _signature(self) -> tuple[int, int] | None:
+        try:
+            status = (self._folder / "latest").stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def _push(self) -> None:
+        """Push what is new, oldest first; raises _Fenced, Unavailable or FileNotFoundError."""
+        pointers = {p: (self._folder / p).read_bytes() for p in _POINTERS if (self._folder / p).exists()}
+        if self._run.metrics.exists():
+            self._store.upload(self._run.metrics, _METRICS)  # first: they may have more than a checkpoint, never less
+        steps = sorted(path.name for path in self._folder.glob("step-*"))
+        for step in steps:
+            manifest = (self._folder / step / _MANIFEST).read_bytes()
+            if self._pushed.get(step) != manifest:
+                self._fence()
+                self._push_step(step, manifest)
+        self._fence()
+        for pointer, step in ((p, content.decode().strip()) for p, content in pointers.items()):
+            if step in self._pushed:
+                self._store.write(f"checkpoints/{pointer}", step.encode())
+        self._store.remove([name for name in self._store.names("checkpoints") if _is_pruned(name, steps)])
+
+    def _push_step(self, step: str, manifest: bytes) -> None:
+        if (old := self._store.read(f"checkpoints/{step}/{_MANIFEST}")) == manifest:
+            self._pushed[step] = manifest
+            return
+        if old is not None:
+            self._store.remove([f"checkpoints/{step}/{_MANIFEST}"])
+        for name in json.loads(manifest):
+            self._store.upload(self._folder / step / name, f"checkpoints/{step}/{name}")
+        if (self._folder / step / _MANIFEST).read_bytes() != manifest:
+            raise FileNotFoundError(f"{self._folder / step}: written anew meanwhile")
+        self._store.write(f"checkpoints/{step}/{_MANIFEST}", manifest)
+        self._pushed[step] = manifest
+
+    def _fence(self) -> None:
+        newest = int(self._store.read(_GENERATION) or b"0")
+        if newest > self._generation:
+            raise _Fenced(f"generation {newest} trains now; this one, {self._generation}, pushes nothing more")
+
+
+class _Fenced(Exception):
+    """A newer gang pushes to this store."""
+
+
+def _is_pruned(name: str, steps: list[str]) -> bool:
+    """Whether an object is of a step that the folder has no more; of a newer one it cannot be."""
+    step = name.split("/")[1]
+    return step.startswith("step-") and step not in steps and step < steps[-1]

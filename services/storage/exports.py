@@ -1,0 +1,46 @@
+"""Exported models in a store: a version's manifest names its files and comes last."""
+
+import re
+from pathlib import Path
+
+from services.storage.objects import ObjectStore
+from sonorant.atomic import atomic_folder
+from sonorant.export.manifest import MANIFEST, BadExport, read_manifest, verify_files
+
+__all__ = ["pull_exports", "push_exports"]
+
+_VERSION = re.compile(rf"exports/(?P<model>[^/]+)/(?P<version>\d+)/{re.escape(MANIFEST)}")
+
+
+def pull_exports(store: ObjectStore, exports: Path) -> None:
+    """Bring whole versions that are not in `exports`, each whole or not at all; none that is here is touched.
+
+    Raises BadExport if what came is not what its manifest says.
+    """
+    for name in store.names("exports"):
+        if (found := _VERSION.fullmatch(name)) and not found["model"].startswith("."):
+            folder = exports / found["model"] / found["version"]
+            if not (folder / MANIFEST).exists():
+                _pull(store, name.removesuffix(f"/{MANIFEST}"), folder)
+
+
+def _pull(store: ObjectStore, name: str, folder: Path) -> None:
+    with atomic_folder(folder) as draft:
+        store.download(f"{name}/{MANIFEST}", draft / MANIFEST)
+        manifest = read_manifest(draft)
+        for file in manifest.files:
+            if Path(file).is_absolute() or ".." in Path(file).parts:
+                raise BadExport(f"{store.url}/{name}/{MANIFEST}: names {file!r}, which is outside of it")
+            store.download(f"{name}/{file}", draft / file)
+        verify_files(draft, manifest)
+
+
+def push_exports(store: ObjectStore, exports: Path) -> None:
+    """Push the versions below `exports` that the store does not have whole."""
+    whole = {name for name in store.names("exports") if _VERSION.fullmatch(name)}
+    for path in sorted(exports.glob(f"[!.]*/*/{MANIFEST}")):
+        name = f"exports/{path.relative_to(exports).as_posix()}"
+        if _VERSION.fullmatch(name) and name not in whole:
+            for file in read_manifest(path.parent).files:
+                store.upload(path.parent / file, f"{name.removesuffix(MANIFEST)}{file}")
+            store.upload(path, name)

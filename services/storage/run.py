@@ -1,0 +1,141 @@
+"""Where a process finds the run that it works on: in a folder that all mount, or in its own, with a store behind it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from services.storage.checkpoints import CheckpointPusher, pull_checkpoints, push_generation
+from services.storage.exports import pull_exports, push_exports
+from services.storage.objects import ObjectStore
+from services.storage.shards import LazyShards, has_other_plan, pull_shards, push_shards
+from sonorant.atomic import atomic_write
+from sonorant.corpus.shards import ShardSet
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
+
+__all__ = ["SharedRun", "StoredRun", "open_run"]
+
+_PATIENCE_S = 20.0
+
+
+def open_run(path: Path, store_url: str) -> "SharedRun":
+    """Return the run in the folder `path`, kept in the store at `store_url` if that is not empty.
+
+    Raises BadStore if the URL is of no use; the store is not asked yet.
+    """
+    return StoredRun(RunFolder(path), store_url) if store_url else SharedRun(RunFolder(path))
+
+
+class SharedRun:
+    """A run whose folder all processes mount: there is nothing to bring or to push."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def recipe(self, path: Path | None) -> Recipe:
+        """Return the recipe at `path`, or the run's if that is None; raises BadRecipe."""
+        return load_recipe(path or self.folder.recipe)
+
+    def prepared_elsewhere(self) -> tuple[str, ...]:
+        """Return the names of the shards that need not be here, because the store has them, of the plan that is."""
+        return ()
+
+    def pull_shards(self) -> None:
+        """Bring what tells about finished shards; raises BadCorpus if they are just being replaced."""
+
+    def push_shards(self) -> None:
+        """Push shards that are finished, and the recipe."""
+
+    def open_shards(self, split: str) -> ShardSet:
+        """Return the shards of `split`; raises BadShard if there are none."""
+        return ShardSet.open(self.folder.shards, split)
+
+    def pull_checkpoints(self) -> None:
+        """Bring the checkpoints, and the metrics up to them."""
+
+    def push_generation(self) -> None:
+        """Push the generation that the folder has, before anything is done in its name."""
+
+    @contextmanager
+    def pushing_checkpoints(self) -> Iterator[None]:
+        """Push checkpoints as they are saved; all are when this ends."""
+        yield
+
+    def pull_totals(self) -> None:
+        """Bring what came of the training, if it is complete."""
+
+    def push_totals(self) -> None:
+        """Push what came of the training; its checkpoints are pushed."""
+
+    def pull_exports(self) -> None:
+        """Bring exported models; raises BadExport for one that is not what it says."""
+
+    def push_exports(self) -> None:
+        """Push exported models."""
+
+
+class StoredRun(SharedRun):
+    """A run that a store holds for all; the folder has what this process needed. All methods raise Unavailable."""
+
+    def __init__(self, folder: RunFolder, url: str) -> None:
+        super().__init__(folder)
+        self._url = url
+        self._store = ObjectStore(url, _PATIENCE_S)
+
+    def recipe(self, path: Path | None) -> Recipe:
+        """Return the recipe at `path`, or the run's if that is None; raises BadRecipe."""
+        if path is None:
+            self._pull_file(self.folder.recipe)
+        return super().recipe(path)
+
+    def prepared_elsewhere(self) -> tuple[str, ...]:
+        """Bring what tells about the store's shards, unless shards of another plan are here; return their names."""
+        return () if has_other_plan(self._store, self.folder) else pull_shards(self._store, self.folder)
+
+    def pull_shards(self) -> None:
+        """Bring recipe, units, card and indexes."""
+        pull_shards(self._store, self.folder)
+
+    def push_shards(self) -> None:
+        """Push shards, and at last what tells that they are finished."""
+        push_shards(self._store, self.folder)
+
+    def open_shards(self, split: str) -> ShardSet:
+        """Return the shards of `split`, each of which is brought when it is first read."""
+        return ShardSet.open(self.folder.shards, split, LazyShards(self._store, self.folder.shards).read)
+
+    def pull_checkpoints(self) -> None:
+        """Bring the checkpoints of the newest gang, and the metrics up to them."""
+        pull_checkpoints(self._store, self.folder)
+
+    def push_generation(self) -> None:
+        """Push the folder's generation: from now on older gangs push nothing."""
+        push_generation(self._store, self.folder)
+
+    @contextmanager
+    def pushing_checkpoints(self) -> Iterator[None]:
+        """Push checkpoints in a thread as they are saved; raises Unavailable if the last does not arrive."""
+        with CheckpointPusher(ObjectStore(self._url, patience_s=0), self.folder).following():
+            yield
+
+    def pull_totals(self) -> None:
+        """Bring what came of the training, if it is complete."""
+        self._pull_file(self.folder.totals)
+
+    def push_totals(self) -> None:
+        """Push the metrics to their end, then what came of the training."""
+        for path in (self.folder.metrics, self.folder.totals):
+            self._store.upload(path, path.name)
+
+    def pull_exports(self) -> None:
+        """Bring exported models that are not here."""
+        pull_exports(self._store, self.folder.exports)
+
+    def push_exports(self) -> None:
+        """Push exported models that the store does not have."""
+        push_exports(self._store, self.folder.exports)
+
+    def _pull_file(self, path: Path) -> None:
+        if not path.exists() and (content := self._store.read(path.name)) is not None:
+            atomic_write(path, content)

@@ -1,0 +1,163 @@
+"""Checkpoints by way of a store: one gang writes them, another goes on from them."""
+
+import time
+
+import numpy as np
+import pytest
+from s3_rig import S3Server
+
+from services.storage.checkpoints import CheckpointPusher
+from services.storage.objects import ObjectStore
+from services.storage.run import open_run
+from sonorant.errors import Unavailable
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, load_checkpoint
+
+
+def checkpoint(step):
+    weights = {"w": np.full(1000, step, np.float32)}
+    return Checkpoint(Progress(step=step), "print", weights, weights, {}, {}, b"ledger")
+
+
+class Gang:
+    """What the first rank of a gang does with its run."""
+
+    def __init__(self, folder, url):
+        self.run = open_run(folder, url)
+        self.run.pull_checkpoints()
+        self.warned = []
+        self.checkpoints = Checkpoints(self.run.folder.checkpoints, 2, self.warned.append)
+        self.begun = self.checkpoints.latest("print")
+        self.generation = self.checkpoints.next_generation(0)
+        self.run.push_generation()
+
+    def save(self, step, best=False):
+        with self.run.folder.metrics.open("a") as file:
+            file.write(f'{{"kind": "step", "time_s": {step}}}\n')
+        self.checkpoints.save(checkpoint(step), best)
+
+
+def eventually(condition):
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def steps(url):
+    names = ObjectStore(url, 0).names("checkpoints")
+    return sorted({int(name.split("/")[1][5:]) for name in names if name.endswith("manifest.json")})
+
+
+def test_another_gang_goes_on_from_the_last_checkpoint_in_an_empty_folder(tmp_path, url):
+    first = Gang(tmp_path / "first", url)
+    assert first.begun is None
+    with first.run.pushing_checkpoints():
+        for step in (1, 2, 3, 4):
+            first.save(step, best=step == 1)
+            eventually(lambda step=step: step in steps(url))
+    assert steps(url) == [1, 3, 4]  # two are kept, and the best
+    second = Gang(tmp_path / "second", url)
+    assert second.generation == first.generation + 1
+    assert second.begun.progress.step == 4
+    np.testing.assert_array_equal(second.begun.weights["w"], checkpoint(4).weights["w"])
+    assert load_checkpoint(second.run.folder.checkpoints, "best").progress.step == 1
+    assert second.run.folder.metrics.read_text().count("step") == 4
+    assert not second.warned
+
+
+def test_a_checkpoint_that_is_written_anew_takes_the_place_of_the_old(tmp_path, url):
+    gang = Gang(tmp_path / "first", url)
+    with gang.run.pushing_checkpoints():
+        gang.save(1)
+        eventually(lambda: steps(url) == [1])
+        again = checkpoint(1)
+        again.progress.epoch = 5
+        gang.checkpoints.save(again, best=True)
+    second = Gang(tmp_path / "second", url)
+    assert second.begun.progress.epoch == 5
+    assert not second.warned
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, url):
+    gang = Gang(tmp_path / "first", url)
+    with gang.run.pushing_checkpoints():
+        gang.save(1)
+        eventually(lambda: steps(url) == [1])
+        gang.save(2)
+    ObjectStore(url, 0).write("checkpoints/step-00000002/state.json", b"{}")
+    second = Gang(tmp_path / "second", url)
+    assert second.begun.progress.step == 1
+    assert "checksum" in second.warned[0]
+
+
+def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url):
+    old = Gang(tmp_path / "old", url)
+    with old.run.pushing_checkpoints():
+        old.save(1)
+        eventually(lambda: steps(url) == [1])
+        new = Gang(tmp_path / "new", url)
+        with new.run.pushing_checkpoints():
+            new.save(5)
+            eventually(lambda: 5 in steps(url))
+            old.save(7, best=True)
+    assert steps(url) == [1, 5]
+    assert ObjectStore(url, 0).read("checkpoints/latest") == b"step-00000005"
+
+
+def test_what_an_older_gang_left_in_a_folder_is_not_gone_on_from(tmp_path, url):
+    old = Gang(tmp_path / "old", url)
+    old.save(9)  # never pushed
+    new = Gang(tmp_path / "new", url)
+    new.generation = new.checkpoints.next_generation(old.generation)
+    new.run.push_generation()
+    with new.run.pushing_checkpoints():
+        new.save(3)
+    assert Gang(tmp_path / "old", url).begun.progress.step == 3
+
+
+def test_training_goes_on_while_the_store_is_away_and_its_checkpoint_comes_later(tmp_path, monkeypatch):
+    server = S3Server(tmp_path / "s3")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("services.storage.checkpoints._FIRST_PAUSE_S", 0.1)
+    server.start()
+    try:
+        gang = Gang(tmp_path / "first", "s3://bucket/run")
+        with gang.run.pushing_checkpoints():
+            gang.save(1)
+            eventually(lambda: steps("s3://bucket/run") == [1])
+            server.kill()
+            gang.save(2)
+            time.sleep(0.7)  # more than it waits between two looks
+            gang.save(3)
+            server.start()
+        assert Gang(tmp_path / "second", "s3://bucket/run").begun.progress.step == 3
+        monkeypatch.setattr("services.storage.checkpoints._FLUSH_S", 0.1)
+
+        def train_without_a_store():
+            with gang.run.pushing_checkpoints():
+                server.kill()
+                gang.save(4)
+
+        with pytest.raises(Unavailable, match="the last checkpoint is in"):
+            train_without_a_store()
+    finally:
+        server.kill()
+
+
+def test_the_error_that_ends_training_is_not_hidden_by_a_store_that_is_away(tmp_path, url, monkeypatch):
+    gang = Gang(tmp_path / "first", url)
+    pusher = CheckpointPusher(ObjectStore(url, 0), gang.run.folder)
+
+    def away(*_):
+        raise Unavailable("away")
+
+    monkeypatch.setattr(ObjectStore, "upload", away)
+
+    def train_and_fail():
+        with pusher.following():
+            gang.save(1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        train_and_fail()

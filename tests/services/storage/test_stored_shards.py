@@ -1,0 +1,121 @@
+"""Shards that one machine makes and others read, with only a store in common."""
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner
+from small_corpus import digits_recipe, write_digits
+
+from services.storage.objects import ObjectStore
+from services.storage.run import open_run
+from sonorant.cli.prepare import command as prepare
+from sonorant.corpus.prepared import check_prepared
+from sonorant.corpus.shards import SPLITS, ShardSet
+from sonorant.errors import BadCorpus, BadShard
+from sonorant.recipe.loading import dump_recipe
+
+RECIPE = digits_recipe()
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_digits(tmp_path / "data")
+
+
+def prepared(tmp_path, data, url, where, recipe=RECIPE):
+    """Run `sonorant prepare` with a folder of its own; return what it said."""
+    file = tmp_path / "given.yaml"
+    file.write_text(dump_recipe(recipe))
+    arguments = ["--recipe", str(file), "--data", str(data), "--run", str(tmp_path / where), "--jobs", "1"]
+    done = CliRunner().invoke(prepare, [*arguments, "--store", url], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def records(run, split="train"):
+    return list(run.open_shards(split))
+
+
+def test_shards_are_read_where_they_were_not_made(tmp_path, data, url):
+    prepared(tmp_path, data, url, "maker")
+    reader = open_run(tmp_path / "reader", url)
+    reader.pull_shards()
+    check_prepared(RECIPE, reader.folder)
+    assert not list(reader.folder.shards.glob("*.tfrecord"))
+    for split in SPLITS:
+        assert records(reader, split) == list(ShardSet.open(tmp_path / "maker" / "shards", split))
+    deadline_s = time.monotonic() + 60
+    while not all(path.exists() for path in reader.open_shards("train").paths):  # behind the reader's back
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    name = reader.open_shards("train").paths[0].name
+    assert (reader.folder.shards / name).read_bytes() == (tmp_path / "maker" / "shards" / name).read_bytes()
+
+
+def test_shards_that_the_store_has_are_not_made_again(tmp_path, data, url):
+    assert "shard(s) made" in prepared(tmp_path, data, url, "maker")
+    assert "nothing to do" in prepared(tmp_path, data, url, "another")
+    assert not list((tmp_path / "another").rglob("*.tfrecord"))
+
+
+def test_shards_of_another_plan_take_the_place_of_the_old(tmp_path, data, url):
+    prepared(tmp_path, data, url, "maker")
+    reader = open_run(tmp_path / "reader", url)
+    reader.pull_shards()
+    before = records(reader)
+    other = RECIPE.model_copy(update={"seed": 7})
+    assert "shard(s) made" in prepared(tmp_path, data, url, "another", other)
+    reader.pull_shards()
+    check_prepared(other, reader.folder)
+    assert records(reader) == list(ShardSet.open(tmp_path / "another" / "shards", "train")) != before
+
+
+def test_shards_are_there_when_all_are_and_gone_when_the_first_goes(tmp_path, data, url, monkeypatch):
+    def interrupted(self, path, name):
+        if path.name == "units.json":
+            raise KeyboardInterrupt
+        uploaded.append(name)
+        upload(self, path, name)
+
+    uploaded, upload = [], ObjectStore.upload
+    prepared(tmp_path, data, url, "maker")
+    other = RECIPE.model_copy(update={"seed": 7})
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectStore, "upload", interrupted)
+        with pytest.raises(AssertionError):
+            prepared(tmp_path, data, url, "another", other)
+    assert len(uploaded) > 5
+    reader = open_run(tmp_path / "reader", url)
+    reader.pull_shards()
+    with pytest.raises(BadCorpus, match="no finished shards"):
+        check_prepared(other, reader.folder)
+    prepared(tmp_path, data, url, "another", other)  # what was made is pushed now
+    reader.pull_shards()
+    check_prepared(other, reader.folder)
+
+
+def test_shards_that_are_replaced_while_they_are_brought_are_not_taken(tmp_path, data, url, monkeypatch):
+    def replaced(self, name, path):
+        if name.endswith("card.json"):
+            self.write("shards/plan.json", json.dumps({"fingerprint": "other", "shards": ["x"]}).encode())
+        download(self, name, path)
+
+    download = ObjectStore.download
+    prepared(tmp_path, data, url, "maker")
+    monkeypatch.setattr(ObjectStore, "download", replaced)
+    reader = open_run(tmp_path / "reader", url)
+    with pytest.raises(BadCorpus, match="just being replaced"):
+        reader.pull_shards()
+    assert not (reader.folder.shards / "plan.json").exists()
+
+
+def test_a_shard_that_is_nowhere_is_no_fault_of_its_records(tmp_path, data, url):
+    prepared(tmp_path, data, url, "maker")
+    reader = open_run(tmp_path / "reader", url)
+    reader.pull_shards()
+    store = ObjectStore(url, 0)
+    store.remove([name for name in store.names("shards") if name.endswith(".tfrecord")])
+    with pytest.raises(Exception, match="not there") as missed:
+        reader.open_shards("train").read(0, 0)
+    assert not isinstance(missed.value, BadShard)
