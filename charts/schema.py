@@ -8,6 +8,8 @@ from pydantic.alias_generators import to_camel
 
 from sonorant.recipe import Recipe
 
+_QUANTITY = r"^[0-9.]+([KMGTPE]i?|m)?$"
+
 
 class _Values(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
@@ -37,7 +39,7 @@ class _Image(_Values):
 
 class _Claim(_Values):
     claim: str = Field("", description="A claim that exists; empty: the chart makes one.")
-    size: str = Field(pattern=r"^[0-9.]+([KMGTPE]i?|m)?$", description="Size of the volume.")
+    size: str = Field(pattern=_QUANTITY, description="Size of the volume.")
     storage_class: str | None = Field(None, description="Storage class; null: the cluster's default, empty: none.")
     access_modes: list[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]] = Field(
         min_length=1, description="How many nodes may mount it."
@@ -45,7 +47,16 @@ class _Claim(_Values):
     keep: bool = Field(True, description="Whether uninstalling leaves the claim.")
 
 
+class _Store(_Values):
+    url: str = Field("", pattern=r"^(s3://[^@/]+(/[^@]*)?)?$", description="Bucket and prefix; empty: a volume.")
+    secret: str = Field("", description="Secret whose keys are environment variables: credentials.")
+    endpoint: str = Field("", pattern=r"^(https?://[^@/]+/?)?$", description="URL of the S3 server; empty: Amazon's.")
+    region: str = Field("", description="The bucket's region; empty: of no matter.")
+    size_limit: str = Field(pattern=_QUANTITY, description="What the folder of one pod may hold.")
+
+
 class _Storage(_Values):
+    store: _Store = Field(description="Object storage for shards, checkpoints and exports.")
     runs: _Claim = Field(description="Shards, checkpoints and exports.")
     redis: _Claim = Field(description="Redis' append-only file.")
 

@@ -129,7 +129,8 @@ def _priorities(cluster: Cluster, values: _Values) -> Iterator[Finding]:
 
 
 def _storage(cluster: Cluster, values: _Values) -> Iterator[Finding]:
-    claims = ["runs"] if values["redis"]["url"] or values["redis"]["secret"] else ["runs", "redis"]
+    claims = [] if values["storage"]["store"]["url"] else ["runs"]
+    claims += [] if values["redis"]["url"] or values["redis"]["secret"] else ["redis"]
     for claim in claims:
         asked, about = values["storage"][claim], f"storage.{claim}"
         if asked["claim"]:
@@ -169,7 +170,7 @@ def _claim(cluster: Cluster, about: str, name: str) -> Finding:
 
 
 def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
-    named = {"redis.secret": values["redis"]["secret"]}
+    named = {"redis.secret": values["redis"]["secret"], "storage.store.secret": values["storage"]["store"]["secret"]}
     if values["keys"]["enabled"]:
         named |= {f"keys.secrets.{holder}": name for holder, name in values["keys"]["secrets"].items()}
     for number, secret in enumerate(values["image"]["pullSecrets"] or ()):

@@ -13,6 +13,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
   mpi                 of an MPIJob, whose workers the rest describes: version of its API, arguments and environment of mpirun,
                       resources of the launcher, revision: what makes it another job
+  store               object storage that holds its run: url, endpoint, region, port, secret with credentials
   keys                those of its pods, as sources of a projected volume
   volumes, probes     as its pod has them
   settings            the user's: resources, nodeSelector, tolerations, affinity, annotations
@@ -88,7 +89,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
 
 {{- define "sonorant.prepare" -}}
 {{- if .Values.prepare.enabled }}
-- name: {{ printf "prepare-%s" (list (include "sonorant.recipe" .) .Values.image .Values.prepare .Values.data | toJson | sha256sum | trunc 8) }}
+- name: {{ printf "prepare-%s" (list (include "sonorant.recipe" .) .Values.image .Values.prepare .Values.data .Values.storage.store | toJson | sha256sum | trunc 8) }}
   container: prepare
   kind: Job
   image: stage
@@ -100,6 +101,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --jobs=$(CPUS)
     - {{ .Values.prepare.strict | ternary "--strict" "--lenient" }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
@@ -133,6 +135,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   {{- end }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
   {{- include "sonorant.keys" (dict "root" . "serves" "coordinator") | nindent 2 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
@@ -169,6 +172,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     checksum/serving: {{ .Values.recipe.serving | toJson | sha256sum | quote }}
   priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
   {{- include "sonorant.keys" (dict "root" . "serves" "recognizer") | nindent 2 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
@@ -199,6 +203,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   talksTo: [recognizer]
   priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
   {{- include "sonorant.keys" (dict "root" . "calls" "recognizer") | nindent 2 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
   settings:

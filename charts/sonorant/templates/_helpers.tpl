@@ -119,8 +119,29 @@ keys:
 {{- define "sonorant.volume.runs" -}}
 - name: runs
   at: /runs
+  {{- $store := (index . 0).Values.storage.store }}
+  {{- if $store.url }}
+  writable: true
+  source: {emptyDir: {sizeLimit: {{ $store.sizeLimit }}}}
+  {{- else }}
   writable: {{ index . 1 }}
   source: {persistentVolumeClaim: {claimName: {{ (index . 0).Values.storage.runs.claim | default (printf "%s-runs" (include "sonorant.fullname" (index . 0))) }}}}
+  {{- end }}
+{{- end }}
+
+{{/* Entry `store` of a component that has a run, if object storage holds it. */}}
+{{- define "sonorant.store" -}}
+{{- with .Values.storage.store }}
+{{- if .url }}
+{{- $server := urlParse (.endpoint | default "https://s3.amazonaws.com") }}
+store:
+  url: {{ trimSuffix "/" .url }}/{{ $.Values.recipe.name }}
+  secret: {{ .secret }}
+  endpoint: {{ trimSuffix "/" .endpoint | quote }}
+  region: {{ .region | quote }}
+  port: {{ regexFind ":[0-9]+$" $server.host | trimPrefix ":" | default (eq $server.scheme "https" | ternary 443 80) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "sonorant.volume.data" -}}
@@ -143,6 +164,17 @@ keys:
 {{- $folder := get (.noise | default dict) "folder" | default .reference }}
 {{- if and $folder (not $.Values.data.claim) }}
 {{- fail (printf "\n\ndata.claim: not given, but the recipe's stage %s plays recordings of the folder %s. Name the volume claim that holds it.\n" .stage $folder) }}
+{{- end }}
+{{- end }}
+{{- with .Values.storage.store }}
+{{- if and .url (not .secret) }}
+{{- fail "\n\nstorage.store.secret: not given. Name a secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for storage.store.url.\n" }}
+{{- end }}
+{{- if and .url $.Values.storage.runs.claim }}
+{{- fail "\n\nstorage.store.url and storage.runs.claim: the run is in object storage or on a volume; give one of them up.\n" }}
+{{- end }}
+{{- if and (not .url) (or .secret .endpoint .region) }}
+{{- fail "\n\nstorage.store.url: not given, but what belongs to it is: s3://BUCKET/PREFIX, or empty secret, endpoint and region.\n" }}
 {{- end }}
 {{- end }}
 {{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") }}

@@ -32,6 +32,7 @@
   talksTo: {{ compact (list "coordinator" $before) | toJson }}
   {{- include "sonorant.pod.training" $root | nindent 2 }}
   {{- include "sonorant.keys" (dict "root" $root "calls" "coordinator" "links" true) | nindent 2 }}
+  {{- include "sonorant.store" $root | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" $root | nindent 4 }}
     {{- include "sonorant.volume.runs" (list $root false) | nindent 4 }}

@@ -22,6 +22,7 @@
   leadsOut: {{ toJson $outside }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
   {{- include "sonorant.keys" (dict "root" . "calls" "coordinator" "links" true) | nindent 2 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . true) | nindent 4 }}
@@ -95,7 +96,7 @@ env:
 ports: {metrics: 9100}
 mpi:
   version: {{ .Values.trainer.mpiVersion }}
-  revision: {{ list (include "sonorant.recipe" .) .Values.image .Values.trainer .Values.keys | toJson | sha256sum | trunc 8 | quote }}
+  revision: {{ list (include "sonorant.recipe" .) .Values.image .Values.trainer .Values.keys .Values.storage.store | toJson | sha256sum | trunc 8 | quote }}
   resources:
     {{- toYaml .Values.trainer.mpiResources | nindent 4 }}
   args:
@@ -111,6 +112,13 @@ mpi:
     {{- range $variable := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "PYTHONDONTWRITEBYTECODE" "HOME" "SONORANT_REDIS" }}
     - -x
     - {{ $variable }}
+    {{- end }}
+    {{- with .Values.storage.store }}
+    {{- $variables := list "SONORANT_STORE" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" (empty .endpoint | ternary "" "AWS_ENDPOINT_URL") (empty .region | ternary "" "AWS_DEFAULT_REGION") }}
+    {{- range $variable := empty .url | ternary (list) (compact $variables) }}
+    - -x
+    - {{ $variable }}
+    {{- end }}
     {{- end }}
     {{- if .Values.keys.enabled }}
     - -x
@@ -130,5 +138,6 @@ mpi:
   {{- if $ssh }}
   env:
     {{- include "sonorant.redis.env" . | nindent 4 }}
+  {{- include "sonorant.store" . | nindent 2 }}
   {{- end }}
 {{- end }}

@@ -50,6 +50,11 @@ def test_a_cluster_that_has_everything_is_well():
     assert {finding.level for finding in examine(ROOMY, values(), "speech")} == {"well"}
 
 
+def test_a_run_in_object_storage_needs_no_volume():
+    kept = {"storage__store__url": "s3://bucket", "redis__secret": "ledger"}
+    assert not failures(replace(ROOMY, storage_classes={}), **kept)
+
+
 def test_the_oldest_version_is_the_chart_s():
     oldest = YAML(typ="safe").load(CHART / "Chart.yaml")["kubeVersion"]
     assert oldest == f">={'.'.join(map(str, OLDEST_VERSION))}.0-0"
@@ -66,6 +71,7 @@ def test_the_oldest_version_is_the_chart_s():
         ({}, {"data__claim": ""}, "data", "name the claim"),
         ({}, {"redis__secret": "legder"}, "redis.secret", "no secret 'legder' in speech"),
         ({}, {"keys__secrets__links": "lniks"}, "keys.secrets.links", "no secret 'lniks' in speech"),
+        ({}, {"storage__store__secret": "bukcet"}, "storage.store.secret", "no secret 'bukcet' in speech"),
         ({}, {"image__pullSecrets": [{"name": "x"}]}, "image.pullSecrets[0]", "no secret 'x'"),
         ({}, {"trainer__gpus": 3}, "gpus", "asks for 3 nvidia.com/gpu, the nodes offer 2: ask for fewer ranks"),
         ({}, {"trainer__gpus": 1, "trainer__gpuResource": "amd.com/gpu"}, "gpus", "device plugin"),

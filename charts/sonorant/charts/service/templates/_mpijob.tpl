@@ -6,10 +6,11 @@ and a launcher beside them runs mpirun. A job that is done stays as it was; so a
 {{- $component := .component -}}
 {{- $mpi := $component.mpi -}}
 {{- $v1 := eq $mpi.version "v1" -}}
-{{- $launcher := omit $component "args" "env" "keys" "ports" "replicas" "volumes" -}}
+{{- $launcher := omit $component "args" "env" "keys" "ports" "replicas" "store" "volumes" -}}
 {{- $_ := set $launcher "command" (list "mpirun") -}}
 {{- $_ := set $launcher "args" $mpi.args -}}
 {{- $_ := set $launcher "env" $mpi.env -}}
+{{- $_ := set $launcher "store" $mpi.store -}}
 {{- $_ := set $launcher "token" $v1 -}}
 {{- $_ := set $launcher "settings" (dict "resources" $mpi.resources) -}}
 apiVersion: kubeflow.org/{{ $mpi.version }}

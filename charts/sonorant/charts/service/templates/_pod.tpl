@@ -80,9 +80,26 @@ env:
   - name: SONORANT_KEYS
     value: {{ include "service.keys.folder" . }}
   {{- end }}
+  {{- with $component.store }}
+  - name: SONORANT_STORE
+    value: {{ .url }}
+  {{- with .endpoint }}
+  - name: AWS_ENDPOINT_URL
+    value: {{ . }}
+  {{- end }}
+  {{- with .region }}
+  - name: AWS_DEFAULT_REGION
+    value: {{ . }}
+  {{- end }}
+  {{- end }}
   {{- with $component.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- with $component.store }}
+envFrom:
+  - secretRef:
+      name: {{ .secret }}
+{{- end }}
 {{- with $component.ports }}
 ports:
   {{- range $name, $port := . }}

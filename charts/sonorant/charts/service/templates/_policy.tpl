@@ -51,7 +51,11 @@ spec:
           protocol: TCP
     {{- end }}
   {{- end }}
-  {{- if or $out $component.leadsOut $component.together }}
+  {{- $outside := $component.leadsOut | default list }}
+  {{- with $component.store }}
+  {{- $outside = append $outside .port }}
+  {{- end }}
+  {{- if or $out $outside $component.together }}
   egress:
     - ports:
         - {port: 53, protocol: UDP}
@@ -66,7 +70,7 @@ spec:
       ports:
         {{- include "service.policy.ports" . | nindent 8 }}
     {{- end }}
-    {{- range $component.leadsOut }}
+    {{- range $outside }}
     - ports:
         - port: {{ int . }}
           protocol: TCP
