@@ -96,7 +96,7 @@ class Replica:
 class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
-    health: told when the replica is ready, and when it drains.
+    health: told when the coordinator knows the replica, which is then ready, and when it drains.
     An example that a stage cannot process is reported and skipped; where the machine fails, a volume that cannot be
     read or memory that is not there, the replica ends, and what it held is read again. `run` returns after a drain:
     when `shutdown` is requested or the coordinator says that the run is over.
@@ -122,6 +122,7 @@ class StageReplica:
         self._health = health
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
         self._parting = False
+        self._known = False
         self._context = link_context()
         self._outlet = DownstreamLinks(
             self._context,
@@ -158,8 +159,6 @@ class StageReplica:
         try:
             self.loop.post(lambda: self.source.start(self))
             self._shutdown.on_request(self._begin_drain)
-            if self._health is not None:
-                self._health.ready(True)
             self.loop.run(self._work)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
@@ -225,6 +224,11 @@ class StageReplica:
         self.source.release()
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:
+        if self._health is not None and not self._known:
+            self._known = True
+            self._health.ready(True)
+            if self._shutdown.requested:
+                self._health.ready(False)
         if response.finished and not self.replica.stays and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()

@@ -191,7 +191,7 @@ def test_a_damaged_record_is_rejected_with_its_reason_and_the_rest_is_read(make_
     assert f"record {lineage.index} is damaged" in rejection.reason
 
 
-def test_a_stage_waits_for_its_shards_alive_but_not_ready_and_reads_the_recipe_it_is_given(make_run, tmp_path):
+def test_a_stage_waits_for_its_shards_alive_but_not_ready_until_the_coordinator_knows_it(make_run, tmp_path):
     run = make_run("split")
     run.start_coordinator()
     waiting = run.folder.path.rename(tmp_path / "elsewhere")
@@ -215,7 +215,7 @@ def test_a_stage_waits_for_its_shards_alive_but_not_ready_and_reads_the_recipe_i
     (waiting / "shards" / "card.json").write_text("{}")
     waiting.rename(run.folder.path)
     wait_for(lambda: health() == status.SERVING)
-    wait_for(lambda: [replica.stage for replica in run.status().replicas] == ["speed"])
+    assert [replica.stage for replica in run.status().replicas] == ["speed"]
     process.terminate()
     assert process.wait(PATIENCE_S) == 0
 
