@@ -169,6 +169,11 @@ def test_recordings_that_a_stage_plays_need_a_volume(helm, stage):
     assert helm.render(values | {"data": {"claim": "corpora"}})
 
 
+def test_a_recipe_of_nothing_but_what_it_must_have_installs(helm):
+    recipe = {"version": 1, "name": "x", "corpus": {"reader": "fsdd", "path": "fsdd"}}
+    assert ("Deployment", "words-featurizer") in helm.render(digits_values(recipe=recipe))
+
+
 def test_gpus_are_asked_for_by_the_trainer_alone(helm):
     trainer = {"gpus": 2, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
     trainer["nodeSelector"] = {"pool": "gpu"}

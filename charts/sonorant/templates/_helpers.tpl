@@ -192,7 +192,7 @@ store:
 {{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
 {{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
-{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" }}
+{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict }}
 {{- range $section, $each := dict "stages.each" .Values.stages.each "autoscaling.each" .Values.autoscaling.each "recipe.pipeline.replicas" $replicas }}
 {{- range $stage, $_ := $each }}
 {{- if not (has $stage $chain) }}
