@@ -80,7 +80,7 @@ class Planner:
         there = {stage: len(snapshot.stages.get(stage, ())) for stage in self._stages}
         self._supply.note(replicas, there, {stage: self._bounds(stage).cores for stage in self._stages}, now_s)
         if snapshot.finished:
-            return self._rest(now_s)
+            return self._rest(replicas, now_s)
         costs = self._costs()
         if isinstance(costs, str):
             return self._hold(costs, replicas, now_s)
@@ -91,7 +91,7 @@ class Planner:
         rate = demand.rate + min(catch_up, _MOST_CATCH_UP * demand.rate)
         up, spare = self._size(costs, rate), self._size(costs, rate * (1 + self._settings.hysteresis))
         self._remember(self._recommend(up, spare, replicas), now_s)
-        return self._decision(costs, up, demand)
+        return self._decision(costs, up, demand, replicas)
 
     def _paced(self, wanted: Decision, now: Mapping[str, int], now_s: float) -> Decision:
         """Ask for more only now and then: most of the window is from before what was asked for last was there."""
@@ -108,10 +108,11 @@ class Planner:
         self._remember(held, now_s)
         return Decision(held, held=why)
 
-    def _rest(self, now_s: float) -> Decision:
+    def _rest(self, now: Mapping[str, int], now_s: float) -> Decision:
         """As few as there may be: nobody waits for examples any more."""
-        self._remember({stage: self._bounds(stage).least for stage in self._stages}, now_s)
-        return Decision(self._enough_of_late(), demand=Demand(0.0, 0.0), predicted=0.0)
+        least = {stage: self._bounds(stage).least for stage in self._stages}
+        self._remember(least, now_s)
+        return Decision(self._kept(least, now), demand=Demand(0.0, 0.0), predicted=0.0)
 
     def _first_fill(
         self, costs: Sequence[StageCost], rate: float, replicas: Mapping[str, int], now_s: float
@@ -160,12 +161,17 @@ class Planner:
         while self._enough[0][0] < now_s - self._settings.stabilisation_s:
             self._enough.popleft()
 
-    def _enough_of_late(self) -> dict[str, int]:
-        return {stage: max(enough[stage] for _, enough in self._enough) for stage in self._stages}
+    def _kept(self, needed: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+        """Return what is needed now, and of what is more than that, as much as was enough in the last while.
 
-    def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand) -> Decision:
-        """Return the most that was recommended in the last while, if the cores suffice for it."""
-        replicas = self._enough_of_late()
+        That something was needed a while ago is a reason to keep what there is, but none to ask for more.
+        """
+        enough = {stage: max(replicas[stage] for _, replicas in self._enough) for stage in self._stages}
+        return {stage: max(count, min(now[stage], enough[stage])) for stage, count in needed.items()}
+
+    def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand, now: Mapping[str, int]) -> Decision:
+        """Return what is needed and what is kept, if the cores suffice for that; else the former."""
+        replicas = self._kept(up.replicas, now)
         if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._cores:
             replicas = dict(up.replicas)
         service_s = {cost.stage: cost.service_s for cost in costs}

@@ -58,6 +58,17 @@ def test_more_is_asked_for_again_only_when_what_was_asked_for_had_time_to_show()
     assert world.turn().replicas == {"vtlp": 3, "room": 13}
 
 
+@pytest.mark.parametrize("finished", [False, True])
+def test_more_that_was_needed_only_while_the_planner_waited_is_not_asked_for_afterwards(finished):
+    world = World(rate=50, window_s=1, settle_s=20)
+    world.turn()
+    world.rate = 400
+    world.turn()
+    world.rate, world.finished = 50, finished
+    for _ in range(10):
+        assert world.turn().replicas == {"vtlp": 2, "room": 7}
+
+
 def test_what_was_asked_for_in_vain_is_asked_for_again_at_once():
     world = World(rate=100, settle_s=20)
     world.turn()
