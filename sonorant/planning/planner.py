@@ -75,6 +75,7 @@ class Planner:
 
     def _wanted(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
         if snapshot is None:
+            self._supply.begin_anew()
             return self._hold("no measurements", replicas, now_s)
         self._measurements.note(snapshot, now_s)
         there = {stage: len(snapshot.stages.get(stage, ())) for stage in self._stages}
@@ -143,8 +144,9 @@ class Planner:
         return min(self._settings.cores, self._supply.cores)
 
     def _size(self, costs: Sequence[StageCost], rate: float) -> Sizing:
+        allowed = size(costs, rate, self._settings.utilisation, self._settings.cores)
         sizing = size(costs, rate, self._settings.utilisation, self._cores)
-        if not sizing.limits or self._supply.cores >= self._settings.cores:
+        if sizing == allowed:
             return sizing
         why = (
             f"the cluster gave stages {figure(self._supply.cores)} cores: more replicas were asked for and did not "

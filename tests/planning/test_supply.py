@@ -22,6 +22,7 @@ class Cluster:
         self.told = dict.fromkeys(COSTS_S, 1)
         self.running = dict(self.told)
         self.now_s, self.done = 0.0, 0
+        self.seen = True
         self.planner = Planner(tuple(COSTS_S), PlannerSettings(arrival_s=ARRIVAL_S, retry_s=RETRY_S, bounds=bounds))
 
     def turns(self, seconds):
@@ -29,7 +30,7 @@ class Cluster:
         for _ in range(round(seconds / EVERY_S)):
             self.now_s += EVERY_S
             self.done += 100
-            decision = self.planner.decide(self._snapshot(), self.told, self.now_s)
+            decision = self.planner.decide(self._snapshot() if self.seen else None, self.told, self.now_s)
             self.told = dict(decision.replicas)
             self._schedule()
         return decision
@@ -89,6 +90,46 @@ def test_it_is_tried_again_and_new_nodes_are_used():
     cluster.cores = 100
     decision = cluster.turns(RETRY_S + ARRIVAL_S)
     assert (cluster.running, decision.limits) == (NEEDED, ())
+
+
+def test_what_bounds_keep_small_is_not_laid_to_the_cluster():
+    cluster = Cluster(cores=8, room=Bounds(most=4))
+    cluster.told = {"vtlp": 8, "room": 4}
+    decision = cluster.turns(ARRIVAL_S + 4 * EVERY_S)
+    assert decision.replicas == cluster.running == {"vtlp": 1, "room": 4}
+    (limit,) = decision.limits
+    assert limit.startswith("room: 13 replicas are needed, 4 allowed")
+
+
+def test_patience_begins_anew_once_somebody_can_look_again():
+    cluster = Cluster(cores=8)
+    cluster.turns(4 * EVERY_S)
+    cluster.seen = False
+    cluster.turns(2 * ARRIVAL_S)
+    cluster.seen = True
+    assert cluster.turns(ARRIVAL_S).replicas == NEEDED
+    assert cluster.turns(ARRIVAL_S).replicas != NEEDED
+
+
+def note(supply, now_s, told, **there):
+    supply.note(told, there, {"vtlp": 1.0, "room": 2.0}, now_s)
+    return supply.cores
+
+
+def test_a_stage_of_which_there_is_nothing_tells_nothing_about_cores():
+    supply = Supply(patience_s=60, retry_s=300)
+    told = {"vtlp": 4, "room": 1}
+    assert {note(supply, now_s, told, vtlp=4, room=0) for now_s in range(0, 300, 5)} == {math.inf}
+    assert note(supply, 300, {"vtlp": 4, "room": 2}, vtlp=4, room=1) == math.inf
+    assert note(supply, 360, {"vtlp": 4, "room": 2}, vtlp=4, room=1) == 6
+
+
+def test_pods_that_are_replaced_all_the_time_are_counted_at_their_best():
+    supply = Supply(patience_s=60, retry_s=300)
+    told = {"vtlp": 4, "room": 4}
+    for now_s in range(0, 60, 5):
+        note(supply, now_s, told, vtlp=2 + now_s % 2, room=4)
+    assert note(supply, 60, told, vtlp=1, room=2) == 11
 
 
 def test_a_pod_that_is_replaced_in_time_limits_nothing():
