@@ -25,8 +25,9 @@ _MADE_FOR_RESUMING = ".summary.json"
 def push_shards(store: ObjectStore, run: RunFolder) -> None:
     """Make the store's shards and recipe those of `run`, which are finished; nothing is done if they are already."""
     plan = (run.shards / "plan.json").read_bytes()
-    if store.read(_PLAN) != plan:
-        store.remove([_PLAN] if store.read(_PLAN) is not None else [])
+    if (stored := store.read(_PLAN)) != plan:
+        if stored is not None:
+            store.remove([_PLAN])
         store.remove(store.names("shards"))
         for path in sorted(run.shards.glob("[!.]*")):
             if path.name != "plan.json" and not path.name.endswith(_MADE_FOR_RESUMING):

@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 from s3_rig import S3Server
 from s3fs import S3FileSystem
@@ -12,17 +14,28 @@ def s3(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _credentials_are_read_anew():
+def _quick(monkeypatch):
+    monkeypatch.setattr("services.storage.checkpoints._LOOK_EVERY_S", 0.05)
     yield
-    S3FileSystem.clear_instance_cache()
+    S3FileSystem.clear_instance_cache()  # credentials and address are read anew
 
 
-@pytest.fixture(params=["file", "s3"])
-def url(request, tmp_path, monkeypatch):
-    """URL of a store that is empty: files, and a real S3 server where there is one."""
-    if request.param == "file":
-        return f"file://{tmp_path}/store"
-    server = request.getfixturevalue("s3")
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://bucket/{tmp_path.name}"
+@pytest.fixture
+def stores(tmp_path, monkeypatch, request):
+    """Return what makes the URL of an empty store, of a scheme."""
+
+    def url(scheme):
+        if scheme == "file":
+            return f"file://{tmp_path}/store"
+        server = request.getfixturevalue("s3")
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        return f"s3://bucket/{tmp_path.name}"
+
+    return url
+
+
+@pytest.fixture
+def url(stores):
+    """URL of an empty store: of a real S3 server, or of files where there is none."""
+    return stores("s3" if shutil.which("versitygw") else "file")

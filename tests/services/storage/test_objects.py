@@ -7,9 +7,9 @@ from services.storage.objects import BadStore, MissingObject, ObjectStore
 from sonorant.errors import Unavailable
 
 
-@pytest.fixture
-def store(url):
-    return ObjectStore(url, patience_s=5)
+@pytest.fixture(params=["file", "s3"])
+def store(stores, request):
+    return ObjectStore(stores(request.param), patience_s=5)
 
 
 def test_what_was_put_in_comes_out(store, tmp_path, monkeypatch):

@@ -90,7 +90,8 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, url):
     assert "checksum" in second.warned[0]
 
 
-def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url):
+@pytest.mark.parametrize("late", [(7,), (1,)], ids=["a checkpoint", "a pointer"])
+def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url, late):
     old = Gang(tmp_path / "old", url)
     with old.run.pushing_checkpoints():
         old.save(1)
@@ -99,9 +100,10 @@ def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url):
         with new.run.pushing_checkpoints():
             new.save(5)
             eventually(lambda: 5 in steps(url))
-            old.save(7, best=True)
+            old.save(*late, best=True)
+    store = ObjectStore(url, 0)
     assert steps(url) == [1, 5]
-    assert ObjectStore(url, 0).read("checkpoints/latest") == b"step-00000005"
+    assert (store.read("checkpoints/latest"), store.read("checkpoints/best")) == (b"step-00000005", None)
 
 
 def test_what_an_older_gang_left_in_a_folder_is_not_gone_on_from(tmp_path, url):
@@ -128,7 +130,7 @@ def test_training_goes_on_while_the_store_is_away_and_its_checkpoint_comes_later
             eventually(lambda: steps("s3://bucket/run") == [1])
             server.kill()
             gang.save(2)
-            time.sleep(0.7)  # more than it waits between two looks
+            time.sleep(0.3)  # more than it waits between two looks
             gang.save(3)
             server.start()
         assert Gang(tmp_path / "second", "s3://bucket/run").begun.progress.step == 3

@@ -95,6 +95,23 @@ def test_shards_are_there_when_all_are_and_gone_when_the_first_goes(tmp_path, da
     check_prepared(other, reader.folder)
 
 
+def test_shards_of_which_some_are_removed_are_not_there(tmp_path, data, url, monkeypatch):
+    def interrupted(self, names):
+        remove(self, [name for name in names if not name.endswith("json")] if len(names) > 1 else names)
+        if len(names) > 1:
+            raise KeyboardInterrupt
+
+    remove = ObjectStore.remove
+    prepared(tmp_path, data, url, "maker")
+    monkeypatch.setattr(ObjectStore, "remove", interrupted)
+    with pytest.raises(AssertionError):
+        prepared(tmp_path, data, url, "another", RECIPE.model_copy(update={"seed": 7}))
+    reader = open_run(tmp_path / "reader", url)
+    reader.pull_shards()
+    with pytest.raises(BadCorpus, match="no finished shards"):
+        check_prepared(RECIPE, reader.folder)
+
+
 def test_shards_that_are_replaced_while_they_are_brought_are_not_taken(tmp_path, data, url, monkeypatch):
     def replaced(self, name, path):
         if name.endswith("card.json"):
