@@ -162,9 +162,9 @@ class CheckpointPusher:
     def _push(self) -> None:
         """Push what is new, oldest first; raises _Fenced, Unavailable or FileNotFoundError."""
         pointers = {p: (self._folder / p).read_bytes() for p in _POINTERS if (self._folder / p).exists()}
-        if self._run.metrics.exists():
-            self._store.upload(self._run.metrics, _METRICS)  # first: they may have more than a checkpoint, never less
         steps = sorted(path.name for path in self._folder.glob("step-*"))
+        if self._run.metrics.exists():  # after the list was made, before its steps: they may have more, never less
+            self._store.upload(self._run.metrics, _METRICS)
         for step in steps:
             manifest = (self._folder / step / _MANIFEST).read_bytes()
             if self._pushed.get(step) != manifest:
