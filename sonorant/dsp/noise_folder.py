@@ -16,6 +16,7 @@ __all__ = ["NoiseFolder"]
 
 _SHORTEST_S = 0.1  # two cross-fades of a loop; what is shorter would be a buzz
 _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
+_CHUNK_BYTES = 1 << 20
 _READERS = 16  # a network's file system answers slowly, but several at once
 
 
@@ -66,10 +67,10 @@ class NoiseFolder:
             start = int(rng.integers(max(0, header.samples - needed) + 1))
             piece, rate_hz = soundfile.read(path, needed, start, dtype="float32", always_2d=True)
         except soundfile.LibsndfileError as error:
-            if error.code == _SYSTEM_ERROR:
-                raise OSError(f"noise recording {path}: {error.error_string}") from error
+            _raise_if_unreadable(path, error)
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)}: {error}") from error
         if len(piece) == 0 or not np.isfinite(piece).all():
+            _raise_if_unreadable(path)
             what = "is empty" if len(piece) == 0 else "has samples that are not finite"
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)} {what}")
         resampled: Waveform = soxr.resample(np.ascontiguousarray(piece[:, 0]), rate_hz, self.sample_rate_hz)
@@ -78,12 +79,32 @@ class NoiseFolder:
 
 def _read_header(path: Path) -> _Header | str:
     """Return what an excerpt needs to know of a recording, or why it cannot be used; Unavailable if it is not there."""
+    error: soundfile.LibsndfileError | None = None
     try:
         info = soundfile.info(path)
-    except soundfile.LibsndfileError as error:
-        if error.code == _SYSTEM_ERROR:
-            raise Unavailable(f"noise recording {path} cannot be read: {error.error_string}") from error
+        if info.samplerate > 0 and info.frames >= _SHORTEST_S * info.samplerate:
+            return _Header(info.frames, info.samplerate)
+    except soundfile.LibsndfileError as found:
+        error = found
+    try:
+        _raise_if_unreadable(path, error)
+    except OSError as why:
+        raise Unavailable(str(why)) from why
+    if error is not None:
         return f"is no recording: {error.error_string}"
-    if info.samplerate < 1 or info.frames < _SHORTEST_S * info.samplerate:
-        return f"is too short: {info.frames} samples at {info.samplerate} Hz; at least {_SHORTEST_S:g} s are needed"
-    return _Header(info.frames, info.samplerate)
+    return f"is too short: {info.frames} samples at {info.samplerate} Hz; at least {_SHORTEST_S:g} s are needed"
+
+
+def _raise_if_unreadable(path: Path, error: soundfile.LibsndfileError | None = None) -> None:
+    """Raise OSError if it is the machine that failed: libsndfile also takes what it cannot read for no recording."""
+    fault: object = error.error_string if error is not None and error.code == _SYSTEM_ERROR else None
+    try:
+        with path.open("rb") as file:
+            while file.read(_CHUNK_BYTES):
+                pass
+    except IsADirectoryError:
+        return
+    except OSError as why:
+        fault = why
+    if fault is not None:
+        raise OSError(f"noise recording {path} cannot be read: {fault}")

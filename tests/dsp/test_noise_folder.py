@@ -87,13 +87,24 @@ def test_a_stage_tells_what_it_leaves_out(tmp_path):
     assert "bad.wav: is no recording" in fault
 
 
-def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_replica(tmp_path):
-    _tone(tmp_path / "gone.wav", 440, 8000, 1)
+@pytest.mark.parametrize("elsewhere", ["nowhere", "/proc/self/mem"], ids=["cannot be opened", "cannot be read"])
+@pytest.mark.parametrize("suffix", ["wav", "flac", "au"])
+def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_replica(tmp_path, suffix, elsewhere):
+    gone = tmp_path / f"gone.{suffix}"
+    _tone(gone, 440, 8000, 1)
     folder = NoiseFolder(tmp_path, 8000)
     _tone(tmp_path / "good.wav", 440, 8000, 1)
-    (tmp_path / "gone.wav").unlink()
-    os.symlink("nowhere", tmp_path / "gone.wav")
-    with pytest.raises(Unavailable, match=r"gone\.wav cannot be read"):
+    gone.unlink()
+    os.symlink(elsewhere, gone)
+    with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         NoiseFolder(tmp_path, 8000)
-    with pytest.raises(OSError, match=r"gone\.wav"):
+    with pytest.raises(OSError, match=rf"gone\.{suffix} cannot be read"):
         folder.excerpt(100, np.random.default_rng(0))
+
+
+def test_a_folder_with_the_name_of_a_recording_is_none(tmp_path):
+    (tmp_path / "a.wav").mkdir()
+    _tone(tmp_path / "a.wav" / "good.wav", 440, 8000, 1)
+    folder = NoiseFolder(tmp_path, 8000)
+    assert [path.name for path in folder.paths] == ["good.wav"]
+    assert "a.wav: is no recording" in folder.left_out[0]
