@@ -24,8 +24,10 @@ def quickest_s(ways: Mapping[str, Callable[[], object]], turns: int = 15) -> dic
 
 def _turn(way: Callable[[], object]) -> list[float]:
     taken: list[float] = []
-    while sum(taken) < _TURN_S:
+    turn_s = 0.0
+    while turn_s < _TURN_S:
         start = time.process_time()
         way()
         taken.append(time.process_time() - start)
+        turn_s += taken[-1]
     return taken
