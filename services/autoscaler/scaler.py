@@ -47,6 +47,7 @@ class Autoscaler:
         self._deployments = deployments
         self._lease, self._lease_s = lease
         self._election = Election(identity, self._lease_s)
+        self._settings = settings
         self._planner = Planner(tuple(deployments), settings)
         self._ask = ask
         self._told: dict[str, str] = {}  # by kind, what the latest warning said
@@ -59,6 +60,7 @@ class Autoscaler:
         self.shown.leading = self._election.leads(time.monotonic())
         if not self.shown.leading:
             self.shown.decision = None
+            self._planner = Planner(tuple(self._deployments), self._settings)  # another one scaled meanwhile
             self.shown.turns["standby"] += 1
             return
         status = self._status()

@@ -168,3 +168,18 @@ def test_who_cannot_renew_its_lease_stops_though_it_could_scale(api, scaler):
     assert not scaler.shown.leading
     assert told(api) == NEEDED
     assert api.leases["lease"]["spec"]["holderIdentity"] == "another"  # however old it says that it is
+
+
+def test_who_leads_again_decides_nothing_by_what_it_saw_before_another_did(api, scaler):
+    turns(scaler, 2)
+    api.leases["lease"] = {"metadata": {"resourceVersion": "9"}, "spec": {"holderIdentity": "another"}}
+    api.leases["lease"]["spec"]["leaseDurationSeconds"] = 60
+    turns(scaler, 1)
+    api.leases.clear()
+    scaler.training.rate = 200
+    turns(scaler, 1)
+    assert scaler.shown.leading
+    assert "no example" in scaler.shown.decision.held
+    assert told(api) == NEEDED
+    turns(scaler, 1)
+    assert told(api) == TWICE
