@@ -158,7 +158,8 @@ def test_each_example_was_trained_on_once_an_epoch(training, figures):
 
 
 def test_the_recognizer_serves_what_was_trained(training):
-    training.space.kubectl("rollout", "status", "deployment/words-recognizer", "--timeout=300s")
+    # No `rollout status`: a training may take longer than a Deployment's progress deadline.
+    training.space.kubectl("wait", "deployment/words-recognizer", "--for=condition=Available", "--timeout=300s")
     tested = training.helm.run("test", "words", "--namespace", training.space.name, "--timeout", "300s")
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "digits/1 " in tested.stdout + tested.stderr
