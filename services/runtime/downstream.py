@@ -74,30 +74,13 @@ class DownstreamLinks:
         self._give_up_s = float("inf")
         self._lonely_since_s = 0.0
         self._faults = LinkFaults()
-        self._router = context.socket(zmq.ROUTER)
+        self._router = _router(context)
         self._monitor = self._router.get_monitor_socket(_EVENTS)
         self._sockets = (self._router, self._monitor)
-        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self._router.setsockopt(zmq.LINGER, _LINGER_MS)
-        self._router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
-        self._router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
-        self._router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-        self._router.copy_threshold = COPY_BELOW_BYTES
         self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
         if self._doorkeeper is not None:
             self._doorkeeper.guard(self._router)
-        try:
-            self._router.bind(f"tcp://{host}:{port or '*'}")
-        except zmq.ZMQError as error:
-            self._hang_up(linger_ms=0)
-            raise Unavailable(
-                f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
-            ) from error
-        self.endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
-        try:
-            self._router.bind(local_address(self.endpoint))
-        except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
-            log.warning("no_local_address", endpoint=self.endpoint, error=str(error))
+        self.endpoint = self._bind(host, port)
 
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to."""
@@ -162,6 +145,22 @@ class DownstreamLinks:
     def cut(self) -> None:
         """Close without a word."""
         self._hang_up(linger_ms=0)
+
+    def _bind(self, host: str, port: int) -> str:
+        """Return the endpoint that others can connect to."""
+        try:
+            self._router.bind(f"tcp://{host}:{port or '*'}")
+        except zmq.ZMQError as error:
+            self._hang_up(linger_ms=0)
+            raise Unavailable(
+                f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
+            ) from error
+        endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
+        try:
+            self._router.bind(local_address(endpoint))
+        except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
+            log.warning("no_local_address", endpoint=endpoint, error=str(error))
+        return endpoint
 
     def _hang_up(self, linger_ms: int) -> None:
         self._router.disable_monitor()
@@ -286,3 +285,14 @@ class DownstreamLinks:
                     self._faults.excuse()
                 else:
                     log.warning("link_refused", reason="it does not speak CurveZMQ with the fleet's key")
+
+
+def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    router.setsockopt(zmq.LINGER, _LINGER_MS)
+    router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
+    router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
+    router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
+    router.copy_threshold = COPY_BELOW_BYTES
+    return router
