@@ -170,9 +170,6 @@ class ControlPlane:
 
         Raises StaleGeneration if the ledger is in another generation.
         """
-        begun = self._start
-        if begun is not None and begun.generation == start.generation:  # it may have ended since
-            return
         self._ledger.remember_start(start)
         self._begin(start)
 
@@ -285,8 +282,11 @@ class ControlPlane:
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}
         with self._lock:
-            if self._start is not None and self._start.generation > start.generation:
-                raise StaleGeneration(start.generation, self._start.generation)
+            begun = self._start.generation if self._start is not None else 0
+            if begun > start.generation:
+                raise StaleGeneration(start.generation, begun)
+            if begun == start.generation:  # by the same call, made before; it may have ended since
+                return
             self._leases.start_generation(start.epoch, start.last_epoch, settled)
             if start.complete:
                 self._leases.close()

@@ -166,11 +166,14 @@ return {'ok'}
 """
 )
 
-# ARGV: generation, where it started
+# ARGV: generation, where it started; a generation that has ended (1 at the end) does not begin again
 _START = (
     _FENCE
     + """
-redis.call('HSET', KEYS[1] .. ':meta', 'start', ARGV[2])
+local ended = string.sub(ARGV[2], 1, -2) .. '1'
+if redis.call('HGET', KEYS[1] .. ':meta', 'start') ~= ended then
+  redis.call('HSET', KEYS[1] .. ':meta', 'start', ARGV[2])
+end
 return {'ok'}
 """
 )

@@ -1,4 +1,4 @@
-"""A trainer that is starved on purpose: one stage may use a twentieth of a core, and the planner gives it company.
+"""A trainer that is starved on purpose: one stage may use a tenth of a core, and the planner gives it company.
 
 Replicas and t_session over time go to runs/cluster/planner.json and planner.svg.
 """
@@ -67,7 +67,7 @@ class Watch:
 def watch(helm, data_folder, tmp_path_factory):
     space = Namespace("sonorant-planner-test")
     space.for_digits(data_folder, {name: tmp_path_factory.mktemp(name) for name in ("runs", "redis")})
-    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "50m", "memory": "1Gi"}}}
+    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "100m", "memory": "1Gi"}}}
     values = small_values(autoscaling={"maxReplicas": 8, "resources": SMALL}, recognizer={"replicas": 0})
     values["stages"] = values["stages"] | {"each": {SLOW: slow}}
     recipe = values["recipe"]

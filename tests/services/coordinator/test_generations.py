@@ -102,3 +102,19 @@ def test_a_start_that_comes_again_after_the_end_opens_nothing(ledger, control):
     assert control.finished
     assert leased(control) == []
     assert goes_on(ledger) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_start_that_is_made_twice_at_once_begins_once_and_does_not_undo_the_end(ledger, control, when):
+    start = Start(1, 0, 0)
+
+    def begin_and_end():
+        control.start_generation(start)
+        assert leased(control) == EVERYTHING
+        control.end_training(1)
+
+    setattr(ledger, when, begin_and_end)
+    control.start_generation(start)
+    assert control.finished
+    assert leased(control) == []
+    assert goes_on(ledger) == []
