@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -48,5 +49,8 @@ def _run(main: Main, connection: Connection, arguments: Sequence[object]) -> Non
     keep_freed_memory()  # as services do
     try:
         main(connection, *arguments)
-    except EOFError:  # who asks has died
+    except (EOFError, ConnectionError):  # who asks has died, before it could hear the answer perhaps
         os._exit(1)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)  # a thread of `main` may run still, for which an ordinary end would wait
