@@ -7,9 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import zmq
 
 from services.runtime.link_loop import Links
-from services.runtime.stage import StageReplica
+from services.runtime.stage import MACHINE_FAILED, StageReplica
 from sonorant.corpus.shards import ShardSet
-from sonorant.errors import Unavailable
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -91,7 +90,7 @@ class LeaseSource:
     def _read(self, lineage: Lineage) -> Example | None:
         try:
             return self._shards.read(lineage.shard, lineage.index).example(lineage)
-        except (OSError, MemoryError, Unavailable):  # the volume's trouble, not the record's
+        except MACHINE_FAILED:
             raise
         except Exception as error:  # one record must not stop the others, whatever is wrong with it
             self._replica.reject(lineage, "", "shard_reader", error)

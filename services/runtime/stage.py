@@ -30,12 +30,14 @@ from sonorant.pipeline.wire import encode_example
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["DRAIN_S", "TURN_S", "Replica", "Source", "StageReplica"]
+__all__ = ["DRAIN_S", "MACHINE_FAILED", "TURN_S", "Replica", "Source", "StageReplica"]
 
 log = structlog.get_logger()
 
 TURN_S = 0.02  # of computing, at most, before the links are looked at again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
+MACHINE_FAILED = (OSError, MemoryError, Unavailable)
+"""What is this replica's trouble, and not the example's: another replica will have the example."""
 
 
 class Source(Protocol):
@@ -208,11 +210,7 @@ class StageReplica:
                     f"{len(message)} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
-        except (
-            OSError,
-            MemoryError,
-            Unavailable,
-        ):  # the replica's trouble, not the example's: another will have it
+        except MACHINE_FAILED:
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits
             self.reject(example.lineage, example.utterance, name, error)

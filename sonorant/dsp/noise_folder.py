@@ -58,7 +58,7 @@ class NoiseFolder:
     def excerpt(self, samples: int, rng: np.random.Generator) -> Waveform:
         """Return a random piece of a random recording: Float32[samples].
 
-        Raises RejectedExample, with the recording's name, if it is damaged or not finite; OSError if it cannot be read.
+        Raises RejectedExample, naming the recording, if it is damaged or not finite; Unavailable if it cannot be read.
         """
         path = self.paths[int(rng.integers(len(self.paths)))]
         try:
@@ -86,17 +86,14 @@ def _read_header(path: Path) -> _Header | str:
             return _Header(info.frames, info.samplerate)
     except soundfile.LibsndfileError as found:
         error = found
-    try:
-        _raise_if_unreadable(path, error)
-    except OSError as why:
-        raise Unavailable(str(why)) from why
+    _raise_if_unreadable(path, error)
     if error is not None:
         return f"is no recording: {error.error_string}"
     return f"is too short: {info.frames} samples at {info.samplerate} Hz; at least {_SHORTEST_S:g} s are needed"
 
 
 def _raise_if_unreadable(path: Path, error: soundfile.LibsndfileError | None = None) -> None:
-    """Raise OSError if it is the machine that failed: libsndfile also takes what it cannot read for no recording."""
+    """Raise Unavailable if the machine failed: libsndfile also takes what it cannot read for no recording."""
     fault: object = error.error_string if error is not None and error.code == _SYSTEM_ERROR else None
     try:
         with path.open("rb") as file:
@@ -107,4 +104,4 @@ def _raise_if_unreadable(path: Path, error: soundfile.LibsndfileError | None = N
     except OSError as why:
         fault = why
     if fault is not None:
-        raise OSError(f"noise recording {path} cannot be read: {fault}")
+        raise Unavailable(f"noise recording {path} cannot be read: {fault}")

@@ -98,7 +98,7 @@ def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_r
     os.symlink(elsewhere, gone)
     with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         NoiseFolder(tmp_path, 8000)
-    with pytest.raises(OSError, match=rf"gone\.{suffix} cannot be read"):
+    with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         folder.excerpt(100, np.random.default_rng(0))
 
 
