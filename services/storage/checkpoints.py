@@ -92,33 +92,34 @@ class CheckpointPusher:
         self._generation = 0
         self._pushed: dict[str, bytes] = {}  # manifests by step
         self._seen: tuple[int, int] | None = None
-        self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="checkpoints", daemon=True)
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Push while the context lasts, and once more at its end, as `flush` does if it ends well."""
+        """Push while the context lasts, and once more at its end.
+
+        Raises Unavailable if it ends well and that does not succeed within a minute.
+        """
         self._generation = int((self._folder / "generation").read_bytes())
         self._thread.start()
         try:
             yield
         except BaseException:
-            self._closing.set()
-            self._thread.join()
-            with self._lock:
-                self._try()
+            self._stop()
+            self._try()
             raise
+        self._stop()
+        self._flush()
+
+    def _stop(self) -> None:
         self._closing.set()
         self._thread.join()
-        self.flush()
 
-    def flush(self) -> None:
-        """Push what is left to push; raises Unavailable if that does not succeed within a minute."""
+    def _flush(self) -> None:
         deadline_s, pause_s = time.monotonic() + _FLUSH_S, _FIRST_PAUSE_S
         while True:
-            with self._lock:
-                trouble = self._try()
+            trouble = self._try()
             if trouble is None:
                 return
             if time.monotonic() + pause_s > deadline_s:
@@ -129,8 +130,7 @@ class CheckpointPusher:
     def _follow(self) -> None:
         pause_s = _FIRST_PAUSE_S
         while not self._closing.wait(_LOOK_EVERY_S):
-            with self._lock:
-                trouble = self._try()
+            trouble = self._try()
             if trouble is None:
                 pause_s = _FIRST_PAUSE_S
             else:
