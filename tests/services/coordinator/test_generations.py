@@ -79,16 +79,9 @@ def test_an_end_does_not_close_the_leases_of_a_generation_that_begins_meanwhile(
     assert goes_on(ledger) == EVERYTHING
 
 
-def test_a_start_that_was_held_up_takes_nothing_from_the_generation_after_it(ledger, control, next_begins):
-    ledger.before = next_begins
-    with pytest.raises(StaleGeneration):
-        control.start_generation(Start(1, 0, 0))
-    assert control.status(0.0).generation == 2
-    assert goes_on(ledger) == EVERYTHING
-
-
-def test_a_start_that_was_held_up_after_redis_had_it_does_not_begin(ledger, control, next_begins):
-    ledger.after = next_begins
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_start_that_was_held_up_takes_nothing_from_the_generation_after_it(ledger, control, next_begins, when):
+    setattr(ledger, when, next_begins)
     with pytest.raises(StaleGeneration):
         control.start_generation(Start(1, 0, 0))
     assert control.status(0.0).generation == 2
