@@ -19,7 +19,7 @@ from chaos.variants import VARIANTS
 from chaos.verdict import undisturbed
 
 _EXAMPLES_PER_S = 18.0  # over all the time: blows, not the pipeline's speed, shall fill it
-_PACE = 30.0  # examples per second while the gang trains; for almost half of the time it starts again
+_PACE = 45.0  # examples per second while the gang trains; for more than half of the time it starts again
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
