@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 from scipy.interpolate import PchipInterpolator
-from scipy.signal import oaconvolve
 
 from sonorant.arrays import Waveform
+from sonorant.dsp.convolution import convolved
 from sonorant.dsp.gain import within_full_scale
 from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example
@@ -53,9 +53,7 @@ def equalise(
         response = np.roll(fft.irfft(10 ** (gain_db / 20), size), before)[: taps + 1] * np.hanning(taps + 1)
     else:
         response, before = _minimum_phase(gain_db, size)[:taps] * np.hanning(2 * taps)[taps:], 0
-    kernel = response.astype(np.float32).reshape((1,) * (waveform.ndim - 1) + (-1,))
-    filtered: Waveform = oaconvolve(waveform, kernel, axes=-1)[..., before : before + samples]
-    return np.ascontiguousarray(filtered, dtype=np.float32)
+    return np.ascontiguousarray(convolved(waveform, response.astype(np.float32))[..., before : before + samples])
 
 
 def equaliser_stage(recipe: EqualiserRecipe) -> Stage:

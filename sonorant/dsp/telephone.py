@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import firwin, oaconvolve
+from scipy.signal import firwin
 
 from sonorant.arrays import Waveform
+from sonorant.dsp.convolution import convolved
 from sonorant.dsp.gain import within_full_scale
 from sonorant.dsp.speed import change_speed
 from sonorant.dsp.stage import Stage, by_chance
@@ -87,8 +88,7 @@ def telephone(waveform: Waveform, sample_rate_hz: int, codec: Literal["mu_law", 
     """
     line = change_speed(waveform, sample_rate_hz / LINE_RATE_HZ)
     band = firwin(_TAPS, _BAND_HZ, pass_zero=False, fs=LINE_RATE_HZ).astype(np.float32)
-    line = oaconvolve(line, band.reshape((1,) * (line.ndim - 1) + (-1,)), axes=-1)
-    line = line[..., _TAPS // 2 : line.shape[-1] - _TAPS // 2]
+    line = convolved(line, band)[..., _TAPS // 2 : _TAPS // 2 + line.shape[-1]]
     samples = np.clip(np.rint(line * 32768.0), -32768, 32767).astype(np.int16)
     heard = _CODECS[codec](samples).astype(np.float32) / np.float32(32768)
     return change_speed(heard, heard.shape[-1] / waveform.shape[-1])
