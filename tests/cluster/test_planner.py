@@ -1,5 +1,6 @@
-"""A trainer that is starved on purpose: one stage may use a tenth of a core, and the planner gives it company.
+"""A trainer that is starved on purpose: one stage is slow, and the planner gives it company.
 
+Its rooms echo long, and it may use a quarter of a core: on a node of two, four replicas leave one core to all others.
 Replicas and t_session over time go to runs/cluster/planner.json and planner.svg.
 """
 
@@ -18,6 +19,7 @@ from sonorant.errors import Unavailable
 
 OUT = ROOT / "runs" / "cluster"
 SLOW = "room"
+SLOW_ROOM = {"probability": 1, "t60_s": {"low": 0.4, "high": 0.5}}
 STARVED, FED = 0.6, 0.9
 EPOCHS, TRAIN = 12, 400
 MOST_DECISIONS = 3
@@ -67,10 +69,11 @@ class Watch:
 def watch(helm, data_folder, tmp_path_factory):
     space = Namespace("sonorant-planner-test")
     space.for_digits(data_folder, {name: tmp_path_factory.mktemp(name) for name in ("runs", "redis")})
-    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "100m", "memory": "1Gi"}}}
-    values = small_values(autoscaling={"maxReplicas": 8, "resources": SMALL}, recognizer={"replicas": 0})
+    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "250m", "memory": "1Gi"}}}
+    values = small_values(autoscaling={"maxReplicas": 4, "resources": SMALL}, recognizer={"replicas": 0})
     values["stages"] = values["stages"] | {"each": {SLOW: slow}}
     recipe = values["recipe"]
+    recipe["stages"] = [stage | SLOW_ROOM if stage["stage"] == SLOW else stage for stage in recipe["stages"]]
     recipe["corpus"]["strings"] |= {"train": TRAIN, "dev": 8, "test": 8, "unseen_speaker": 8}
     recipe["training"] |= {"epochs": EPOCHS, "max_minutes": 0, "patience": 1000, "dev_every_epochs": EPOCHS}
     space.install(helm, values)
