@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
 RUN := runs/digits
+# The whole chain in one process: few cores have more of it than of a service per stage, and examples are the same.
+DEMO := $(BIN)/sonorant demo --recipe recipes/digits.yaml --set pipeline.layout=fused
 MINUTES := 3
 SEED :=
 VARIANT := split
@@ -24,11 +26,11 @@ setup: ## install system packages, virtual environment, Horovod and protos
 	@$(MAKE) --no-print-directory protos
 
 demo: setup ## the main job: prepare, train, export, serve, stream, report (resumes; done: seconds)
-	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
+	$(DEMO) --run $(RUN)
 
 ablation: setup ## train once more without augmentation and show what it brings
-	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)
-	$(BIN)/sonorant demo --recipe recipes/digits.yaml --run $(RUN)-ablation --set 'stages=[]'
+	$(DEMO) --run $(RUN)
+	$(DEMO) --run $(RUN)-ablation --set 'stages=[]'
 	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
 
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)

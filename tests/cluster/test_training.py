@@ -24,7 +24,7 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.pipeline.example import Lineage
 
 WHOLE = os.environ.get("DIGITS") == "whole"
-TRAIN, EPOCHS = (2000, 20) if WHOLE else (400, 16)
+TRAIN, EPOCHS = (2000, 16) if WHOLE else (400, 16)
 PATIENCE_S = 1500.0
 STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
 KINDS = [*STAGES, "autoscaler", "coordinator", "redis", "trainer"]
