@@ -32,7 +32,7 @@ __all__ = ["vtlp_stage", "warp", "warp_frequency"]
 
 _OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
 _WINDOW_SUM = 1.5
-_BLOCK = 192  # frames computed at once: few calls, and what they need stays in the cache
+_BLOCK = 224  # frames computed at once: few calls, and what they need stays in the cache
 
 
 class _Buffers(NamedTuple):
@@ -52,7 +52,7 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     hop = next_fast_len(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), real=True)
     window = _OVERLAP * hop
     hann = _hann(window)
-    synthesis = hann / np.float32(_WINDOW_SUM)
+    synthesis = hann / np.float32(_WINDOW_SUM * window)  # the transform back leaves out its 1 / window
     mover = PeakMover(alpha, hop, window)
 
     margin = window - hop  # so that the first samples lie in as many frames as all others
@@ -67,7 +67,7 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
         kernels.cut_frames(padded[start * hop :], hop, hann, block)
         fft.r2c(block, axes=(1,), out=spectra)
         mover.move(spectra, moved)
-        fft.c2r(moved, axes=(1,), lastsize=window, forward=False, inorm=2, out=block)
+        fft.c2r(moved, axes=(1,), lastsize=window, forward=False, out=block)
         kernels.overlap_add(block, synthesis, hop, total[start * hop :])
     return total[margin : margin + waveform.size]
 
