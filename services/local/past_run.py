@@ -12,7 +12,7 @@ from pathlib import Path
 import redis
 
 from services.runtime.redis_ledger import RedisLedger
-from sonorant.corpus.shards import ShardSet
+from sonorant.corpus.shards import ShardSet, not_here
 from sonorant.errors import Unavailable
 from sonorant.pipeline.audit import Audit, audit
 from sonorant.pipeline.snapshot import LedgerSnapshot
@@ -31,7 +31,7 @@ def audit_run(run: RunFolder, redis_url: str = "") -> Audit:
     redis_url: the run's Redis; absent: the local one if it answers, else a copy of its append-only file.
     Raises BadCheckpoint if there is no checkpoint, or it is damaged, and BadSnapshot if it is of another corpus.
     """
-    total = ShardSet.open(run.shards, "train").total
+    total = ShardSet.open(run.shards, "train", not_here).total
     checkpoint = load_checkpoint(run.checkpoints, "latest")
     progress = checkpoint.progress
     by_epoch = _trained_by_epoch(run.metrics, progress.step)

@@ -10,6 +10,7 @@ from services.storage.objects import ObjectStore
 from services.storage.shards import LazyShards, has_other_plan, pull_shards, push_shards
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
+from sonorant.errors import BadCorpus
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
@@ -64,6 +65,9 @@ class SharedRun:
 
     def pull_totals(self) -> None:
         """Bring what came of the training, if it is complete."""
+
+    def pull_results(self) -> None:
+        """Bring, anew, all that is read to judge a run; of the shards of train, the first."""
 
     def push_totals(self) -> None:
         """Push what came of the training; its checkpoints are pushed."""
@@ -122,6 +126,19 @@ class StoredRun(SharedRun):
     def pull_totals(self) -> None:
         """Bring what came of the training, if it is complete."""
         self._pull_file(self.folder.totals)
+
+    def pull_results(self) -> None:
+        """Bring, anew, all that is read to judge a run; raises BadCorpus if the store has no finished shards."""
+        if not (names := pull_shards(self._store, self.folder)):
+            raise BadCorpus(f"{self._url}: there are no finished shards; give the URL that the run was prepared with")
+        for name in names:
+            wanted = name.startswith("train-00000-") or not name.startswith("train-")
+            if wanted and not (self.folder.shards / name).exists():
+                self._store.download(f"shards/{name}", self.folder.shards / name)
+        (self.folder.checkpoints / "generation").unlink(missing_ok=True)  # it says that they need not be brought
+        self.pull_checkpoints()
+        self.pull_totals()
+        self.pull_exports()
 
     def push_totals(self) -> None:
         """Push the metrics to their end, then what came of the training."""

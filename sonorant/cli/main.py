@@ -20,6 +20,7 @@ _COMMANDS = {
     "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
     "plan": "Say what a cluster needs that one does not have yet: pods, cores, memory, network.",
     "prepare": "Turn a corpus into TFRecord shards.",
+    "pull": "Bring a run from object storage, to audit, evaluate or report it.",
     "recipe": "Show a recipe, or the schema of recipes.",
     "report": "Write report.html and report.json of a run.",
     "score": "Compare transcripts with references: word error rate and alignments.",

@@ -1,5 +1,6 @@
 """Shards of one split: written once, read in any order."""
 
+import errno
 import os
 import re
 from bisect import bisect_right
@@ -17,14 +18,20 @@ from sonorant.corpus.record import Record
 from sonorant.corpus.tfrecord import frame, unframe
 from sonorant.errors import BadShard
 
-__all__ = ["SPLITS", "ReadElsewhere", "ShardSet", "shard_name", "write_shard"]
+__all__ = ["SPLITS", "ReadElsewhere", "ShardSet", "not_here", "shard_name", "write_shard"]
 
 SPLITS = ("train", "dev", "test", "unseen_speaker")
 
 ReadElsewhere: TypeAlias = Callable[[Path, int, int], bytes]
 """Returns the bytes of a shard that is not here: its path if it were, offset, length."""
 
+
 _NAME = re.compile(r"(?P<split>[a-z_]+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.tfrecord")
+
+
+def not_here(shard: Path, _offset: int, _length: int) -> bytes:
+    """Read nothing: for a set of which some shards' indexes will do, as `sonorant pull` leaves it."""
+    raise FileNotFoundError(errno.ENOENT, "only the shard's index is here", str(shard))
 
 
 def shard_name(split: str, number: int, count: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sonorant.arrays import Features, Waveform
-from sonorant.corpus.shards import ShardSet
+from sonorant.corpus.shards import ShardSet, not_here
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import FEATURIZER, StageResources, apply_stage, build_chain
 from sonorant.errors import RejectedExample
@@ -72,7 +72,7 @@ def view_stages(recipe: Recipe, run: RunFolder, data_folder: Path) -> list[Stage
 
     The utterance and epoch are the first in which every stage changes something, since stages act by chance.
     """
-    shards = ShardSet.open(run.shards, "train")
+    shards = ShardSet.open(run.shards, "train", not_here)
     whole = build_chain(recipe, StageResources(shards, data_folder))
     chain = {name: whole[name] for name in takewhile(lambda name: name != FEATURIZER, whole)}
     best: list[StageView] = []

@@ -1,0 +1,27 @@
+"""`sonorant pull`: a run that is in object storage, as a folder that one can look into."""
+
+from pathlib import Path
+
+import click
+
+from services.runtime.options import store_option
+
+__all__ = ["command"]
+
+
+@click.command("pull")
+@click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder to bring it to; no training's own.")
+@store_option
+def command(run: Path, store_url: str) -> None:
+    """Bring a run from a store: what `sonorant audit`, `evaluate` and `report` read.
+
+    Of the shards of train that is the first. The same command again brings what has come since.
+
+    Exit codes: 65 the store has no prepared run; 69 it does not answer; 78 the URL is of no use.
+    """
+    from services.storage.run import open_run
+
+    if not store_url:
+        raise click.UsageError("give --store, or SONORANT_STORE: where the run is")
+    open_run(run, store_url).pull_results()
+    click.echo(f"{run}: brought from {store_url}")
