@@ -1,4 +1,7 @@
-"""Claims and commits by themselves; a trainer does both in one call."""
+"""Claims and commits by themselves, which a trainer does in one call, and a rejection."""
+
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.ledger import Rejection
 
 
 def claim(ledger, generation, epoch, ordinals, token=None):
@@ -7,3 +10,7 @@ def claim(ledger, generation, epoch, ordinals, token=None):
 
 def commit(ledger, generation, epoch, ordinals):
     ledger.commit_and_claim(generation, (epoch, ordinals), (epoch, ()))
+
+
+def rejection(epoch=0, ordinal=0):
+    return Rejection(Lineage(epoch, 0, ordinal), f"u{ordinal}", "vtlp", "NaN at sample 3, expected finite samples")
