@@ -201,8 +201,9 @@ class LocalCluster:
         return Child(name, command, self._log(name), self._environment)
 
     def _make_gang(self, address: str, redis_url: str) -> Gang:
+        ranks = self._recipe.training.ranks
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
-        command = mpirun(self._recipe.training.ranks, [*trainer, "--redis", redis_url])
+        command = mpirun(ranks, [*trainer, "--redis", redis_url, "--threads", str(_rank_threads(ranks))])
         return Gang(command, self._log("trainer"), self._environment, self._revive, self._gang_policy)
 
     async def _watch(self, address: str) -> None:
@@ -216,3 +217,12 @@ class LocalCluster:
 
     def _log(self, name: str) -> Path:
         return self._run.logs / f"{name}.log"
+
+
+def _rank_threads(ranks: int) -> int:
+    """Return the threads of each rank's operations: one core is left to the stages.
+
+    On two cores a step of the digits recipe costs 0.25 CPU seconds with one thread; with two it costs 0.33, and is not
+    over any sooner.
+    """
+    return max(1, (len(os.sched_getaffinity(0)) - 1) // ranks)
