@@ -65,6 +65,7 @@ class Planner:
         self._raised_s = -math.inf
         self._supply = Supply(settings.arrival_s, settings.retry_s)
         self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
+        self._complete_s: float | None = None  # when last all stages were there, or none
 
     def decide(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
         """Return how many replicas each stage is to have.
@@ -76,12 +77,15 @@ class Planner:
     def _wanted(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
         if snapshot is None:
             self._supply.begin_anew()
+            self._complete_s = None
             return self._hold("no measurements", replicas, now_s)
         self._measurements.note(snapshot, now_s)
         there = {stage: len(snapshot.stages.get(stage, ())) for stage in self._stages}
         self._supply.note(replicas, there, {stage: self._bounds(stage).cores for stage in self._stages}, now_s)
         if snapshot.finished:
             return self._rest(replicas, now_s)
+        if squeezed := self._squeezed(there, now_s):
+            return self._make_room(squeezed, now_s)
         costs = self._costs()
         if isinstance(costs, str):
             return self._hold(costs, replicas, now_s)
@@ -108,6 +112,20 @@ class Planner:
         held = {stage: replicas[stage] for stage in self._stages}
         self._remember(held, now_s)
         return Decision(held, held=why)
+
+    def _squeezed(self, there: Mapping[str, int], now_s: float) -> str:
+        """Return a stage of which nothing came in time, though of others something is there; empty: there is none."""
+        missing = [stage for stage in self._stages if not there[stage]]
+        if len(missing) in (0, len(self._stages)) or self._complete_s is None:
+            self._complete_s = now_s
+        return missing[0] if now_s >= self._complete_s + self._settings.arrival_s else ""
+
+    def _make_room(self, squeezed: str, now_s: float) -> Decision:
+        """As few as there may be: without one stage no example passes, and it may wait for the others' cores."""
+        least = {stage: self._bounds(stage).least for stage in self._stages}
+        self._remember(least, now_s)
+        arrival_s = figure(self._settings.arrival_s)
+        return Decision(least, held=f"{squeezed}: none of it came in {arrival_s} s, so the others make room")
 
     def _rest(self, now: Mapping[str, int], now_s: float) -> Decision:
         """As few as there may be: nobody waits for examples any more."""

@@ -123,6 +123,46 @@ def test_holds_while_a_stage_is_not_measured_and_names_it(stage):
     assert decision.held.startswith(stage)
 
 
+def test_the_others_make_room_for_a_stage_of_which_nothing_comes():
+    world = World(rate=100, arrival_s=60)
+    world.turn()
+    world.missing = {"room"}
+    for _ in range(11):
+        assert world.turn().replicas == {"vtlp": 3, "room": 13}
+    made = world.turn()
+    assert made.replicas == {"vtlp": 1, "room": 1}
+    assert made.held.startswith("room: none of it came in 60 s")
+    world.missing = set()
+    world.turn()  # which tells nothing yet
+    assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
+def test_a_stage_may_be_away_for_a_while_again_and_again():
+    world = World(rate=100, arrival_s=60)
+    world.turn()
+    for missing in ({"room"}, set()) * 3:
+        world.missing = missing
+        for _ in range(9):
+            assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
+def test_nothing_makes_room_before_anything_is_there():
+    world = World(rate=100, arrival_s=60)
+    world.turn()
+    world.missing = {*STAGES}
+    for _ in range(30):
+        assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
+def test_nothing_makes_room_while_nobody_can_look():
+    world = World(rate=100, arrival_s=60)
+    world.turn()
+    for _ in range(30):
+        assert world.silence().replicas == {"vtlp": 3, "room": 13}
+    world.missing = {"room"}
+    assert world.turn().replicas == {"vtlp": 3, "room": 13}
+
+
 def test_holds_while_nothing_is_measured_and_begins_the_window_anew():
     world = World(rate=100, stabilisation_s=60, window_s=1)
     world.turn()
