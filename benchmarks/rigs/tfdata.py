@@ -45,6 +45,7 @@ def _dataset(shards: Path, rate_hz: int) -> Any:
     from sonorant.corpus.record import decode_audio
 
     rng = np.random.default_rng(1)
+    toolkits.keep_to_one_thread()
     audio = {"audio": tf.io.FixedLenFeature([], tf.string)}
 
     def augment(flac: bytes) -> object:

@@ -42,15 +42,17 @@ class Blow(NamedTuple):
 def plan(seed: int, duration_s: float, every_s: float, stages: Sequence[str], resizes: bool = True) -> list[Blow]:
     """Return the blows of a run, `every_s` apart on average; the first comes when everything may have started.
 
+    Each kind comes once before any comes again, so that a minute has most of them and an hour is like its weights.
     resizes: whether the gang may come back with another number of ranks.
     """
     rng = np.random.default_rng(seed)
     kinds = [kind for kind in _KINDS if resizes or kind != "resize gang"]
     weights = np.array([_KINDS[kind] for kind in kinds], float)
+    once = [str(kind) for kind in rng.permutation(kinds)]
     blows = []
     at_s = 0.0
     while (at_s := at_s + float(rng.uniform(0.5, 1.5)) * every_s) < duration_s:
-        kind = str(rng.choice(kinds, p=weights / weights.sum()))
+        kind = once.pop() if once else str(rng.choice(kinds, p=weights / weights.sum()))
         stage = str(rng.choice(stages))
         blows.append(
             Blow(round(at_s, 3), kind, stage, int(rng.integers(1000)), round(float(rng.uniform(0.3, _LONGEST_S)), 3))
