@@ -150,13 +150,15 @@ def _run(
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         before = stage_before(recipe, replica.stage)
         source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
+    drawn = resources.counts.copy()
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
     resources.counts.clear()
+    resources.counts.update(drawn)
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:
         running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health)
-        on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter))
+        on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter, resources.counts.copy()))
         running.run()
     if resources.counts:
         log.info("stage_counts", **resources.counts)

@@ -1,17 +1,17 @@
 """What a replica of a stage tells Prometheus."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import Metric
 
 from services.runtime.meter import Meter
-from services.runtime.metrics import counter, gauge
+from services.runtime.metrics import counter, counters, gauge
 
 __all__ = ["stage_metrics"]
 
 
-def stage_metrics(stage: str, meter: Meter) -> Iterator[Metric]:
-    """Yield what one replica of `stage` has counted."""
+def stage_metrics(stage: str, meter: Meter, own: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield what one replica of `stage` has counted; own: what the stage itself counts (`StageResources.counts`)."""
     done = meter.totals()
     yield counter("sonorant_stage_examples_total", "Examples handed on.", done.examples, stage=stage)
     yield counter("sonorant_stage_audio_seconds_total", "Audio in these examples.", done.audio_s, stage=stage)
@@ -27,3 +27,5 @@ def stage_metrics(stage: str, meter: Meter) -> Iterator[Metric]:
     )
     yield gauge("sonorant_stage_queued_examples", "Examples that wait here.", meter.queued(), stage=stage)
     yield gauge("sonorant_stage_draining", "1 while it takes nothing new.", meter.draining, stage=stage)
+    what = "What a stage counts of its own draws: rooms, and rooms that were impossible and drawn again."
+    yield counters("sonorant_stage_counted_total", what, "what", own)

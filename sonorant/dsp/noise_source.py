@@ -55,9 +55,9 @@ def _noise_maker(kind: str, recipe: NoiseRecipe, resources: StageResources, samp
         return lambda _, samples, rng: folder.excerpt(samples, rng)
     utterances = resources.utterances
     if utterances is None or utterances.total < 2:
-        found = "none" if utterances is None else utterances.total
+        found = "none: prepare the run first, or" if utterances is None else f"{utterances.total}:"
         raise BadRecipe(
-            f"noise kind babble needs at least 2 training utterances, found {found}; take it out of noise.kinds"
+            f"noise kind babble needs at least 2 training utterances, found {found} take it out of noise.kinds"
         )
     return lambda example, samples, rng: babble(
         utterances, recipe.babble_voices, samples, sample_rate_hz, example.utterance, rng

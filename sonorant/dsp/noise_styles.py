@@ -56,6 +56,8 @@ def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sam
     """
     source = NoiseSource(recipe.noise, resources, sample_rate_hz)
     catalogue = draw_catalogue(recipe, source)
+    resources.counts["rooms"] += len(catalogue)
+    resources.counts["rooms_redrawn"] += sum(style.scene.redraws for style in catalogue)
 
     @cache
     def responses(index: int) -> Responses:

@@ -10,6 +10,7 @@ import numpy as np
 import soxr
 
 from sonorant.arrays import Waveform
+from sonorant.dsp.gain import within_full_scale
 from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example, WordSpan
 from sonorant.recipe.signal import SpeedRecipe
@@ -29,7 +30,7 @@ def speed_stage(recipe: SpeedRecipe) -> Stage:
     """Return the stage; it draws whether to act, then the factor."""
 
     def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
-        played = change_speed(waveform, rng.uniform(recipe.factor.low, recipe.factor.high))
+        played = within_full_scale(change_speed(waveform, rng.uniform(recipe.factor.low, recipe.factor.high)))
         return replace(example, waveform=played, words=moved(example.words, played.shape[-1] / waveform.shape[-1]))
 
     return by_chance(recipe.probability, change)

@@ -22,6 +22,7 @@ from scipy.fft import next_fast_len
 
 from sonorant.arrays import Waveform
 from sonorant.dsp import kernels
+from sonorant.dsp.gain import within_full_scale
 from sonorant.dsp.peaks import PeakMover, Spectra, warp_frequency
 from sonorant.dsp.stage import Stage
 from sonorant.errors import RejectedExample
@@ -104,6 +105,6 @@ def vtlp_stage(recipe: VtlpRecipe) -> Stage:
             return example
         microphones = np.atleast_2d(waveform)
         warped = [warp(microphone, alpha, example.sample_rate_hz, recipe.window_ms) for microphone in microphones]
-        return replace(example, waveform=np.stack(warped).reshape(waveform.shape))
+        return replace(example, waveform=within_full_scale(np.stack(warped).reshape(waveform.shape)))
 
     return perturb

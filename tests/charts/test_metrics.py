@@ -55,7 +55,7 @@ def exported():
     registry = CollectorRegistry()
     for collect in (
         lambda: coordinator_metrics(control, 0),
-        lambda: stage_metrics("room", Meter()),
+        lambda: stage_metrics("room", Meter(), {}),
         lambda: rank_metrics(rank),
         lambda: autoscaler_metrics(Shown(decision=decision, t_session=0.5)),
     ):

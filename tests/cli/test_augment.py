@@ -80,7 +80,7 @@ def test_a_file_is_heard_as_the_same_recording_in_a_shard_is(run, tmp_path):
         if arguments[0] == "--utterance":
             expected = results
     assert results == expected
-    with pytest.raises(BadRecipe, match="babble needs at least 2 training utterances, found none"):
+    with pytest.raises(BadRecipe, match="babble needs at least 2 training utterances, found none: prepare the run"):
         augment(tmp_path / "u2.wav", "--recipe", run.recipe, "-o", tmp_path / "heard")
     alone = ("--set", "stages=[{stage: lombard}]", "-o", tmp_path / "alone")
     assert augment(tmp_path / "u2.wav", "--recipe", run.recipe, *alone).exit_code == 0

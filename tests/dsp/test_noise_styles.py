@@ -50,6 +50,14 @@ def test_the_catalogue_follows_from_its_own_seed():
     assert {kind for played in kinds for kind in played} == {"white", "pink"}
 
 
+def test_rooms_of_the_catalogue_and_impossible_ones_are_counted():
+    resources = StageResources(None, Path("nowhere"))
+    noise_styles_stage(recipe(styles=30), resources, RATE_HZ)
+    redraws = sum(style.scene.redraws for style in catalogue(styles=30))
+    assert resources.counts == {"rooms": 30, "rooms_redrawn": redraws}
+    assert redraws > 0
+
+
 def test_utterances_share_styles_but_no_noise():
     """Of one style with no noise, all utterances sound alike; with noise, each has other noise of the same kind."""
     dry = noise_styles_stage(recipe(styles=1, noise_sources=(0, 0)), NOTHING, RATE_HZ)

@@ -57,6 +57,16 @@ def test_an_utterance_passes_the_whole_chain():
     assert np.isfinite(example.features).all()
 
 
+@pytest.mark.parametrize("stage", ["speed", "vtlp", "equaliser", "room", "telephone", "lombard"])
+def test_no_waveform_stage_leaves_full_scale(stage):
+    change = build_stage(stage, recipe(ROOM if stage == "room" else {"stage": stage, "probability": 1}), NOTHING)
+    loud = replace(EXAMPLE, waveform=np.sign(WAVEFORM))
+    for epoch in range(5):
+        changed = apply_stage(stage, change, replace(loud, lineage=Lineage(epoch, 0, 0)), 7)
+        assert not np.array_equal(changed.waveform, loud.waveform)
+        assert np.abs(changed.waveform).max() <= 1
+
+
 def test_a_chain_in_one_process_gives_the_bits_of_stages_whose_links_round():
     rounding = recipe().model_copy(update={"pipeline": PipelineRecipe(payload={"waveform": "int16"})})
     together = EXAMPLE

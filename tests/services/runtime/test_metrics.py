@@ -55,7 +55,7 @@ def test_without_a_port_what_is_registered_is_never_read():
 
 def test_a_stage_tells_all_that_it_ever_did_whatever_heartbeats_took(server):
     meter = Meter(queued=lambda: 3, link_faults=lambda: 2)
-    on_scrape(server.registry, lambda: stage_metrics("room", meter))
+    on_scrape(server.registry, lambda: stage_metrics("room", meter, {"rooms_redrawn": 3}))
     for _ in range(2):
         meter.worked(0.25)
         meter.handed_on(2, 7.5)
@@ -69,6 +69,7 @@ def test_a_stage_tells_all_that_it_ever_did_whatever_heartbeats_took(server):
     assert found["sonorant_stage_queued_examples", "room"] == 3
     assert found["sonorant_stage_link_faults_total", "room"] == 2
     assert found["sonorant_stage_draining", "room"] == 0
+    assert found["sonorant_stage_counted_total", "rooms_redrawn"] == 3
 
 
 def test_a_rank_tells_how_long_it_waited(server):
