@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from benchmarks.row import Row
@@ -18,6 +19,7 @@ def bench(monkeypatch):
 
     def rows(progress):
         progress("vtlp")
+        structlog.get_logger().info("link_open")
         yield Row("vtlp", "12 s", 4000.0, "audio-h/core-h", "librosa", 500.0)
         yield Row("limit", "12 s", 0.5, "of the limit")
 
