@@ -45,9 +45,9 @@ class Helm:
         where = ("--kube-version", "1.34", "--namespace", namespace)
         return self.run("template", "words", str(CHART), *where, "--values", self.values(values), *arguments)
 
-    def render(self, values, *arguments):
+    def render(self, values, *arguments, namespace="speech"):
         """Return the manifests by (kind, name)."""
-        done = self.template(values, *arguments)
+        done = self.template(values, *arguments, namespace=namespace)
         assert done.returncode == 0, done.stderr
         documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
         return {(d["kind"], d["metadata"]["name"]): d for d in documents if d}

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from helm_rig import CHART, component, container, digits_values, edges, pods
 from prometheus_client import CollectorRegistry, ProcessCollector
+from value_sets import SCRAPER
 
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.scaler import Shown
@@ -28,7 +29,6 @@ from sonorant.v1 import coordinator_pb2 as pb
 CHAIN = {component(stage) for stage in stage_order(Recipe.model_validate(digits_values()["recipe"]))}
 COUNTING = CHAIN | {"coordinator", "autoscaler", "trainer", "recognizer"}
 PORT = 9100
-SCRAPER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
 DASHBOARD = json.loads((CHART / "dashboards" / "sonorant.json").read_text())
 PANELS = DASHBOARD["panels"]
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targets", ())]

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 import yaml
 from helm_rig import CHART, component, container, digits_values, edges, pods
+from value_sets import render_set
 
 from services.runtime.wiring import TRAINER, program, stage_before, stage_order
 from sonorant.recipe import Recipe
@@ -193,10 +194,7 @@ def test_one_stage_has_settings_of_its_own(helm):
 
 
 def test_all_that_can_be_off_is_off(helm):
-    off = {"prepare": {"enabled": False}, "recognizer": {"replicas": 0}, "networkPolicies": {"enabled": False}}
-    off |= {"priorities": {"create": False}, "redis": {"secret": "ledger"}, "storage": {"runs": {"claim": "runs"}}}
-    off |= {"keys": {"enabled": False}, "autoscaling": {"mode": "none", "each": None}, "stages": {"each": None}}
-    manifests = helm.render(digits_values(**off))
+    manifests = render_set(helm, "off")
     assert set(pods(manifests)) == {component(stage) for stage in CHAIN} | {"coordinator", "trainer"}
     assert {kind for kind, _ in manifests} == {
         "ConfigMap",

@@ -4,13 +4,13 @@ import json
 
 import pytest
 from helm_rig import component, container, digits_values, edges, pods
+from value_sets import STORE
 
 from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 HOLDERS = {component(stage) for stage in CHAIN} | {"coordinator", "trainer", "recognizer", "test"}
-STORE = {"url": "s3://bucket/runs", "secret": "bucket-keys", "endpoint": "http://10.1.2.3:7070", "region": "eu-west-3"}
 
 
 def stored_values(store=(), **changes):

@@ -1,0 +1,35 @@
+"""Values of the digits recipe that, together, use each part of the chart."""
+
+from helm_rig import digits_values
+
+SCRAPER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+STORE = {"url": "s3://bucket/runs", "secret": "bucket-keys", "endpoint": "http://10.1.2.3:7070", "region": "eu-west-3"}
+OFF = {
+    "prepare": {"enabled": False},
+    "recognizer": {"replicas": 0},
+    "networkPolicies": {"enabled": False},
+    "priorities": {"create": False},
+    "redis": {"secret": "ledger"},
+    "storage": {"runs": {"claim": "runs"}},
+    "keys": {"enabled": False},
+    "autoscaling": {"mode": "none", "each": None},
+    "stages": {"each": None},
+}
+SETS = {
+    "defaults": {},
+    "gpus": {"trainer": {"gpus": 2, "ranks": 4, "nodeSelector": {"pool": "gpu"}}},
+    "hpa": {"autoscaling": {"mode": "hpa"}},
+    "watched": {"metrics": {"podMonitors": True, "scrapers": [SCRAPER], "dashboard": True}},
+    "three recognizers": {"recognizer": {"replicas": 3}, "keys": {"mutual": ["coordinator", "recognizer"]}},
+    "object storage": {"storage": {"store": STORE}},
+    "redis outside": {"redis": {"secret": "ledger", "port": 7777}},
+    "mpijob v1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v1", "ranks": 3}},
+    "mpijob v2beta1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v2beta1", "ranks": 3}},
+    "off": OFF,
+}
+SERVED = [word for version in ("v1", "v2beta1") for word in ("--api-versions", f"kubeflow.org/{version}/MPIJob")]
+
+
+def render_set(helm, name, namespace="speech"):
+    """Return the manifests of one of the sets by (kind, name)."""
+    return helm.render(digits_values(**SETS[name]), *SERVED, namespace=namespace)
