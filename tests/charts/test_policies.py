@@ -1,0 +1,99 @@
+"""Selectors of network policies, Services and budgets against labels and ports of the pods that are rendered."""
+
+import itertools
+from functools import reduce
+from operator import getitem
+
+import pytest
+from helm_rig import WORKLOADS
+from value_sets import OFF, SCRAPER, SETS, render_set
+
+FOREIGN = {"app.kubernetes.io/name": "kaldi", "app.kubernetes.io/instance": "others"}
+GIVEN = ({"podSelector": {}}, SCRAPER)  # peers that the values name: the recognizer's clients, and who scrapes
+
+
+class Pods:
+    """The pods that are rendered, by component, as (labels, ports)."""
+
+    def __init__(self, manifests):
+        self.own = {}
+        for (kind, name), document in manifests.items():
+            component = name.removeprefix("words-")
+            if kind == "MPIJob":  # its name ends in a checksum
+                roles = document["spec"]["mpiReplicaSpecs"].values()
+                self.own[component.rpartition("-")[0]] = [_labels_and_ports(role["template"]) for role in roles]
+            elif kind in WORKLOADS:
+                self.own[component] = [_labels_and_ports(document["spec"]["template"])]
+
+    def selected(self, match):
+        """Return the components whose pods have these labels, all or none; no pod of another release or chart may."""
+        selected = set()
+        for name, pods in self.own.items():
+            hits = {match.items() <= labels.items() for labels, _ in pods}
+            assert len(hits) == 1, f"{match} selects some pods of {name}"
+            selected |= {name} if True in hits else set()
+            for labels, key in itertools.product((labels for labels, _ in pods), FOREIGN):
+                assert not match.items() <= (labels | {key: FOREIGN[key]}).items(), f"{match} selects strangers"
+        return selected
+
+    def ports(self, component):
+        return set().union(*(ports for _, ports in self.own[component]))
+
+
+def _labels_and_ports(template):
+    (container,) = template["spec"]["containers"]
+    return template["metadata"]["labels"], {port["containerPort"] for port in container.get("ports", [])}
+
+
+@pytest.fixture(scope="module", params=[name for name in SETS if SETS[name] is not OFF])
+def manifests(helm, request):
+    return render_set(helm, request.param)
+
+
+@pytest.fixture(scope="module")
+def pods(manifests):
+    return Pods(manifests)
+
+
+def policies(manifests):
+    """Specs of all components' policies by component."""
+    found = {name.removeprefix("words-"): d["spec"] for (kind, name), d in manifests.items() if kind == "NetworkPolicy"}
+    return {component: spec for component, spec in found.items() if component != "deny"}
+
+
+def peers(spec):
+    """Yield (peer, ports) of each peer that a policy names; without ports: any."""
+    for side, key in (("ingress", "from"), ("egress", "to")):
+        for rule in spec.get(side, []):
+            for peer in rule.get(key, []):
+                yield side, peer, rule.get("ports", [])
+
+
+def test_each_component_has_a_policy_that_selects_its_pods_and_no_others(manifests, pods):
+    selected = {name: pods.selected(spec["podSelector"]["matchLabels"]) for name, spec in policies(manifests).items()}
+    assert selected == {name: {name} for name in pods.own}
+
+
+def test_nothing_but_the_release_s_pods_is_denied_all_else(manifests, pods):
+    assert pods.selected(manifests["NetworkPolicy", "words-deny"]["spec"]["podSelector"]["matchLabels"]) == {*pods.own}
+
+
+def test_each_peer_is_one_component_of_the_release_at_ports_that_its_pods_open(manifests, pods):
+    for name, spec in policies(manifests).items():
+        for side, peer, ports in peers(spec):
+            assert {port["protocol"] for port in ports} <= {"TCP"}, name
+            reached = name
+            if not (side == "ingress" and peer in GIVEN):
+                assert set(peer) == {"podSelector"}, name  # a namespace would be another's
+                (other,) = pods.selected(peer["podSelector"]["matchLabels"])
+                assert ports or other == name
+                reached = name if side == "ingress" else other
+            assert {port["port"] for port in ports} <= pods.ports(reached), (name, side, peer)
+
+
+@pytest.mark.parametrize(("kind", "path"), [("Service", ()), ("PodDisruptionBudget", ("matchLabels",))])
+def test_services_and_budgets_select_the_pods_of_their_name(manifests, pods, kind, path):
+    found = {name.removeprefix("words-"): d["spec"]["selector"] for (k, name), d in manifests.items() if k == kind}
+    assert found
+    for name, selector in found.items():
+        assert pods.selected(reduce(getitem, path, selector)) == {name}
