@@ -1,6 +1,6 @@
 """A trainer that is starved on purpose: one stage is slow, and the planner gives it company.
 
-Its rooms echo long, and it may use a quarter of a core: on a node of two, four replicas leave one core to all others.
+Its rooms echo long, and it may use a fifth of a core: on a node of two, four replicas leave more than one to all others.
 Replicas and t_session over time go to runs/cluster/planner.json and planner.svg.
 """
 
@@ -69,7 +69,7 @@ class Watch:
 def watch(helm, data_folder, tmp_path_factory):
     space = Namespace("sonorant-planner-test")
     space.for_digits(data_folder, {name: tmp_path_factory.mktemp(name) for name in ("runs", "redis")})
-    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "250m", "memory": "1Gi"}}}
+    slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "1Gi"}}}
     values = small_values(autoscaling={"maxReplicas": 4, "resources": SMALL}, recognizer={"replicas": 0})
     values["stages"] = values["stages"] | {"each": {SLOW: slow}}
     recipe = values["recipe"]
