@@ -1,22 +1,33 @@
 """Print the chart's values.schema.json: its values, with the recipe's own schema inside. `make verify` compares."""
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
 from pydantic.alias_generators import to_camel
 
 from sonorant.recipe import Recipe
 
-_QUANTITY = r"^[0-9.]+([KMGTPE]i?|m)?$"
+_NUMBER = r"[0-9]+(\.[0-9]+)?"
+_QUANTITY = rf"^{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][0-9]+)?$"  # Kubernetes', without a sign
+_CORES = rf"^{_NUMBER}m?$"  # what templates and programs can count
+_Amounts = Annotated[
+    dict[str, NonNegativeFloat | Annotated[str, Field(pattern=_QUANTITY)]],
+    Field(json_schema_extra={"properties": {"cpu": {"type": ["number", "string"], "minimum": 0, "pattern": _CORES}}}),
+]
 
 
 class _Values(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
 
+class _Resources(_Values):
+    requests: _Amounts | None = Field(None, description="What a node must have free, by its name.")
+    limits: _Amounts | None = Field(None, description="What it may use at most, by its name.")
+
+
 class _Scheduling(_Values):
-    resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of a container.")
+    resources: _Resources | None = Field(None, description="Kubernetes' resources of a container.")
     node_selector: dict[str, str] | None = Field(None, description="Labels that a node must have.")
     tolerations: list[dict[str, Any]] | None = Field(None, description="Taints that are tolerated.")
     affinity: dict[str, Any] | None = Field(None, description="Kubernetes' affinity of a pod.")
@@ -95,7 +106,7 @@ class _Autoscaling(_Scheduling):
 class _Trainer(_Scheduling):
     launcher: Literal["statefulset", "mpijob"] = Field("statefulset", description="How ranks are started.")
     mpi_version: Literal["v1", "v2beta1"] = Field("v1", description="Version of MPIJob that the cluster serves.")
-    mpi_resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of mpirun's container.")
+    mpi_resources: _Resources | None = Field(None, description="Kubernetes' resources of mpirun's container.")
     ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, in place of the recipe's; null: those.")
     gpus: int = Field(0, ge=0, description="GPUs of one rank.")
     gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")
@@ -103,7 +114,7 @@ class _Trainer(_Scheduling):
 
 class _Test(_Values):
     max_wer: float | None = Field(None, ge=0, description="Highest word error rate that passes; null: any.")
-    resources: dict[str, Any] | None = Field(None, description="Kubernetes' resources of a container.")
+    resources: _Resources | None = Field(None, description="Kubernetes' resources of a container.")
 
 
 class _Recognizer(_Scheduling):

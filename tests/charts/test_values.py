@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+from helm_rig import container, digits_values
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
@@ -45,3 +47,30 @@ def test_the_recipe_in_it_is_the_recipes_own_schema():
     inside = SCHEMA["$defs"]["Recipe"]
     assert inside == {key: value for key, value in recipe.items() if key != "$defs"}
     assert all(SCHEMA["$defs"][name] == definition for name, definition in recipe["$defs"].items())
+
+
+@pytest.mark.parametrize("cpu", [2, 0.5, "2", "1500m"])
+@pytest.mark.parametrize("memory", [1 << 30, "512Mi", "1.5G", "1e9"])
+def test_resources_are_quantities_of_kubernetes(helm, cpu, memory):
+    requests = {"cpu": cpu, "memory": memory, "ephemeral-storage": "1Gi"}
+    manifests = helm.render(digits_values(trainer={"resources": {"requests": requests, "limits": {"memory": None}}}))
+    assert container(manifests, "trainer")["resources"]["requests"] == requests
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "said"),
+    [
+        ({"trainer": {"resources": {"requests": {"cpu": "lots"}}}}, "trainer/resources/requests/cpu", "lots"),
+        ({"trainer": {"resources": {"requests": {"cpu": -1}}}}, "trainer/resources/requests/cpu", "-1"),
+        ({"trainer": {"mpiResources": {"limits": {"cpu": "1Gi"}}}}, "trainer/mpiResources/limits/cpu", "1Gi"),
+        ({"stages": {"resources": {"limits": {"memory": "1GB"}}}}, "stages/resources/limits/memory", "1GB"),
+        ({"stages": {"each": {"room": {"resources": {"limits": {"memory": "1 G"}}}}}}, "stages/each/room", "1 G"),
+        ({"recognizer": {"test": {"resources": {"limits": {"memory": "1K"}}}}}, "recognizer/test/resources", "1K"),
+        ({"prepare": {"resources": {"request": {"cpu": 1}}}}, "prepare/resources", "request"),
+        ({"storage": {"runs": {"size": "1.2.3"}}}, "storage/runs/size", "1.2.3"),
+    ],
+)
+def test_resources_that_are_none_are_refused_with_their_place(helm, values, path, said):
+    refusal = helm.refusal(digits_values(**values))
+    assert f"'/{path}" in refusal
+    assert f"'{said}'" in refusal or f"got {said}" in refusal
