@@ -113,7 +113,9 @@ class _Trainer(_Scheduling):
 
 
 class _Test(_Values):
-    max_wer: float | None = Field(None, ge=0, description="Highest word error rate that passes; null: any.")
+    max_wer: float | None = Field(
+        None, ge=0, description="Highest word error rate that passes; null: any of who hears a word."
+    )
     resources: _Resources | None = Field(None, description="Kubernetes' resources of a container.")
 
 

@@ -25,7 +25,8 @@ def babble_recipe(name="babble", normalisation="global", **serving):
     )
 
 
-def babble_model(recipe, seed=1):
+def babble_model(recipe, seed=1, blank=8):
+    """Return the model; blank: bias of the blank unit, with 1000 it hears nothing."""
     extractor = FeatureExtractor(recipe.features, RATE_HZ)
     model = LstmCtc(recipe.model, extractor.bins, UNITS.size, seed=seed)
     weights = model.named_weights()
@@ -34,7 +35,7 @@ def babble_model(recipe, seed=1):
         if path == "projection/kernel":
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32) * 12
         if path == "projection/bias":
-            weights[path] = np.array([0, 0, 0, 0, 8], np.float32)
+            weights[path] = np.array([0, 0, 0, 0, blank], np.float32)
         if path == "running_mean/prior":
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32)
         if path == "lstm_0/weight":
@@ -43,9 +44,9 @@ def babble_model(recipe, seed=1):
     return model
 
 
-def export_babble(exports, name="babble", seed=1, **serving):
+def export_babble(exports, name="babble", seed=1, blank=8, **serving):
     recipe = babble_recipe(name, **serving)
-    return export_model(babble_model(recipe, seed), recipe, UNITS, exports)
+    return export_model(babble_model(recipe, seed, blank), recipe, UNITS, exports)
 
 
 def murmur(seconds, seed=0):

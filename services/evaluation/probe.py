@@ -18,7 +18,7 @@ from sonorant.text.scoring import score
 __all__ = ["main"]
 
 
-class _TooManyErrors(SonorantError):
+class _Misheard(SonorantError):
     """The recognizer answers, but not what was said."""
 
     exit_code = 65
@@ -30,12 +30,14 @@ class _TooManyErrors(SonorantError):
 @store_option
 @click.option("--utterances", type=click.IntRange(1), default=4, show_default=True, help="Recordings to stream.")
 @click.option(
-    "--max-wer", type=click.FloatRange(0), help="Highest word error rate that passes; absent: any, it need only answer."
+    "--max-wer",
+    type=click.FloatRange(0),
+    help="Highest word error rate that passes; absent: any, if a word is heard in any recording.",
 )
 def _command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:
     """Stream the first recordings of a run's dev set, at once and in real time, and compare what is heard.
 
-    Exit codes: 0 it answers well enough; 65 with too many errors; 69 not at all.
+    Exit codes: 0 it answers well enough; 65 with too many errors, or hearing nothing; 69 not at all.
     """
     run = open_run(run_path, store_url)
     run.pull_shards()
@@ -45,8 +47,10 @@ def _command(server: str, run_path: Path, store_url: str, utterances: int, max_w
         click.echo(f"{transcript.model} {example.utterance}: said {example.text!r}, heard {transcript.text!r}")
     rate = score((e.text, t.text) for e, t in zip(examples, heard, strict=True)).rate
     click.echo(f"WER {rate:.1%} of {len(examples)} recordings")
+    if max_wer is None and not any(transcript.text for transcript in heard):
+        raise _Misheard(f"no word was heard in any of {len(examples)} recordings; --max-wer 1 would let that pass")
     if max_wer is not None and rate > max_wer:
-        raise _TooManyErrors(f"WER {rate:.1%}: at most {max_wer:.1%} was asked for")
+        raise _Misheard(f"WER {rate:.1%}: at most {max_wer:.1%} was asked for")
 
 
 def _first(run: SharedRun, utterances: int) -> list[Example]:

@@ -80,20 +80,32 @@ def test_a_recognizer_that_is_not_there_is_unavailable(tmp_path):
         asyncio.run(stream_all("127.0.0.1:1", [reference], 1, lambda: None))
 
 
+def probe(run, server, *options):
+    command = [sys.executable, "-m", "services.evaluation", "--run", str(run.path), "--server", server, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_the_probe_passes_a_recognizer_that_answers_and_fails_one_that_errs_or_is_away(evaluated):
     _, run, _ = evaluated
-
-    def probe(server, *options):
-        command = [sys.executable, "-m", "services.evaluation", "--run", str(run.path), "--server", server, *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
     with running_recognizer(run.exports) as server:
-        answered = probe(server, "--utterances", "2")
+        answered = probe(run, server, "--utterances", "2")
         assert (answered.returncode, answered.stderr) == (0, "")
         assert answered.stdout.count("babble/1") == 2
-        erred = probe(server, "--utterances", "1", "--max-wer", "0")
+        erred = probe(run, server, "--utterances", "1", "--max-wer", "0")
         assert erred.returncode == 65
         assert "at most 0.0%" in erred.stderr
-    away = probe(server, "--utterances", "1")
+    away = probe(run, server, "--utterances", "1")
     assert away.returncode == 69
     assert server in away.stderr
+
+
+def test_the_probe_fails_a_recognizer_that_hears_nothing_unless_all_errors_may_be(evaluated, tmp_path):
+    _, run, _ = evaluated
+    export_babble(tmp_path, blank=1000)
+    with running_recognizer(tmp_path) as server:
+        deaf = probe(run, server, "--utterances", "2")
+        allowed = probe(run, server, "--utterances", "2", "--max-wer", "1")
+    assert "heard ''" in deaf.stdout
+    assert deaf.returncode == 65
+    assert "no word was heard in any of 2 recordings" in deaf.stderr
+    assert allowed.returncode == 0
