@@ -33,7 +33,7 @@ def small_values(**changes):
     claim = {"storageClass": "", "accessModes": ["ReadWriteOnce"], "size": "1Gi"}
     return (
         digits_values(
-            image={"prefix": os.environ.get("IMAGES", "localhost/sonorant"), "tag": os.environ.get("TAG", "dev")},
+            image={"prefix": os.environ.get("IMAGES", "localhost/sonorant"), "tag": os.environ.get("TAG", "")},
             storage={"runs": claim, "redis": claim},
             autoscaling={"mode": "none"},
             **{name: {"resources": SMALL} for name in ("prepare", "redis", "coordinator", "stages", "trainer")},

@@ -1,0 +1,38 @@
+"""Whether the images that are built are those that the chart asks for."""
+
+import os
+import re
+import subprocess
+
+from helm_rig import ROOT, container, digits_values, pods
+
+from sonorant import __version__
+
+
+def built(prefix, **environment):
+    """Return the names that docker/build gives, with a builder that does nothing."""
+    inherited = {name: value for name, value in os.environ.items() if name != "TAG"}
+    command, settings = [ROOT / "docker" / "build", prefix], inherited | {"BUILDER": "echo"} | environment
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    return set(re.findall(r"--tag (\S+)", done.stdout))
+
+
+def asked_for(manifests):
+    return {container(manifests, name)["image"] for name in pods(manifests)}
+
+
+def test_what_is_built_by_default_is_what_is_asked_for_by_default(manifests):
+    assert built("localhost/sonorant") == asked_for(manifests)
+    assert {name.partition(":")[2] for name in asked_for(manifests)} == {__version__}
+
+
+def test_another_registry_and_tag_are_named_alike_on_both_sides(helm):
+    image = {"prefix": "registry.example/sonorant", "tag": "1"}
+    assert built(image["prefix"], TAG="1") == asked_for(helm.render(digits_values(image=image)))
+
+
+def test_the_readme_pushes_all_that_is_built():
+    names, prefix, tag = re.search(
+        r"for image in ([\w ]+); do docker push (\S+)-\$image:(\S+); done", (ROOT / "README.md").read_text()
+    ).groups()
+    assert {f"{prefix}-{name}:{tag}" for name in names.split()} == built(prefix, TAG=tag)
