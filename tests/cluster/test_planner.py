@@ -1,6 +1,6 @@
 """A trainer that is starved on purpose: one stage is slow, and the planner gives it company.
 
-Its rooms echo long, and it may use a fifth of a core: on a node of two, four replicas leave more than one to all others.
+Its rooms echo long, and it may use a fifth of a core: four replicas leave more than one of two to all others.
 Replicas and t_session over time go to runs/cluster/planner.json and planner.svg.
 """
 
