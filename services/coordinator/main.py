@@ -90,6 +90,7 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
         atomic_write(port_file, where + "\n")
     log.info("listening", address=where)
     if health is not None:
+        health.follow(asyncio.get_running_loop())
         health.ready(True)
     ends = [asyncio.ensure_future(asked_to_leave.wait()), asyncio.ensure_future(server.wait_failed())]
     ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

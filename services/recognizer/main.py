@@ -121,6 +121,7 @@ async def _run(
         atomic_write(port_file, f"{port}\n")
     log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models))
     if health is not None:
+        health.follow(asyncio.get_running_loop())
         health.ready(True)
     await stopping.wait()
     if health is not None:

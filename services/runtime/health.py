@@ -1,28 +1,61 @@
 """Standard gRPC health on a port of its own, in plain text: what a kubelet's probe asks."""
 
+import asyncio
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from traceback import format_stack
 
 import grpc
+import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from sonorant.errors import Unavailable
 
 __all__ = ["LIVE", "HealthServer", "health_at"]
 
+log = structlog.get_logger()
+
 LIVE = "live"
-"""The service that is SERVING as long as the process answers, ready or not: what a liveness probe asks for."""
+"""The service that is SERVING as long as the main loop turns, ready or not: what a liveness probe asks for."""
+
+_LONGEST_TURN_S = 60.0  # a record from a store may take 20 s and its last try; a kubelet asks six times more
+_LOOK_EVERY_S = 1.0
+
+
+class _Servicer(health.HealthServicer):  # type: ignore[misc]  # the package ships no types
+    """Answers `live` by when the main loop last turned: it is gRPC's threads that answer, however the loop hangs."""
+
+    turned_s = float("inf")
+
+    def Check(
+        self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
+    ) -> health_pb2.HealthCheckResponse:
+        """See health.proto."""
+        stood_still_s = time.monotonic() - self.turned_s
+        if request.service == LIVE and stood_still_s > _LONGEST_TURN_S:
+            log.error("main_loop_hangs", since_s=round(stood_still_s, 1), at=_where_main_is())
+            return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.NOT_SERVING)
+        return super().Check(request, context)
+
+
+def _where_main_is() -> list[str]:
+    main = threading.main_thread().ident
+    return [line for thread, frame in sys._current_frames().items() if thread == main for line in format_stack(frame)]
 
 
 class HealthServer:
     """Answers `grpc.health.v1.Health/Check`: NOT_SERVING until `ready(True)`, and again while draining.
 
-    Raises Unavailable if the port is taken.
+    `live` is SERVING while the process starts, however long it loads or waits; once its main loop has `turned`, as long
+    as that turns. Raises Unavailable if the port is taken.
     """
 
     def __init__(self, host: str, port: int) -> None:
-        self._servicer = health.HealthServicer()
+        self._servicer = _Servicer()
         self._server = grpc.server(
             ThreadPoolExecutor(max_workers=2, thread_name_prefix="health"),
             options=[("grpc.so_reuseport", 0)],  # else two could share a port
@@ -40,6 +73,15 @@ class HealthServer:
         """Say whether the process is warm and takes work."""
         status = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
         self._servicer.set("", status)
+
+    def turned(self) -> None:
+        """Note a turn of the main loop; the next has to follow within a minute."""
+        self._servicer.turned_s = time.monotonic()
+
+    def follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Note the turns of an event loop, which is the main loop."""
+        self.turned()
+        loop.call_later(_LOOK_EVERY_S, self.follow, loop)
 
     def close(self) -> None:
         """Answer NOT_SERVING to all that still ask, and stop."""

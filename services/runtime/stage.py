@@ -98,7 +98,8 @@ class Replica:
 class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
-    health: told when the coordinator knows the replica, which is then ready, and when it drains.
+    health: told of each turn of the loop, when the coordinator knows the replica, which is then ready, and when it
+    drains.
     An example that a stage cannot process is reported and skipped; where the machine fails, a volume that cannot be
     read or memory that is not there, the replica ends, and what it held is read again. `run` returns after a drain:
     when `shutdown` is requested or the coordinator says that the run is over.
@@ -141,7 +142,7 @@ class StageReplica:
             queued=lambda: source.waiting() + self._outlet.waiting,
             link_faults=lambda: sum(link.faults for link in links),
         )
-        self.loop = LinkLoop(links, on_awake=self.meter.worked)
+        self.loop = LinkLoop(links, on_awake=self._on_turn)
         self.client = CoordinatorClient(
             replica.coordinator,
             pb.RegisterRequest(
@@ -176,6 +177,11 @@ class StageReplica:
         trace = None if expected else error
         log.warning("example_rejected", utterance=utterance, lineage=lineage, at=stage, reason=reason, exc_info=trace)
         self.client.reject(lineage, utterance, stage, reason)
+
+    def _on_turn(self, awake_s: float) -> None:
+        self.meter.worked(awake_s)
+        if self._health is not None:
+            self._health.turned()
 
     def _work(self) -> bool:
         """Compute for a moment what is here; return whether there was anything.

@@ -1,9 +1,12 @@
 """What a kubelet's probe hears."""
 
-import grpc
-import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+import asyncio
 
+import pytest
+from health_rig import NOT_SERVING, SERVING, asked, hang_and_turn
+from log_rig import WrittenLog
+
+from services.runtime import health
 from services.runtime.health import LIVE, HealthServer, health_at
 from sonorant.errors import Unavailable
 
@@ -15,18 +18,12 @@ def server():
     server.close()
 
 
-def _asked(server, service=""):
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        return health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=service)).status
-
-
 def test_a_process_serves_from_ready_to_drain(server):
-    status = health_pb2.HealthCheckResponse
-    assert _asked(server) == status.NOT_SERVING
+    assert asked(server) == NOT_SERVING
     server.ready(True)
-    assert _asked(server) == status.SERVING
+    assert asked(server) == SERVING
     server.ready(False)
-    assert _asked(server) == status.NOT_SERVING
+    assert asked(server) == NOT_SERVING
 
 
 def test_a_taken_port_is_named(server):
@@ -34,8 +31,23 @@ def test_a_taken_port_is_named(server):
         HealthServer("127.0.0.1", server.port)
 
 
-def test_a_process_that_is_not_ready_is_alive(server):
-    assert _asked(server, LIVE) == health_pb2.HealthCheckResponse.SERVING
+def test_a_process_that_is_not_ready_is_alive_however_long_it_waits(server, monkeypatch):
+    monkeypatch.setattr(health, "_LONGEST_TURN_S", 0.0)
+    assert asked(server, LIVE) == SERVING
+
+
+def test_an_event_loop_that_hangs_is_not_alive_until_it_turns_and_is_told_where(server, monkeypatch):
+    written = WrittenLog()
+    monkeypatch.setattr(health, "log", written)
+    server.ready(True)
+
+    async def scene():
+        server.follow(asyncio.get_running_loop())
+        await hang_and_turn(server)
+
+    asyncio.run(scene())
+    assert {entry["event"] for entry in written.entries} == {"main_loop_hangs"}
+    assert any("hang_and_turn" in line for line in written.entries[0]["at"])
 
 
 def test_without_a_port_there_is_no_health():

@@ -8,8 +8,11 @@ from dataclasses import replace
 
 import pytest
 from coordinator_rig import ScriptedCoordinator
+from health_rig import NOT_SERVING, SERVING, asked
 from links_rig import Consumer, Producer, eventually
 
+from services.runtime import health
+from services.runtime.health import LIVE, health_at
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_source import LinkSource
 from services.runtime.stage import Replica, StageReplica
@@ -44,7 +47,7 @@ def stage(stack):
     return _start(stack)
 
 
-def _start(stack, **replica):
+def _start(stack, compute=_double, server=None, **replica):
     producer = Producer()
     stack.callback(producer.close)
     coordinator = ScriptedCoordinator()
@@ -53,7 +56,7 @@ def _start(stack, **replica):
     shutdown = Shutdown()
     made = StageReplica(
         Replica("double", "double-1", coordinator.address, **replica), LinkSource("before", PIPELINE),
-        {"double": _double}, 0, PIPELINE, shutdown,
+        {"double": compute}, 0, PIPELINE, shutdown, server,
     )  # fmt: skip
     thread = threading.Thread(target=made.run)
     thread.start()
@@ -177,3 +180,44 @@ def test_a_replica_serves_at_the_port_it_is_given(stack):
         port = probe.getsockname()[1]
     *_, endpoint, _, _ = _start(stack, port=port)
     assert endpoint == f"tcp://127.0.0.1:{port}"
+
+
+LONGEST_TURN_S = 2.0  # an idle loop sleeps for 1
+
+
+@pytest.fixture
+def server(stack, monkeypatch):
+    monkeypatch.setattr(health, "_LONGEST_TURN_S", LONGEST_TURN_S)
+    return stack.enter_context(health_at("127.0.0.1", 0))
+
+
+def test_a_replica_that_hangs_in_an_example_is_not_live_until_it_turns_again(stack, server):
+    begun, leave = threading.Event(), threading.Event()
+
+    def hang(example, rng):
+        begun.set()
+        leave.wait()
+        return example
+
+    producer, *_ = _start(stack, hang, server)
+    stack.callback(leave.set)
+    producer.offer([1])
+    assert begun.wait(20)
+    assert asked(server, LIVE) == SERVING
+    eventually(lambda: asked(server, LIVE) == NOT_SERVING)
+    leave.set()
+    eventually(lambda: asked(server, LIVE) == SERVING)
+
+
+def test_a_replica_that_is_busy_all_the_time_is_live(stack, server):
+    answers = []
+
+    def toil(example, rng):
+        threading.Event().wait(LONGEST_TURN_S / 20)
+        answers.append(asked(server, LIVE))
+        return example
+
+    producer, _, endpoint, *_ = _start(stack, toil, server)
+    producer.offer(range(30))
+    assert len(_consume(stack, endpoint).take(30)) == 30
+    assert answers == 30 * [SERVING]
