@@ -7,18 +7,22 @@ All templates of this chart take a dict: `root`, the umbrella's context, and `co
 {{ .root.Release.Name | trunc 40 | trimSuffix "-" }}-{{ .component.name }}
 {{- end }}
 
+{{/* What selects the pods of a component; without `component`, all of the release. */}}
 {{- define "service.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .component.name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ .name }}
+{{- end }}
 {{- end }}
 
+{{/* Labels of all objects. Pods have only what selects them, or each version of the chart would restart them. */}}
 {{- define "service.labels" -}}
 {{ include "service.selector" . }}
 app.kubernetes.io/part-of: sonorant
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 }}
 {{- end }}
 
 {{- define "service.metadata" -}}
