@@ -5,13 +5,14 @@ import json
 import selectors
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from services.runtime.keys import Keys
 from sonorant.errors import Unavailable
 
-__all__ = ["forwarded_coordinator"]
+__all__ = ["forwarded_coordinator", "secret_of_clients"]
 
 _COORDINATOR_PORT = 7100
 _PATIENCE_S = 15.0
@@ -21,7 +22,7 @@ _LONGEST_NAME = 40  # of a release in the names of its objects, as the chart cut
 
 @contextmanager
 def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[str, Keys | None]]:
-    """Yield the address of this machine that leads to a release's coordinator, and the chart's keys for it, if any.
+    """Yield the address of this machine that leads to a release's coordinator, and its clients' keys, if there are any.
 
     namespace: default, the context's. Raises Unavailable if kubectl is not installed, or with what it says if it fails.
     """
@@ -30,7 +31,7 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
         raise Unavailable("kubectl: not found in PATH; install it, or give --coordinator HOST:PORT")
     kubectl = [program, *(("--namespace", namespace) if namespace else ())]
     name = release[:_LONGEST_NAME].rstrip("-")
-    keys = _client_keys(kubectl, f"{name}-keys-client")
+    keys = _client_keys(kubectl, release)
     where = [f"service/{name}-coordinator", f":{_COORDINATOR_PORT}", "--address=127.0.0.1"]
     with subprocess.Popen(
         [*kubectl, "port-forward", *where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
@@ -41,16 +42,35 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
             process.terminate()
 
 
-def _client_keys(kubectl: list[str], secret: str) -> Keys | None:
-    """Return what a secret holds, if the chart has made it."""
-    command = [*kubectl, "get", "secret", secret, "--ignore-not-found", "--output=json"]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        raise Unavailable(f"secret {secret}: kubectl get: {_said(done.stderr)}")
-    if not done.stdout.strip():
+def secret_of_clients(deployments: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the secret from which a release's stages have whom to believe; None: all is plain text.
+
+    deployments: as the API server shows them. The user may have chosen the name, which nothing else tells.
+    """
+    for deployment in deployments:
+        for volume in deployment["spec"]["template"]["spec"].get("volumes", ()):
+            for source in volume.get("projected", {"sources": []})["sources"]:
+                if "ca.crt" in [item["path"] for item in source.get("secret", {}).get("items", [])]:
+                    return str(source["secret"]["name"])
+    return None
+
+
+def _client_keys(kubectl: list[str], release: str) -> Keys | None:
+    deployments = _got(kubectl, "deployments", f"--selector=app.kubernetes.io/instance={release}")
+    secret = secret_of_clients(deployments["items"])
+    if secret is None:
         return None
-    files = {name: base64.b64decode(text) for name, text in json.loads(done.stdout)["data"].items()}
+    data = _got(kubectl, "secret", secret)["data"]
+    files = {name: base64.b64decode(text) for name, text in data.items()}
     return Keys(certificate=(files["tls.key"], files["tls.crt"]), authority=files["ca.crt"])
+
+
+def _got(kubectl: list[str], *what: str) -> Any:
+    """Return what kubectl gets."""
+    done = subprocess.run([*kubectl, "get", *what, "--output=json"], capture_output=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"{' '.join(what)}: kubectl get: {_said(done.stderr)}")
+    return json.loads(done.stdout)
 
 
 def _local_port(process: "subprocess.Popen[bytes]", service: str) -> int:

@@ -9,6 +9,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from helm_rig import component, container, digits_values, pods
 
 from services.runtime.channels import add_port, open_channel
+from services.runtime.forwarding import secret_of_clients
 from services.runtime.keys import KEYS_VARIABLE, load_keys
 from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
@@ -116,6 +117,17 @@ def test_secrets_that_are_given_take_the_place_of_the_chart_s(helm):
     assert {secret for secret, _, _ in sources(manifests, "coordinator")} == {"c"}
     links_made = helm.render(digits_values(keys={"secrets": GIVEN}))
     assert {name for kind, name in links_made if kind == "Secret"} == {"words-redis", "words-keys-links"}
+
+
+def test_the_secret_of_clients_is_found_whatever_its_name(helm, manifests):
+    def found(manifests):
+        deployments = [manifest for (kind, _), manifest in manifests.items() if kind == "Deployment"]
+        assert {d["metadata"]["labels"]["app.kubernetes.io/instance"] for d in deployments} == {"words"}
+        return secret_of_clients(deployments)
+
+    assert found(manifests) == "words-keys-client"
+    assert found(helm.render(digits_values(keys={"secrets": GIVEN}))) == "s"
+    assert found(helm.render(digits_values(keys={"enabled": False}))) is None
 
 
 def test_certificates_of_two_authorities_are_refused(helm):

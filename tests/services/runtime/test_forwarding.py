@@ -10,38 +10,52 @@ from services.runtime.forwarding import forwarded_coordinator
 from sonorant.errors import Unavailable
 
 SECRET = {"data": {name: base64.b64encode(name.encode()).decode() for name in ("ca.crt", "tls.crt", "tls.key")}}
+
+
+def stage(*items):
+    """A Deployment whose pods have these keys of the secret `mine`."""
+    keys = {"name": "keys", "projected": {"sources": [{"secret": {"name": "mine", "items": list(items)}}]}}
+    return {"spec": {"template": {"spec": {"volumes": [{"name": "tmp", "emptyDir": {}}, keys]}}}}
+
+
 FORWARD = "echo 'Forwarding from 127.0.0.1:4711 -> 7100'; exec sleep 60"
 
 
 @pytest.fixture
 def kubectl(tmp_path, monkeypatch):
-    """Put a kubectl first in PATH that answers `get` and `port-forward` by these commands, and notes its arguments."""
+    """Put a kubectl first in PATH that answers by these commands, and notes its arguments."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    (tmp_path / "secret.json").write_text(json.dumps(SECRET))
+    (tmp_path / "secret").write_text(json.dumps(SECRET))
 
-    def make(get=f"cat {tmp_path}/secret.json", forward=FORWARD):
-        script = f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\ncase "$*" in *get*) {get} ;; *) {forward} ;; esac\n'
-        (tmp_path / "kubectl").write_text(script)
+    def make(deployments=(), secret=f"cat {tmp_path}/secret", forward=FORWARD):
+        (tmp_path / "deployments").write_text(json.dumps({"items": deployments}))
+        answers = f"*deployments*) cat {tmp_path}/deployments ;; *secret*) {secret} ;; *) {forward} ;;"
+        (tmp_path / "kubectl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\ncase "$*" in {answers} esac\n')
         (tmp_path / "kubectl").chmod(0o755)
         return lambda: (tmp_path / "calls").read_text().splitlines()
 
     return make
 
 
-def test_the_coordinator_is_reached_with_the_keys_of_the_release(kubectl):
-    calls = kubectl()
+SERVER = stage({"key": "ca.crt", "path": "client-ca.crt"})
+CLIENT = stage({"key": "ca.crt", "path": "ca.crt"})
+
+
+def test_the_coordinator_is_reached_with_the_keys_that_the_stages_of_the_release_have(kubectl):
+    calls = kubectl([SERVER, CLIENT])
     with forwarded_coordinator("words", "speech") as (address, keys):
         assert address == "127.0.0.1:4711"
         assert keys.certificate == (b"tls.key", b"tls.crt")
         assert keys.authority == b"ca.crt"
     assert calls() == [
-        "--namespace speech get secret words-keys-client --ignore-not-found --output=json",
+        "--namespace speech get deployments --selector=app.kubernetes.io/instance=words --output=json",
+        "--namespace speech get secret mine --output=json",
         "--namespace speech port-forward service/words-coordinator :7100 --address=127.0.0.1",
     ]
 
 
-def test_a_release_without_keys_of_the_chart_leaves_it_to_ones_own(kubectl):
-    kubectl(get="true")
+def test_a_release_without_keys_leaves_it_to_ones_own(kubectl):
+    kubectl([SERVER])
     with forwarded_coordinator("words") as (_, keys):
         assert keys is None
 
@@ -49,12 +63,12 @@ def test_a_release_without_keys_of_the_chart_leaves_it_to_ones_own(kubectl):
 @pytest.mark.parametrize(
     "answers",
     [
-        {"get": "echo 'secrets is forbidden' >&2; exit 1"},
+        {"secret": "echo 'secrets is forbidden' >&2; exit 1"},
         {"forward": "echo 'services \"words-coordinator\" not found' >&2; exit 1"},
     ],
 )
 def test_what_kubectl_says_is_passed_on(kubectl, answers):
-    kubectl(**answers)
+    kubectl([CLIENT], **answers)
     with pytest.raises(Unavailable, match=r"forbidden|not found"), forwarded_coordinator("words"):
         pass
 
