@@ -1,7 +1,7 @@
 """The coordinator's status as people read it: a table, bars, and one line for logs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
@@ -16,15 +16,21 @@ __all__ = ["render_line", "render_rejections", "render_status"]
 
 _BAR_WIDTH = 40
 _SHOWN_REJECTIONS = 5
+_SHOWN_REPLICAS = 20
 
 
-def render_status(status: pb.GetStatusResponse, title: str, rejections: int = _SHOWN_REJECTIONS) -> RenderableType:
-    """Return replicas by stage, the epochs being read, the trainer's figures, and the latest rejected examples."""
+def render_status(
+    status: pb.GetStatusResponse, title: str, rejections: int = _SHOWN_REJECTIONS, each_replica: bool = False
+) -> RenderableType:
+    """Return stages, the epochs being read, the trainer's figures, and the latest rejected examples.
+
+    each_replica: list those of all stages, even if there are more than fit on a screen.
+    """
     return Group(
         Text(title, style="bold"),
         Text(_trainer_line(status)),
         *(_epoch_line(epoch) for epoch in _current(status)),
-        _replicas(status),
+        _stages(status, each_replica or len(status.replicas) <= _SHOWN_REPLICAS),
         *_unlike(status),
         *render_rejections(status, rejections),
     )
@@ -85,20 +91,37 @@ def _epoch_line(epoch: pb.EpochProgress) -> RenderableType:
     return line
 
 
-def _replicas(status: pb.GetStatusResponse) -> Table:
+def _stages(status: pb.GetStatusResponse, each_replica: bool) -> Table:
+    """Return a row for each stage, and below it one for each of its replicas, if it has several."""
     table = Table(box=None, pad_edge=False)
     table.add_column("stage")
     table.add_column("replica")
     for name in ("utilisation", "examples/s", "queued", "link faults", "heard, s ago"):
         table.add_column(name, justify="right")
+    stages: dict[str, list[pb.ReplicaStatus]] = defaultdict(list)
     for replica in status.replicas:
-        style = "bold red" if replica.stage == status.bottleneck else None
-        age_s = seconds(replica.heartbeat_age)
-        name = f"{replica.replica} (draining)" if replica.draining else replica.replica
-        rates = (f"{replica.utilisation:.0%}", f"{replica.examples_per_second:.1f}")
-        counts = (f"{replica.queued}", f"{replica.link_faults}")
-        table.add_row(replica.stage, name, *rates, *counts, f"{age_s:.1f}", style=style)
+        stages[replica.stage].append(replica)
+    for stage, replicas in stages.items():
+        style = "bold red" if stage == status.bottleneck else None
+        table.add_row(stage, *_cells(replicas), style=style)
+        if each_replica and len(replicas) > 1:
+            for replica in replicas:
+                table.add_row("", *_cells([replica]), style=style)
     return table
+
+
+def _cells(replicas: Sequence[pb.ReplicaStatus]) -> Iterator[str]:
+    """Yield who they are, their mean utilisation, sums, and how long the most silent one has been so."""
+    draining = sum(replica.draining for replica in replicas)
+    if len(replicas) == 1:
+        yield f"{replicas[0].replica} (draining)" if draining else replicas[0].replica
+    else:
+        yield f"{len(replicas)} replicas" + (f" ({draining} draining)" if draining else "")
+    yield f"{sum(replica.utilisation for replica in replicas) / len(replicas):.0%}"
+    yield f"{sum(replica.examples_per_second for replica in replicas):.1f}"
+    yield f"{sum(replica.queued for replica in replicas)}"
+    yield f"{sum(replica.link_faults for replica in replicas)}"
+    yield f"{max(seconds(replica.heartbeat_age) for replica in replicas):.1f}"
 
 
 def _unlike(status: pb.GetStatusResponse) -> Iterator[RenderableType]:

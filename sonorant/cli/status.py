@@ -25,10 +25,17 @@ __all__ = ["command"]
 @click.option("--coordinator", metavar="HOST:PORT", help="The run's coordinator; default: what RUN says.")
 @click.option("--release", metavar="NAME", help="Release of the chart; kubectl leads there, and to the clients' keys.")
 @click.option("-n", "--namespace", default="", help="The release's namespace; default: that of kubectl's context.")
+@click.option("--replicas", is_flag=True, help="List each replica; default: if there are at most 20.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--watch", is_flag=True, help="Go on showing it, every second, until Ctrl-C.")
 def command(
-    run_path: Path, coordinator: str | None, release: str | None, namespace: str, as_json: bool, watch: bool
+    run_path: Path,
+    coordinator: str | None,
+    release: str | None,
+    namespace: str,
+    replicas: bool,
+    as_json: bool,
+    watch: bool,
 ) -> None:
     """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
 
@@ -38,20 +45,20 @@ def command(
 
     if release is None:
         address = coordinator or _address(run_path)
-        _show(partial(ask_status, address), str(run_path), as_json, watch)
+        _show(partial(ask_status, address), str(run_path), replicas, as_json, watch)
         return
     from services.runtime.forwarding import forwarded_coordinator
 
     with forwarded_coordinator(release, namespace) as (address, keys):
-        _show(partial(ask_status, address, keys), release, as_json, watch)
+        _show(partial(ask_status, address, keys), release, replicas, as_json, watch)
 
 
-def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, as_json: bool, watch: bool) -> None:
+def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool, as_json: bool, watch: bool) -> None:
     if watch and not as_json:
-        _watch(ask, title)
+        _watch(ask, title, replicas)
         return
     while True:
-        _print(ask(), title, as_json)
+        _print(ask(), title, replicas, as_json)
         if not watch:
             return
         time.sleep(1.0)
@@ -67,7 +74,7 @@ def _address(run_path: Path) -> str:
         ) from error
 
 
-def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
+def _print(status: "pb.GetStatusResponse", title: str, replicas: bool, as_json: bool) -> None:
     from google.protobuf.json_format import MessageToDict
     from rich.console import Console
 
@@ -77,15 +84,15 @@ def _print(status: "pb.GetStatusResponse", title: str, as_json: bool) -> None:
         values = MessageToDict(status, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
         click.echo(json.dumps(values))
         return
-    Console().print(render_status(status, title, rejections=len(status.rejections)))
+    Console().print(render_status(status, title, rejections=len(status.rejections), each_replica=replicas))
 
 
-def _watch(ask: "Callable[[], pb.GetStatusResponse]", title: str) -> None:
+def _watch(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool) -> None:
     from rich.live import Live
 
     from services.local.status_view import render_status
 
     with Live(refresh_per_second=2) as live:
         while True:
-            live.update(render_status(ask(), title))
+            live.update(render_status(ask(), title, each_replica=replicas))
             time.sleep(1.0)

@@ -1,7 +1,12 @@
+import json
+
+import pytest
 from click.testing import CliRunner
+from coordinator_rig import ScriptedCoordinator
 
 from sonorant.cli.status import command
 from sonorant.errors import Unavailable
+from sonorant.v1 import coordinator_pb2 as pb
 
 
 def test_a_folder_without_a_training_is_named(tmp_path):
@@ -15,3 +20,27 @@ def test_a_coordinator_that_is_gone_is_named(tmp_path):
     result = CliRunner().invoke(command, ["--run", str(tmp_path), "--json"])
     assert isinstance(result.exception, Unavailable)
     assert "127.0.0.1:1 does not answer" in str(result.exception)
+
+
+class _Crowd(ScriptedCoordinator):
+    def GetStatus(self, request, context):
+        return pb.GetStatusResponse(replicas=[pb.ReplicaStatus(stage="vtlp", replica=f"v-{n}") for n in range(30)])
+
+
+@pytest.fixture
+def crowd():
+    coordinator = _Crowd()
+    yield ["--coordinator", coordinator.address]
+    coordinator.close()
+
+
+@pytest.mark.parametrize(("options", "listed"), [([], 0), (["--replicas"], 30)])
+def test_many_replicas_are_listed_on_request(crowd, options, listed):
+    shown = CliRunner().invoke(command, [*crowd, *options]).output
+    assert "30 replicas" in shown
+    assert shown.count("v-") == listed
+
+
+def test_json_has_each_replica(crowd):
+    shown = json.loads(CliRunner().invoke(command, [*crowd, "--json"]).output)
+    assert [replica["replica"] for replica in shown["replicas"]] == [f"v-{n}" for n in range(30)]

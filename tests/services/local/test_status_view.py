@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
 
@@ -70,3 +71,25 @@ def test_a_stage_whose_replicas_make_different_bits_is_named():
     shown.replicas.add(stage="vtlp", replica="v", arithmetic="old:3")
     (line,) = [line for line in text(render_status(shown, "digits")).splitlines() if "bits depend" in line]
     assert "bits depend on the replica of room: 2 x new:1, 1 x old:2" in line
+
+
+def crowd(count):
+    """A stage of `count` replicas, of which two leave, beside one of a single one."""
+    shown = status()
+    for number in range(count):
+        fields = {"examples_per_second": 2.5, "queued": 3, "heartbeat_age": Duration(seconds=number)}
+        shown.replicas.add(
+            stage="vtlp", replica=f"vtlp-{number}", utilisation=number % 2, draining=number < 2, **fields
+        )
+    return shown
+
+
+@pytest.mark.parametrize(("count", "each_replica", "listed"), [(10, False, 10), (450, False, 0), (450, True, 450)])
+def test_a_stage_of_several_replicas_is_summed_up_in_one_row(count, each_replica, listed):
+    rows = [
+        line.split() for line in text(render_status(crowd(count), "digits", each_replica=each_replica)).splitlines()
+    ]
+    summary = f"vtlp {count} replicas (2 draining) 50% {2.5 * count:.1f} {3 * count} 0 {count - 1:.1f}"
+    assert summary.split() in rows
+    assert sum(row[0].startswith("vtlp-") for row in rows if row) == listed
+    assert ["room", "room-0", "97%", "31.3", "14", "273", "0.3"] in rows
