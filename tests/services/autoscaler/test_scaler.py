@@ -11,6 +11,7 @@ from kubernetes import config
 from services.autoscaler.cluster import Cluster
 from services.autoscaler.scaler import Autoscaler, deployments_of
 from sonorant.planning.planner import PlannerSettings
+from sonorant.planning.sizing import Bounds
 from sonorant.v1 import coordinator_pb2 as pb
 
 COSTS_S = {"vtlp": 0.05, "featurizer": 0.01}
@@ -61,7 +62,7 @@ class ApiServer:
         if self.broken:
             return 503, {"kind": "Status", "message": "etcd has no leader"}
         if path[-1] == "events":
-            self.events.append((body["involvedObject"]["name"], body["message"]))
+            self.events.append((body["type"], body["reason"], body["involvedObject"]["name"], body["message"]))
             return 201, body
         if path[-1] == "scale":
             name = path[-2]
@@ -106,7 +107,12 @@ class Training:
 
 
 @pytest.fixture
-def scaler(api, tmp_path, monkeypatch):
+def bounds():
+    return {}
+
+
+@pytest.fixture
+def scaler(api, tmp_path, monkeypatch, bounds):
     path = tmp_path / "kubeconfig"
     there = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{api.port}"}}]}
     here = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}
@@ -116,7 +122,8 @@ def scaler(api, tmp_path, monkeypatch):
     deployments = deployments_of(tuple(COSTS_S), "words-")
     api.replicas = dict.fromkeys(deployments.values(), 1)
     training = Training(api)
-    settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0)  # a decision follows from the latest look
+    # A decision follows from the latest look.
+    settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0, bounds=bounds)
     made = Autoscaler(Cluster("speech", "me"), deployments, ("lease", 60), "me", settings, training)
     made.training = training
     return made
@@ -134,8 +141,26 @@ def turns(scaler, count):
 def test_it_scales_tells_and_holds_its_lease(api, scaler):
     turns(scaler, 2)
     assert told(api) == NEEDED
-    assert ("words-vtlp", "1 to 7 replicas: the trainer can take 100 examples/s, at 50 ms each") in api.events
+    message = "1 to 7 replicas: the trainer can take 100 examples/s, at 50 ms each"
+    assert ("Normal", "Scaled", "words-vtlp", message) in api.events
+    assert not [event for event in api.events if event[1] == "Saturated"]
     assert api.leases["lease"]["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.parametrize("bounds", [{"featurizer": Bounds(1, 1)}])
+def test_what_keeps_the_trainer_from_its_rate_is_told_at_the_stage_once_until_it_is_another(api, scaler):
+    def saturated():
+        return [event for event in api.events if event[1] == "Saturated"]
+
+    about = ("Warning", "Saturated", "words-featurizer")
+    first = (*about, "featurizer: 3 replicas are needed, 1 allowed; they hand on 100 of 200 examples/s")
+    scaler.training.rate = 200
+    turns(scaler, 4)
+    assert saturated() == [first]
+    scaler.training.rate = 400
+    turns(scaler, 2)
+    second = (*about, "featurizer: 5 replicas are needed, 1 allowed; they hand on 100 of 400 examples/s")
+    assert saturated() == [first, second]
 
 
 @pytest.mark.parametrize("how", ["refuses", "breaks"])
