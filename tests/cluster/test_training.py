@@ -24,7 +24,7 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.pipeline.example import Lineage
 
 WHOLE = os.environ.get("DIGITS") == "whole"
-TRAIN, EPOCHS = (2000, 16) if WHOLE else (400, 18)
+TRAIN, EPOCHS = (2000, 20) if WHOLE else (400, 18)
 PATIENCE_S = 1500.0
 STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
 OTHERS = [*STAGES, "autoscaler", "coordinator", "redis"]
