@@ -66,9 +66,6 @@ class SharedRun:
     def pull_totals(self) -> None:
         """Bring what came of the training, if it is complete."""
 
-    def pull_results(self) -> None:
-        """Bring, anew, all that is read to judge a run; of the shards of train, the first."""
-
     def push_totals(self) -> None:
         """Push what came of the training; its checkpoints are pushed."""
 
@@ -128,14 +125,18 @@ class StoredRun(SharedRun):
         self._pull_file(self.folder.totals)
 
     def pull_results(self) -> None:
-        """Bring, anew, all that is read to judge a run; raises BadCorpus if the store has no finished shards."""
+        """Bring, anew, all that is read to judge a run, of the shards of train the first.
+
+        Raises BadCorpus if the store has no finished shards.
+        """
         if not (names := pull_shards(self._store, self.folder)):
             raise BadCorpus(f"{self._url}: there are no finished shards; give the URL that the run was prepared with")
+        unread = sorted(name for name in names if name.startswith("train-"))[1:]
         for name in names:
-            wanted = name.startswith("train-00000-") or not name.startswith("train-")
-            if wanted and not (self.folder.shards / name).exists():
+            if name not in unread and not (self.folder.shards / name).exists():
                 self._store.download(f"shards/{name}", self.folder.shards / name)
-        (self.folder.checkpoints / "generation").unlink(missing_ok=True)  # it says that they need not be brought
+        for says_all_is_here in (self.folder.checkpoints / "generation", self.folder.totals):
+            says_all_is_here.unlink(missing_ok=True)
         self.pull_checkpoints()
         self.pull_totals()
         self.pull_exports()

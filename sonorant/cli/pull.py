@@ -19,9 +19,10 @@ def command(run: Path, store_url: str) -> None:
 
     Exit codes: 65 the store has no prepared run; 69 it does not answer; 78 the URL is of no use.
     """
-    from services.storage.run import open_run
+    from services.storage.run import StoredRun
+    from sonorant.run_folder import RunFolder
 
     if not store_url:
         raise click.UsageError("give --store, or SONORANT_STORE: where the run is")
-    open_run(run, store_url).pull_results()
+    StoredRun(RunFolder(run), store_url).pull_results()
     click.echo(f"{run}: brought from {store_url}")

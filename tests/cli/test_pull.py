@@ -75,6 +75,14 @@ def test_what_was_pulled_can_be_audited_and_pulled_again(tmp_path, trainer, url)
     assert audited(pulled(tmp_path, url))["trained"] == 2 * total
 
 
+def test_what_came_of_a_training_is_that_of_the_last_one(tmp_path, trainer, url):
+    train_an_epoch(trainer, 0)
+    for reason in ("epochs", "max_minutes"):
+        trainer.folder.totals.write_text(json.dumps({"reason": reason}))
+        trainer.push_totals()
+        assert json.loads(pulled(tmp_path, url).totals.read_text())["reason"] == reason
+
+
 def test_the_sets_that_a_model_is_measured_on_are_here_and_of_train_the_first_shard(tmp_path, trainer, url):
     run = pulled(tmp_path, url)
     assert run.recipe.exists()
