@@ -82,9 +82,10 @@ class Planner:
         self._measurements.note(snapshot, now_s)
         there = {stage: len(snapshot.stages.get(stage, ())) for stage in self._stages}
         self._supply.note(replicas, there, {stage: self._bounds(stage).cores for stage in self._stages}, now_s)
+        squeezed = self._squeezed(there, now_s)
         if snapshot.finished:
             return self._rest(replicas, now_s)
-        if squeezed := self._squeezed(there, now_s):
+        if squeezed:
             return self._make_room(squeezed, now_s)
         costs = self._costs()
         if isinstance(costs, str):
@@ -118,20 +119,24 @@ class Planner:
         missing = [stage for stage in self._stages if not there[stage]]
         if len(missing) in (0, len(self._stages)) or self._complete_s is None:
             self._complete_s = now_s
+            return ""
         return missing[0] if now_s >= self._complete_s + self._settings.arrival_s else ""
 
     def _make_room(self, squeezed: str, now_s: float) -> Decision:
         """As few as there may be: without one stage no example passes, and it may wait for the others' cores."""
-        least = {stage: self._bounds(stage).least for stage in self._stages}
-        self._remember(least, now_s)
         arrival_s = figure(self._settings.arrival_s)
-        return Decision(least, held=f"{squeezed}: none of it came in {arrival_s} s, so the others make room")
+        return Decision(
+            self._least(now_s), held=f"{squeezed}: none of it came in {arrival_s} s, so the others make room"
+        )
 
     def _rest(self, now: Mapping[str, int], now_s: float) -> Decision:
         """As few as there may be: nobody waits for examples any more."""
+        return Decision(self._kept(self._least(now_s), now), demand=Demand(0.0, 0.0), predicted=0.0)
+
+    def _least(self, now_s: float) -> dict[str, int]:
         least = {stage: self._bounds(stage).least for stage in self._stages}
         self._remember(least, now_s)
-        return Decision(self._kept(least, now), demand=Demand(0.0, 0.0), predicted=0.0)
+        return least
 
     def _first_fill(
         self, costs: Sequence[StageCost], rate: float, replicas: Mapping[str, int], now_s: float

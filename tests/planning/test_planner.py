@@ -146,6 +146,16 @@ def test_a_stage_may_be_away_for_a_while_again_and_again():
             assert world.turn().replicas == {"vtlp": 3, "room": 13}
 
 
+def test_nothing_makes_room_because_of_what_was_missing_before_another_training():
+    world = World(rate=100, arrival_s=60)
+    world.turn()
+    world.finished = True
+    for _ in range(30):
+        world.turn()
+    world.finished, world.missing = False, {"room"}
+    assert "make room" not in world.turn().held
+
+
 def test_nothing_makes_room_before_anything_is_there():
     world = World(rate=100, arrival_s=60)
     world.turn()
