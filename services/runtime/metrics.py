@@ -71,11 +71,11 @@ def gauge(name: str, what: str, value: float, **labels: str) -> GaugeMetricFamil
     return family
 
 
-def counters(name: str, what: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
-    """Return readings of a counter, `name` ending in `_total`, by the value of one label."""
-    family = CounterMetricFamily(name, what, labels=[label])
+def counters(name: str, what: str, label: str, values: Mapping[str, float], **labels: str) -> CounterMetricFamily:
+    """Return readings of a counter, `name` ending in `_total`, by the value of one label, others common to all."""
+    family = CounterMetricFamily(name, what, labels=[*labels, label])
     for labelled, value in values.items():
-        family.add_metric([labelled], value)
+        family.add_metric([*labels.values(), labelled], value)
     return family
 
 

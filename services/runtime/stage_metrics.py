@@ -28,4 +28,4 @@ def stage_metrics(stage: str, meter: Meter, own: Mapping[str, int]) -> Iterator[
     yield gauge("sonorant_stage_queued_examples", "Examples that wait here.", meter.queued(), stage=stage)
     yield gauge("sonorant_stage_draining", "1 while it takes nothing new.", meter.draining, stage=stage)
     what = "What a stage counts of its own draws: rooms, and rooms that were impossible and drawn again."
-    yield counters("sonorant_stage_counted_total", what, "what", own)
+    yield counters("sonorant_stage_counted_total", what, "what", own, stage=stage)

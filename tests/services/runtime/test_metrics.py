@@ -69,7 +69,7 @@ def test_a_stage_tells_all_that_it_ever_did_whatever_heartbeats_took(server):
     assert found["sonorant_stage_queued_examples", "room"] == 3
     assert found["sonorant_stage_link_faults_total", "room"] == 2
     assert found["sonorant_stage_draining", "room"] == 0
-    assert found["sonorant_stage_counted_total", "rooms_redrawn"] == 3
+    assert found["sonorant_stage_counted_total", "room", "rooms_redrawn"] == 3
 
 
 def test_a_rank_tells_how_long_it_waited(server):
