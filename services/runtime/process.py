@@ -150,10 +150,7 @@ def _run(
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         before = stage_before(recipe, replica.stage)
         source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
-    drawn = resources.counts.copy()
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
-    resources.counts.clear()
-    resources.counts.update(drawn)
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:

@@ -23,10 +23,12 @@ def arithmetic(chain: Mapping[str, Stage], recipe: Recipe, resources: StageResou
     """Return "variant of the kernels:checksum" of one stage, or several in a row; of none, an empty text.
 
     Bits follow from the processor's instruction set, from versions of libraries, and from what a stage reads. Replicas
-    of a stage that all tell the same checksum make the same of an example, as far as eight examples can show.
+    of a stage that all tell the same checksum make the same of an example, as far as eight examples can show. What
+    the stages count meanwhile is forgotten.
     """
     if not chain:
         return ""
+    counted = resources.counts.copy()
     names = stage_names(recipe)
     before = {}
     if names.index(next(iter(chain))) > names.index(FEATURIZER):
@@ -42,6 +44,8 @@ def arithmetic(chain: Mapping[str, Stage], recipe: Recipe, resources: StageResou
         made = example.waveform if example.features is None else example.features
         assert made is not None
         checksum.update(made.tobytes())
+    resources.counts.clear()
+    resources.counts.update(counted)
     return f"{kernels.VARIANT}:{checksum.hexdigest()}"
 
 

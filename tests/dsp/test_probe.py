@@ -1,4 +1,5 @@
 import importlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,18 @@ def test_a_single_bit_in_a_single_example_makes_another_checksum(stage):
     assert arithmetic({stage: flawed}, RECIPE, NOTHING) != of(stage)
     calls += [None] * 5
     assert arithmetic({stage: flawed}, RECIPE, NOTHING) == of(stage)
+
+
+def test_what_a_stage_counts_of_the_probe_is_forgotten():
+    resources = StageResources(None, Path("nowhere"), Counter(rooms=5))
+
+    def count(example, rng):
+        resources.counts["rooms"] += 1
+        resources.counts["others"] += 1
+        return example
+
+    arithmetic({"vtlp": count}, RECIPE, resources)
+    assert resources.counts == {"rooms": 5}
 
 
 def test_what_a_stage_rejects_is_passed_over():
