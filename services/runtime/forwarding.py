@@ -62,7 +62,8 @@ def _client_keys(kubectl: list[str], release: str) -> Keys | None:
         return None
     data = _got(kubectl, "secret", secret)["data"]
     files = {name: base64.b64decode(text) for name, text in data.items()}
-    return Keys(certificate=(files["tls.key"], files["tls.crt"]), authority=files["ca.crt"])
+    certificate = (files["tls.key"], files["tls.crt"]) if {"tls.key", "tls.crt"} <= files.keys() else None
+    return Keys(certificate=certificate, authority=files["ca.crt"])
 
 
 def _got(kubectl: list[str], *what: str) -> Any:

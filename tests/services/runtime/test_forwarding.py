@@ -54,6 +54,14 @@ def test_the_coordinator_is_reached_with_the_keys_that_the_stages_of_the_release
     ]
 
 
+def test_a_secret_that_only_says_whom_to_believe_gives_nothing_to_show(kubectl):
+    authority = json.dumps({"data": {"ca.crt": SECRET["data"]["ca.crt"]}})
+    kubectl([CLIENT], secret=f"echo '{authority}'")
+    with forwarded_coordinator("words") as (_, keys):
+        assert keys.certificate is None
+        assert keys.authority == b"ca.crt"
+
+
 def test_a_release_without_keys_leaves_it_to_ones_own(kubectl):
     kubectl([SERVER])
     with forwarded_coordinator("words") as (_, keys):
