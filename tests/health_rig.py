@@ -1,6 +1,8 @@
 """A kubelet that asks, and a main loop that hangs."""
 
 import asyncio
+import os
+import signal
 
 import grpc
 import pytest
@@ -8,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from links_rig import eventually
 
 from services.runtime import health
-from services.runtime.health import LIVE
+from services.runtime.health import LIVE, health_at
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -27,3 +29,18 @@ async def hang_and_turn(server):
         patch.setattr(health, "_LONGEST_TURN_S", 0.2)
         eventually(lambda: asked(server, LIVE) == NOT_SERVING)
         await asyncio.to_thread(eventually, lambda: asked(server, LIVE) == SERVING)
+
+
+def hang_and_end(serve):
+    """Do that to the coroutine `serve(health)`, a server's main loop in this process, then end it by SIGTERM."""
+
+    async def scene(health):
+        serving = asyncio.create_task(serve(health))
+        try:
+            await hang_and_turn(health)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await serving
+
+    with health_at("127.0.0.1", 0) as health:
+        asyncio.run(asyncio.wait_for(scene(health), 60))

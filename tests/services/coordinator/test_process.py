@@ -1,8 +1,5 @@
 """The coordinator as a process."""
 
-import asyncio
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -10,14 +7,13 @@ import time
 
 import pytest
 from coordinator_world import COUNTS, World
-from health_rig import hang_and_turn
+from health_rig import hang_and_end
 from metrics_rig import scrape
 from small_corpus import digits_recipe, record
 
 from services.coordinator.control import ControlPlane
 from services.coordinator.main import _serve
 from services.coordinator.server import CoordinatorServer
-from services.runtime.health import health_at
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 
@@ -65,15 +61,5 @@ def test_redis_away_at_start_ends_it_with_the_address(run_folder):
 def test_a_coordinator_whose_loop_hangs_is_not_live_until_it_turns_again(redis_url):
     world = World(redis_url)
     server = CoordinatorServer(ControlPlane(world.recipe, COUNTS, world.ledger), world.recipe.pipeline)
-
-    async def scene(health):
-        serving = asyncio.create_task(_serve(server, "127.0.0.1:0", None, health))
-        try:
-            await hang_and_turn(health)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            await serving
-
-    with health_at("127.0.0.1", 0) as health:
-        asyncio.run(asyncio.wait_for(scene(health), 60))
+    hang_and_end(lambda health: _serve(server, "127.0.0.1:0", None, health))
     world.ledger.close()

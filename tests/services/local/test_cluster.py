@@ -11,12 +11,19 @@ from pathlib import Path
 import pytest
 from small_corpus import digits_recipe, write_digits
 
+from services.local import cluster
 from sonorant.corpus.preparing import prepare
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 
 PATIENCE_S = 180.0
+
+
+@pytest.mark.parametrize(("cores", "ranks", "threads"), [(1, 1, 1), (2, 1, 1), (8, 1, 7), (8, 2, 3), (2, 4, 1)])
+def test_ranks_share_the_cores_but_one(monkeypatch, cores, ranks, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    assert cluster._rank_threads(ranks) == threads
 
 
 @pytest.fixture

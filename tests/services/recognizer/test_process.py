@@ -12,14 +12,14 @@ import grpc
 import pytest
 from babble import RATE_HZ
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from health_rig import hang_and_turn
+from health_rig import hang_and_end
 from prometheus_client import CollectorRegistry
 from recognizer_rig import SPEECH, audio, interim, last
 
 from services.recognizer.client import connect, stream_recording
 from services.recognizer.main import _run
 from services.recognizer.server import RecognizerServer
-from services.runtime.health import LIVE, health_at
+from services.runtime.health import LIVE
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 
@@ -131,13 +131,4 @@ def test_sigterm_ends_the_wait_for_a_model(tmp_path):
 
 
 def test_a_recognizer_whose_loop_hangs_is_not_live_until_it_turns_again(store):
-    async def scene(health):
-        running = asyncio.create_task(_run(store, ServingRecipe(port=0), None, 1.0, 1, health, CollectorRegistry()))
-        try:
-            await hang_and_turn(health)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            await running
-
-    with health_at("127.0.0.1", 0) as health:
-        asyncio.run(asyncio.wait_for(scene(health), 60))
+    hang_and_end(lambda health: _run(store, ServingRecipe(port=0), None, 1.0, 1, health, CollectorRegistry()))
