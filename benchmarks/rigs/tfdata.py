@@ -30,6 +30,9 @@ def serve_by_service(connection: Connection, shards: Path, rate_hz: int) -> None
 
 
 def _answer(connection: Connection, dataset: Any) -> None:
+    from benchmarks.rigs import toolkits
+
+    toolkits.keep_to_one_thread()
     examples = iter(dataset)
     while (count := connection.recv()) is not None:
         started_s = time.process_time()
@@ -45,7 +48,6 @@ def _dataset(shards: Path, rate_hz: int) -> Any:
     from sonorant.corpus.record import decode_audio
 
     rng = np.random.default_rng(1)
-    toolkits.keep_to_one_thread()
     audio = {"audio": tf.io.FixedLenFeature([], tf.string)}
 
     def augment(flac: bytes) -> object:

@@ -25,7 +25,6 @@ SPLITS = ("train", "dev", "test", "unseen_speaker")
 ReadElsewhere: TypeAlias = Callable[[Path, int, int], bytes]
 """Returns the bytes of a shard that is not here: its path if it were, offset, length."""
 
-
 _NAME = re.compile(r"(?P<split>[a-z_]+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.tfrecord")
 
 

@@ -55,10 +55,9 @@ def _noise_maker(kind: str, recipe: NoiseRecipe, resources: StageResources, samp
         return lambda _, samples, rng: folder.excerpt(samples, rng)
     utterances = resources.utterances
     if utterances is None or utterances.total < 2:
-        found = "none: prepare the run first, or" if utterances is None else f"{utterances.total}:"
-        raise BadRecipe(
-            f"noise kind babble needs at least 2 training utterances, found {found} take it out of noise.kinds"
-        )
+        found = "none" if utterances is None else str(utterances.total)
+        do = "prepare the run first, or take it out" if utterances is None else "take it out"
+        raise BadRecipe(f"noise kind babble needs at least 2 training utterances, found {found}: {do} of noise.kinds")
     return lambda example, samples, rng: babble(
         utterances, recipe.babble_voices, samples, sample_rate_hz, example.utterance, rng
     )
