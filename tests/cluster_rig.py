@@ -8,6 +8,7 @@ import time
 from helm_rig import CHART, digits_values
 
 USER = 65532  # whom the images run as
+MARK = {"sonorant-tests": "true"}  # of the namespaces, so that those of a run that was cut off are found
 SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "3Gi"}}
 
 
@@ -43,6 +44,12 @@ def small_values(**changes):
     )
 
 
+def delete_namespaces():
+    """Delete the namespaces that a run has left which was cut off: what is in them would run beside this one."""
+    (selector,) = (f"{label}={value}" for label, value in MARK.items())
+    kubectl("delete", "namespaces", f"--selector={selector}", "--timeout=300s")
+
+
 class Namespace:
     """A namespace, made anew, and what is in it; `close` deletes it and its volumes. security: its pods' standard."""
 
@@ -50,7 +57,7 @@ class Namespace:
         self.name = name
         self._volumes = []
         kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=300s")
-        labels = {f"pod-security.kubernetes.io/{mode}": security for mode in ("enforce", "warn")}
+        labels = MARK | {f"pod-security.kubernetes.io/{mode}": security for mode in ("enforce", "warn")}
         labelled = {"name": name, "labels": labels}
         kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}])
 

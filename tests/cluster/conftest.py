@@ -3,7 +3,13 @@
 import shutil
 
 import pytest
+from cluster_rig import delete_namespaces
 from helm_rig import Helm
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left():
+    delete_namespaces()
 
 
 @pytest.fixture(scope="session")
