@@ -99,6 +99,9 @@ class _Autoscaling(_Scheduling):
     each: dict[str, _Bounds] | None = Field(None, description="The same of one stage, by its name in the recipe.")
     cores: float | None = Field(None, gt=0, description="Cores of all stages together; null: no limit.")
     utilisation: float = Field(0.8, ge=0.1, le=1, description="Share of the time that a stage is to be busy.")
+    stabilization_window_seconds: int = Field(
+        120, ge=0, le=3600, description="How long fewer replicas must have been enough before some are taken away."
+    )
     replicas: int = Field(1, ge=1, description="Replicas of the planner.")
     api_ports: list[int] = Field(description="Ports of the Kubernetes API.")
 

@@ -24,7 +24,9 @@ FILLED_IN = {"POD_IP": "10.0.0.1", "CPUS": "2", "REVISION": "words-trainer-1"}
 def manifests(helm):
     each = {"room": {"minReplicas": 2, "maxReplicas": 40}, "gain": {"maxReplicas": 3}}
     stages = {"each": {"room": {"resources": {"requests": {"cpu": "250m"}}}}}
-    return helm.render(digits_values(autoscaling={"each": each, "cores": 24}, stages=stages))
+    return helm.render(
+        digits_values(autoscaling={"each": each, "cores": 24, "stabilizationWindowSeconds": 90}, stages=stages)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -62,5 +64,6 @@ def test_the_autoscaler_is_told_who_may_have_how_much(manifests):
     assert given["prefix"] == "words-"
     assert given["cores"] == 24
     assert given["utilisation"] == 0.8
+    assert given["stabilisation_s"] == 90
     of_one = {"room": Bounds(2, 40, 0.25), "gain": Bounds(1, 3, 1)}
     assert given["bounds"] == {stage: of_one.get(stage, Bounds(1, 20, 1)) for stage in CHAIN}

@@ -65,7 +65,8 @@ def test_what_was_scaled_is_not_scaled_back_by_an_upgrade(helm, mode):
 
 def test_the_hpa_scales_each_stage_within_its_bounds(helm):
     each = {"room": {"minReplicas": 2, "maxReplicas": 40}}
-    manifests = helm.render(digits_values(autoscaling={"mode": "hpa", "each": each, "utilisation": 0.7}))
+    scaling = {"mode": "hpa", "each": each, "utilisation": 0.7, "stabilizationWindowSeconds": 45}
+    manifests = helm.render(digits_values(autoscaling=scaling))
     scalers = {name: document["spec"] for (kind, name), document in manifests.items() if "Autoscaler" in kind}
     assert set(scalers) == {f"words-{stage}" for stage in STAGES}
     for name, spec in scalers.items():
@@ -74,6 +75,7 @@ def test_the_hpa_scales_each_stage_within_its_bounds(helm):
         assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 70}
         expected = (2, 40) if name == "words-room" else (1, 20)
         assert (spec["minReplicas"], spec["maxReplicas"]) == expected
+        assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 45}}
     assert "autoscaler" not in pods(manifests)
     assert not any(kind in OWN for kind, _ in manifests)
 

@@ -70,7 +70,8 @@ def watch(helm, data_folder, tmp_path_factory):
     space = Namespace("sonorant-planner-test")
     space.for_digits(data_folder, {name: tmp_path_factory.mktemp(name) for name in ("runs", "redis")})
     slow = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "1Gi"}}}
-    values = small_values(autoscaling={"maxReplicas": 4, "resources": SMALL}, recognizer={"replicas": 0})
+    scaling = {"maxReplicas": 4, "stabilizationWindowSeconds": 40, "resources": SMALL}
+    values = small_values(autoscaling=scaling, recognizer={"replicas": 0})
     values["stages"] = values["stages"] | {"each": {SLOW: slow}}
     recipe = values["recipe"]
     recipe["stages"] = [stage | SLOW_ROOM if stage["stage"] == SLOW else stage for stage in recipe["stages"]]

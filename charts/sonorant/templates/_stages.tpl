@@ -72,6 +72,7 @@
     - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
     - --deployments={{ include "sonorant.fullname" . }}-
     - --utilisation={{ .Values.autoscaling.utilisation }}
+    - --stabilisation-s={{ int .Values.autoscaling.stabilizationWindowSeconds }}
     {{- with .Values.autoscaling.cores }}
     - --cores={{ . }}
     {{- end }}

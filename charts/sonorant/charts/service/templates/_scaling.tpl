@@ -21,5 +21,5 @@ spec:
           averageUtilization: {{ round (mulf .root.Values.autoscaling.utilisation 100) 0 | int }}
   behavior:
     scaleDown:
-      stabilizationWindowSeconds: 120
+      stabilizationWindowSeconds: {{ int .root.Values.autoscaling.stabilizationWindowSeconds }}
 {{- end }}
