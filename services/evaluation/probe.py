@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 import grpc
 
-from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
-from services.runtime.channels import open_aio_channel
+from services.recognizer.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
 from services.runtime.options import store_option
 from services.storage.run import SharedRun, open_run
 from sonorant.errors import SonorantError, Unavailable
@@ -61,7 +60,7 @@ def _first(run: SharedRun, utterances: int) -> list[Example]:
 
 async def _stream(server: str, examples: list[Example]) -> list[StreamedTranscript]:
     try:
-        async with open_aio_channel(server) as channel:
+        async with open_recognizer(server) as channel:
             stub = connect(channel)
             await ask_model(stub)
             waveforms = [(e.waveform, e.sample_rate_hz) for e in examples if e.waveform is not None]

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 import grpc
 
 from services.evaluation.test_sets import Reference
-from services.recognizer.client import StreamedTranscript, ask_model, connect, stream_recording
+from services.recognizer.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
 from services.recognizer.recordings import read_recording
-from services.runtime.channels import open_aio_channel
 from sonorant.errors import Unavailable
 
 __all__ = ["Outcome", "stream_all"]
@@ -42,7 +41,7 @@ async def stream_all(
     """
     waiting = asyncio.Semaphore(clients)
     try:
-        async with open_aio_channel(address) as channel:
+        async with open_recognizer(address) as channel:
             stub = connect(channel)
             info = await ask_model(stub)
 

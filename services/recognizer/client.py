@@ -4,6 +4,7 @@ All times are in seconds since the stream began, on the event loop's clock.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import cast
@@ -12,6 +13,8 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
+from services.runtime.channels import Options, open_aio_channel
+from services.runtime.keys import Keys
 from sonorant.arrays import Waveform
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
@@ -23,11 +26,23 @@ __all__ = [
     "StreamedTranscript",
     "ask_model",
     "connect",
+    "open_recognizer",
     "pcm16",
     "read_event",
     "stream_audio",
     "stream_recording",
 ]
+
+# A recognizer that is about to go refuses new streams for half a second, and gRPC cancels those that arrive just as the
+# connection closes. Behind the same address another may serve. What was sent is sent again; once there is a result, not.
+_RETRIES = {
+    "maxAttempts": 4,
+    "initialBackoff": "0.3s",
+    "maxBackoff": "2s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+}
+_SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RETRIES}]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +93,14 @@ class StreamedTranscript:
     audio_s: float
     audio_end_s: float
     final_s: float
+
+
+def open_recognizer(address: str, options: Options = (), keys: Keys | None = None) -> grpc.aio.Channel:
+    """Return a channel to the recognizers at HOST:PORT, whose calls go to another while one of them shuts down.
+
+    keys: default, the process'. It takes two seconds longer to say that nobody answers.
+    """
+    return open_aio_channel(address, (("grpc.service_config", _SERVICE_CONFIG), *options), keys)
 
 
 def connect(channel: grpc.aio.Channel) -> "recognizer_pb2_grpc.RecognizerAsyncStub":

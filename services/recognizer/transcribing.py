@@ -15,13 +15,13 @@ from services.recognizer.client import (
     StreamedTranscript,
     ask_model,
     connect,
+    open_recognizer,
     read_event,
     stream_audio,
     stream_recording,
 )
 from services.recognizer.process import running_recognizer
 from services.recognizer.recordings import microphone, read_recording
-from services.runtime.channels import open_aio_channel
 from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
@@ -82,7 +82,7 @@ def transcribe(address: str, request: Request) -> None:
 
 
 async def _transcribe(address: str, request: Request) -> None:
-    async with open_aio_channel(address) as channel:
+    async with open_recognizer(address) as channel:
         stub = connect(channel)
         info = await ask_model(stub, request.model)
         if request.mic:

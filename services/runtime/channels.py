@@ -12,7 +12,7 @@ import grpc
 from services.runtime.keys import Keys, process_keys
 from sonorant.errors import Unavailable
 
-__all__ = ["SERVER_OPTIONS", "add_port", "open_aio_channel", "open_channel"]
+__all__ = ["SERVER_OPTIONS", "Options", "add_port", "open_aio_channel", "open_channel"]
 
 Options = tuple[tuple[str, int | str], ...]
 

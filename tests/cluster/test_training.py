@@ -17,8 +17,7 @@ import pytest
 from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
 from helm_rig import ROOT
 
-from services.recognizer.client import connect, stream_recording
-from services.runtime.channels import open_aio_channel
+from services.recognizer.client import connect, open_recognizer, stream_recording
 from services.runtime.keys import Keys
 from sonorant.corpus.shards import ShardSet
 from sonorant.pipeline.example import Lineage
@@ -214,7 +213,7 @@ def recordings(run):
 async def stream(address, keys, recordings, rate_hz, rounds):
     """Stream all at once in real time, again and again; return the transcripts of each round."""
     options = (("grpc.ssl_target_name_override", "words-recognizer"),)  # its name, which only pods can look up
-    async with open_aio_channel(address, options, keys) as channel:
+    async with open_recognizer(address, options, keys) as channel:
         stub = connect(channel)
         texts = []
         for _ in range(rounds):
