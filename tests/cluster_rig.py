@@ -120,7 +120,9 @@ class Namespace:
         return self.kubectl("logs", chosen, "--tail=-1", "--prefix", *arguments)
 
     def close(self):
-        kubectl("delete", "namespace", self.name, "--timeout=300s")
+        kubectl("delete", "namespace", self.name, "--wait=false")  # from now on nobody makes pods in it
+        self.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+        kubectl("delete", "namespace", self.name, "--ignore-not-found", "--timeout=300s")
         if self._volumes:
             kubectl("delete", "persistentvolume", *self._volumes)
 

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # A recognizer that is about to go refuses new streams for half a second, and gRPC cancels those that arrive just as the
-# connection closes. Behind the same address another may serve. What was sent is sent again; once there is a result, not.
+# connection closes. Behind the same address another may serve: what was sent is sent again, as long as nothing was heard.
 _RETRIES = {
     "maxAttempts": 4,
     "initialBackoff": "0.3s",

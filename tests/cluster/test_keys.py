@@ -77,7 +77,7 @@ def release(helm, space):
     release = Release(space)
     release.goes_on()
     yield release
-    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    helm.run("uninstall", "words", "--namespace", space.name)
 
 
 def like_speed(space, name, secrets):

@@ -40,7 +40,7 @@ def run(space, helm, values):
     """Where the release trains."""
     space.install(helm, values)
     yield space.folders["runs"] / "digits"
-    gone = helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    gone = helm.run("uninstall", "words", "--namespace", space.name)
     assert gone.returncode == 0, gone.stderr
 
 

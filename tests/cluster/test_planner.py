@@ -83,7 +83,7 @@ def watch(helm, data_folder, tmp_path_factory):
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "planner.json").write_text(json.dumps(watch.lines) + "\n")
     draw(watch.lines)
-    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    helm.run("uninstall", "words", "--namespace", space.name)
     space.close()
 
 

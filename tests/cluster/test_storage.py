@@ -58,7 +58,7 @@ def installed(space, helm, s3):
     recipe["training"] |= {"epochs": EPOCHS, "max_minutes": 0, "patience": 1000, "checkpoint_every_steps": 10}
     space.install(helm, values)
     yield space
-    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    helm.run("uninstall", "words", "--namespace", space.name)
 
 
 def state(space):

@@ -113,7 +113,7 @@ def training(space, helm):
     halved = {"ranks": 2, "batch_examples": recipe["training"]["batch_examples"] // 2}
     recipe["training"] |= halved | {"epochs": EPOCHS, "max_minutes": 0, "patience": 1000, "checkpoint_every_steps": 20}
     yield Training(space, helm, values)
-    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    helm.run("uninstall", "words", "--namespace", space.name)
 
 
 def test_training_begins_and_everything_came_up_at_the_first_try(training, figures):

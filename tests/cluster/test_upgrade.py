@@ -21,7 +21,7 @@ def values(helm, space):
     values = digits_values(**{component: nowhere for component in COMPONENTS})
     space.install(helm, values)
     yield values
-    helm.run("uninstall", "words", "--namespace", space.name, "--wait")
+    helm.run("uninstall", "words", "--namespace", space.name)
 
 
 def secrets(space):
