@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # A recognizer that is about to go refuses new streams for half a second, and gRPC cancels those that arrive just as the
-# connection closes. Behind the same address another may serve: what was sent is sent again, as long as nothing was heard.
+# connection closes. Behind the same address another may serve: while there is no result, what was sent is sent again.
 _RETRIES = {
     "maxAttempts": 4,
     "initialBackoff": "0.3s",
