@@ -1,31 +1,15 @@
-"""skaffold.yaml, read dry: skaffold itself is no test's to run."""
+"""skaffold.yaml, read dry: skaffold itself is no test's to run; `tests/cluster` holds it against its schema."""
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
+from helm_rig import ROOT
+from skaffold_rig import SKAFFOLD, profiled
 
-ROOT = Path(__file__).parents[2]
-SKAFFOLD = YAML(typ="safe", pure=True).load((ROOT / "skaffold.yaml").read_text())
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 SCHEMA = json.loads((ROOT / "charts/sonorant/values.schema.json").read_text())
 RELEASE = SKAFFOLD["deploy"]["helm"]["releases"][0]
-
-
-def profiled(name):
-    """The configuration under a profile, its patches applied as JSON Patch (RFC 6902) says."""
-    config = json.loads(json.dumps(SKAFFOLD))
-    for patch in next(p for p in config["profiles"] if p["name"] == name)["patches"]:
-        *way, last = [int(step) if step.isdecimal() else step for step in patch["path"].split("/")[1:]]
-        place = config
-        for step in way:
-            place = place[step]
-        assert patch["op"] == "add"
-        assert last not in place
-        place[last] = patch["value"]
-    return config
 
 
 def assert_a_value(path):

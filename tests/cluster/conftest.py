@@ -10,7 +10,7 @@ import pytest
 from cluster_rig import delete_namespaces
 from helm_rig import Helm
 
-WITHOUT_PODS = {"test_acceptance", "test_autoscaler", "test_doctor", "test_upgrade"}
+WITHOUT_PODS = {"test_acceptance", "test_autoscaler", "test_doctor", "test_skaffold", "test_upgrade"}
 
 
 def pytest_sessionstart(session):
