@@ -22,10 +22,8 @@ def pytest_sessionstart(session):
         pytest.exit(f"no cluster to test on: {error}", returncode=69)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("without pods" if item.module.__name__ in WITHOUT_PODS else "pods"))
+def pytest_itemcollected(item):
+    item.add_marker(pytest.mark.xdist_group("without pods" if item.path.stem in WITHOUT_PODS else "pods"))
 
 
 @pytest.fixture(scope="session")

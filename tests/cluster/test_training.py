@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
-from helm_rig import ROOT
+from helm_rig import ROOT, digits_values
 
 from services.recognizer.client import connect, open_recognizer, stream_recording
 from services.runtime.keys import Keys
@@ -23,7 +23,8 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.pipeline.example import Lineage
 
 WHOLE = os.environ.get("DIGITS") == "whole"
-TRAIN, EPOCHS = (2000, 20) if WHOLE else (400, 18)
+RECIPE = digits_values()["recipe"]
+TRAIN, EPOCHS = (RECIPE["corpus"]["strings"]["train"], RECIPE["training"]["epochs"]) if WHOLE else (400, 18)
 PATIENCE_S = 1500.0
 STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
 OTHERS = [*STAGES, "autoscaler", "coordinator", "redis"]
