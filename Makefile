@@ -48,7 +48,7 @@ images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLA
 	docker/build $(IMAGES) $(TARGETS)
 
 test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole)
-	tests/cluster/run $(BIN)/pytest -q -n 2 --dist loadgroup tests/cluster $(if $(TESTS),-k '$(TESTS)')
+	tests/cluster/run $(BIN)/pytest -q -n 2 tests/cluster $(if $(TESTS),-k '$(TESTS)')
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

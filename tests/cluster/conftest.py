@@ -5,10 +5,12 @@ planner's no core to grow into.
 """
 
 import shutil
+from pathlib import Path
 
 import pytest
 from cluster_rig import delete_namespaces
 from helm_rig import Helm
+from xdist.scheduler import LoadScopeScheduling
 
 WITHOUT_PODS = {"test_acceptance", "test_autoscaler", "test_doctor", "test_skaffold", "test_upgrade"}
 
@@ -22,8 +24,15 @@ def pytest_sessionstart(session):
         pytest.exit(f"no cluster to test on: {error}", returncode=69)
 
 
-def pytest_itemcollected(item):
-    item.add_marker(pytest.mark.xdist_group("without pods" if item.path.stem in WITHOUT_PODS else "pods"))
+class _ByPods(LoadScopeScheduling):
+    """Two scopes: the files whose pods run, and the others."""
+
+    def _split_scope(self, nodeid):
+        return str(Path(nodeid.partition("::")[0]).stem in WITHOUT_PODS)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return _ByPods(config, log)
 
 
 @pytest.fixture(scope="session")
