@@ -47,7 +47,15 @@ def small_values(**changes):
 def delete_namespaces():
     """Delete the namespaces that a run has left which was cut off: what is in them would run beside this one."""
     (selector,) = (f"{label}={value}" for label, value in MARK.items())
-    kubectl("delete", "namespaces", f"--selector={selector}", "--timeout=300s")
+    for name in kubectl("get", "namespaces", f"--selector={selector}", "--output=name").split():
+        delete_namespace(name.removeprefix("namespace/"))
+
+
+def delete_namespace(name):
+    """Delete a namespace, if it is there, and all that is in it, at once."""
+    kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")  # from now on nobody makes pods in it
+    kubectl("--namespace", name, "delete", "pods", "--all", "--force", "--grace-period=0")
+    kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=300s")
 
 
 class Namespace:
@@ -56,7 +64,7 @@ class Namespace:
     def __init__(self, name, security="restricted"):
         self.name = name
         self._volumes = []
-        kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=300s")
+        delete_namespace(name)
         labels = MARK | {f"pod-security.kubernetes.io/{mode}": security for mode in ("enforce", "warn")}
         labelled = {"name": name, "labels": labels}
         kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Namespace", "metadata": labelled}])
@@ -120,9 +128,7 @@ class Namespace:
         return self.kubectl("logs", chosen, "--tail=-1", "--prefix", *arguments)
 
     def close(self):
-        kubectl("delete", "namespace", self.name, "--wait=false")  # from now on nobody makes pods in it
-        self.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
-        kubectl("delete", "namespace", self.name, "--ignore-not-found", "--timeout=300s")
+        delete_namespace(self.name)
         if self._volumes:
             kubectl("delete", "persistentvolume", *self._volumes)
 
