@@ -1,6 +1,6 @@
 """What the parts of the system can do of which there is one, or one a process: Redis, the coordinator, a link's thread.
 
-Figures are those of `sonorant bench control` and `sonorant bench links`, on cores of some 3 GHz.
+Figures are those of `sonorant bench control`, `links` and `pipeline`, on cores of some 3 GHz.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,8 @@ from sonorant.planning.sizing import Bounds, StageCost
 __all__ = ["COORDINATOR", "LINK_BYTES_PER_S", "MOST_LINKS", "OVERHEAD_S", "REDIS", "ControlPlane", "control_plane"]
 
 COORDINATOR, REDIS = "coordinator", "redis"
-LINK_BYTES_PER_S = 0.57e9  # that one thread receives or sends
-# Of a replica per example, however small: envelopes, credits. Measured when stages still handed examples from thread to
-# thread; what `sonorant bench pipeline` shows now as `overhead` is less, so plans are on the safe side.
-OVERHEAD_S = 0.8e-3
+LINK_BYTES_PER_S = 2.5e9  # that one thread receives or sends: messages of 2 MB cost both ends 0.78 s a gigabyte
+OVERHEAD_S = 0.2e-3  # of a replica per example, however small: envelopes, credits
 MOST_LINKS = 16_000  # to replicas of the stage before: a link takes 4 open files, and usually 65,536 are allowed
 
 _CLAIMS = 65_000.0  # examples claimed and committed in one second of Redis' thread
