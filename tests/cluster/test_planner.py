@@ -21,7 +21,7 @@ OUT = ROOT / "runs" / "cluster"
 SLOW = "room"
 SLOW_ROOM = {"probability": 1, "t60_s": {"low": 0.4, "high": 0.5}}
 STARVED, FED = 0.6, 0.9
-EPOCHS, TRAIN = 12, 400
+EPOCHS, TRAIN = 8, 400
 MOST_DECISIONS = 3
 
 
