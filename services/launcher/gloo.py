@@ -11,8 +11,6 @@ __all__ = ["GlooRendezvous", "gloo_environment", "interface_of", "rendezvous_env
 
 # A rank whose process stands still is given up by the others after this time; so is one that comes late to the start.
 _TIMEOUT_S = 30
-# One that lives but does not come to a step that the others wait in: as long as rank 0 may need for a checkpoint.
-_STALL_S = 600
 
 
 class GlooRendezvous:
@@ -46,7 +44,6 @@ def gloo_environment(rank: int, ranks: int, interface: str) -> dict[str, str]:
         "HOROVOD_CROSS_SIZE": str(ranks),
         "HOROVOD_GLOO_IFACE": interface,
         "HOROVOD_GLOO_TIMEOUT_SECONDS": str(_TIMEOUT_S),
-        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": str(_STALL_S),
     }
 
 

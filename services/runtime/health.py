@@ -1,18 +1,16 @@
 """Standard gRPC health on a port of its own, in plain text: what a kubelet's probe asks."""
 
 import asyncio
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from traceback import format_stack
 
 import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from services.runtime.watchdog import where_main_is
 from sonorant.errors import Unavailable
 
 __all__ = ["LIVE", "HealthServer", "health_at"]
@@ -37,14 +35,9 @@ class _Servicer(health.HealthServicer):  # type: ignore[misc]  # the package shi
         """See health.proto."""
         stood_still_s = time.monotonic() - self.turned_s
         if request.service == LIVE and stood_still_s > _LONGEST_TURN_S:
-            log.error("main_loop_hangs", since_s=round(stood_still_s, 1), at=_where_main_is())
+            log.error("main_loop_hangs", since_s=round(stood_still_s, 1), at=where_main_is())
             return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.NOT_SERVING)
         return super().Check(request, context)
-
-
-def _where_main_is() -> list[str]:
-    main = threading.main_thread().ident
-    return [line for thread, frame in sys._current_frames().items() if thread == main for line in format_stack(frame)]
 
 
 class HealthServer:

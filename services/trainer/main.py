@@ -44,6 +44,10 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics' port.")
 @metrics_port_option
 @patience_option
+@click.option(
+    "--longest-turn-s", type=click.FloatRange(1), default=600.0, show_default=True,
+    help="Start again if a step takes longer, with dev set and checkpoint: a rank that never comes keeps the others.",
+)  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
 @click.option("--launched", is_flag=True, help="Be told by services.launcher, on standard input, which rank this is.")
 def _command(
@@ -57,6 +61,7 @@ def _command(
     host: str,
     metrics_port: int | None,
     patience_s: float,
+    longest_turn_s: float,
     export: bool,
     launched: bool,
 ) -> None:
@@ -75,6 +80,7 @@ def _command(
     run.pull_totals()
     if not run.folder.totals.exists():  # else it is started again after the end, and need not find the others for that
         from services.runtime.lifecycle import Shutdown
+        from services.runtime.watchdog import Watchdog
         from services.trainer.rank import Rank
         from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
 
@@ -82,11 +88,13 @@ def _command(
             _await_gang()
         _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
         collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
-        with Shutdown() as shutdown:
+        # Horovod's own watch sees nothing with Gloo: the controller leaves the list of ranks empty (0.28.1).
+        with Shutdown() as shutdown, Watchdog(longest_turn_s) as watchdog:
             signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
             name = f"{replica}-{collective.rank}"
             with metrics_at(host, metrics_port) as metrics:
-                code = Rank(recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics).run()
+                given = (recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
+                code = Rank(*given, watchdog.turned).run()
         if code:
             sys.exit(code)
     if export and _first_of(_RANK_VARIABLES, 0) == 0:

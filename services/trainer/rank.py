@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -47,7 +47,8 @@ log = structlog.get_logger()
 class Rank:
     """Trains with the others of its gang until training is complete or `shutdown` is requested.
 
-    patience_s: how long to wait for Redis at the start, at least ten seconds; metrics: where to register its own.
+    patience_s: how long to wait for Redis at the start, at least ten seconds; metrics: where to register its own;
+    turned: called with every turn of the training loop.
     """
 
     def __init__(
@@ -61,7 +62,9 @@ class Rank:
         shutdown: Shutdown,
         patience_s: float = 0.0,
         metrics: CollectorRegistry | None = None,
+        turned: Callable[[], None] = lambda: None,
     ) -> None:
+        self._turned = turned
         self._metrics = metrics or CollectorRegistry()
         self._shared = run
         self._run = run.folder
@@ -183,6 +186,7 @@ class Rank:
                 collective=self._collective,
                 clock=time.monotonic,
                 terminated=lambda: self._shutdown.requested,
+                turned=self._turned,
             ),
             progress,
         )

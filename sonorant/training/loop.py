@@ -51,6 +51,7 @@ class TrainerParts:
     """What a loop is made of.
 
     generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal asked to leave.
+    turned: called with every turn of the loop.
     """
 
     recipe: Recipe
@@ -64,6 +65,7 @@ class TrainerParts:
     collective: Collective
     clock: Callable[[], float]
     terminated: Callable[[], bool]
+    turned: Callable[[], None]
 
 
 class Trainer:
@@ -88,6 +90,7 @@ class Trainer:
         if self.progress.step == 0 and not self._normalise():
             return Reason.TERMINATED
         while True:
+            self.parts.turned()
             result = self._turn()
             if reason := self._decide(result.notes):
                 return reason
@@ -106,6 +109,7 @@ class Trainer:
         """Let the model learn how features are distributed from all ranks' first examples; False if a signal came."""
         own: list[Features] | None = None
         while True:
+            self.parts.turned()
             own = self.parts.feeder.first_examples(_PATIENCE_S) if own is None else own
             answers = self.parts.collective.gather((own is not None, self.parts.terminated(), self._is_spoiled()))
             here, terminated, spoiled = zip(*answers, strict=True)

@@ -60,6 +60,7 @@ def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, m
             collective=SingleProcess(),
             clock=itertools.count(step=0.2503).__next__,
             terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
+            turned=lambda: None,
         ),
         progress,
     )

@@ -14,9 +14,9 @@ from training_run import PATIENCE_S, end, tiny_recipe, wait_for
 from services.storage.objects import ObjectStore
 from sonorant.recipe.loading import dump_recipe
 
-EPOCHS = 30
+EPOCHS = 60  # so many that the first trainer is not done when it is killed
 TOTAL = 20  # strings of the corpus' train split
-RECIPE = tiny_recipe(epochs=EPOCHS, patience=EPOCHS, dev_every_epochs=5)
+RECIPE = tiny_recipe(epochs=EPOCHS, patience=EPOCHS, dev_every_epochs=10)
 
 
 class Processes:
