@@ -94,7 +94,7 @@ def _command(
             name = f"{replica}-{collective.rank}"
             with metrics_at(host, metrics_port) as metrics:
                 given = (recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
-                code = Rank(*given, watchdog.turned).run()
+                code = Rank(*given, turned=watchdog.turned).run()
         if code:
             sys.exit(code)
     if export and _first_of(_RANK_VARIABLES, 0) == 0:

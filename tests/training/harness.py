@@ -28,7 +28,9 @@ def resume(step, ledger, checkpoints, recipe):
     return generation, checkpoint.progress if checkpoint else Progress()
 
 
-def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, make=tiny_example, warnings=None):
+def tiny_trainer(
+    recipe, folder: Path, ledger, total, *, terminate_after=None, turned=lambda: None, make=tiny_example, warnings=None
+):
     """Return a trainer; `terminate_after` turns of the loop, a signal comes."""
     units = tiny_units()
     model = LstmCtc(recipe.model, BINS, units.size, seed=recipe.seed)
@@ -60,7 +62,7 @@ def tiny_trainer(recipe, folder: Path, ledger, total, *, terminate_after=None, m
             collective=SingleProcess(),
             clock=itertools.count(step=0.2503).__next__,
             terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
-            turned=lambda: None,
+            turned=turned,
         ),
         progress,
     )

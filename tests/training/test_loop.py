@@ -33,6 +33,13 @@ def test_a_tiny_task_is_learnt_and_every_example_committed_once_an_epoch(ledger,
     assert trainer.progress.best_wer == min(row["wer"] for row in lines(tmp_path, "dev")) < 0.5
 
 
+def test_every_turn_is_told_to_who_watches_the_loop(ledger, tmp_path):
+    turns = []
+    trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22, turned=lambda: turns.append(True))
+    run(trainer)
+    assert len(turns) > trainer.progress.step > 1  # the normalisation turns too
+
+
 def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
     trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
     waited_s, worked_s = [], []
