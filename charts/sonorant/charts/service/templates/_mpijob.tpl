@@ -28,7 +28,7 @@ spec:
     backoffLimit: 1000
     {{- end }}
   {{- if not $v1 }}
-  sshAuthMountPath: /home/sonorant/.ssh
+  sshAuthMountPath: /var/lib/sonorant/.ssh
   launcherCreationPolicy: WaitForWorkersReady
   {{- end }}
   mpiReplicaSpecs:
