@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 
+import psutil
 import pytest
 from training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
@@ -49,3 +50,15 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(1, totals["steps"] + 1))
     assert lines[-1]["kind"] == "end"
     assert list(run.folder.tensorboard.iterdir())
+
+
+def test_a_rank_that_never_comes_to_a_step_ends_the_gang_which_may_start_again(tmp_path, redis_url):
+    if shutil.which("mpirun") is None:
+        pytest.skip("needs mpirun")
+    with contextlib.ExitStack() as stack:
+        run = Run(write_run(tmp_path / "run", tiny_recipe(epochs=10_000, patience=10_000)), redis_url, stack)
+        hung = run.train(*MPIRUN, more=("--longest-turn-s", "15"))
+        wait_for(lambda: run.last_step() >= 6, hung)
+        psutil.Process(hung.pid).children()[-1].suspend()
+        assert hung.wait(PATIENCE_S) == 75, run.log("trainer")
+        assert "main_loop_hangs" in run.log("trainer")
