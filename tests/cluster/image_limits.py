@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 STAGE_ADDS = 250_000_000  # bytes, unpacked
+PACKAGES = "opt/sonorant/venv/lib/*/site-packages"
 
 
 def buildah(*arguments):
@@ -33,13 +34,15 @@ def faults(base, stage, others):
     added = inspect(stage)[1] - inspect(base)[1]
     if added > STAGE_ADDS:
         yield f"{stage}: adds {added / 1e6:.1f} MB to {base}; {STAGE_ADDS / 1e6:.0f} MB are allowed"
-    if tensorflow := paths(stage, "opt/sonorant/venv/lib/*/site-packages/tensorflow*"):
+    if tensorflow := paths(stage, f"{PACKAGES}/tensorflow*"):
         yield f"{stage}: has TensorFlow, which a stage is to do without: {', '.join(tensorflow)}"
     for image in (stage, *others):
         user = inspect(image)[0].get("User", "")
         number = user.split(":")[0]
         if not number.isdigit() or int(number) == 0:
             yield f"{image}: runs as user {user or 'root'!r}; a number is asked for, and not 0"
+        if paths(image, PACKAGES) and not paths(image, f"{PACKAGES}/structlog/__pycache__/*.pyc"):
+            yield f"{image}: has no bytecode of its packages, so each pod compiles them when it starts"
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ mpi:
     - -np
     - {{ include "sonorant.ranks" . | quote }}
     {{- if $ssh }}
-    {{- range $variable := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "PYTHONDONTWRITEBYTECODE" "HOME" "SONORANT_REDIS" }}
+    {{- range $variable := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "HOME" "SONORANT_REDIS" }}
     - -x
     - {{ $variable }}
     {{- end }}
