@@ -1,7 +1,12 @@
 """Entry point: finds the command's file, and turns errors into one line and an exit code."""
 
 import importlib
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -31,8 +36,28 @@ _COMMANDS = {
 }
 
 
+@contextmanager
+def _ending_with_the_reader() -> Iterator[None]:
+    """End as SIGPIPE ends a program once nobody reads what is printed; click and rich would end it with 1."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:
+        if not any(isinstance(cause, BrokenPipeError) for cause in (error, error.__context__)):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
+        sys.exit(128 + signal.SIGPIPE)
+
+
 class _LazyGroup(click.Group):
     """Imports a command's module only when that command runs, so that `--help` stays quick."""
+
+    @_ending_with_the_reader()
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        return super().make_context(*args, **kwargs)
+
+    @_ending_with_the_reader()
+    def invoke(self, ctx: click.Context) -> Any:
+        return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -55,6 +80,7 @@ def _sonorant() -> None:
     """Train end-to-end speech recognizers on data augmented on the fly, and serve them."""
 
 
+@_ending_with_the_reader()
 def main() -> None:
     """Run the command line; exit with the code of the error that ended it."""
     try:

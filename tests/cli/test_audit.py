@@ -1,7 +1,10 @@
 """`sonorant audit` on what a run leaves: checkpoint, metrics and the append-only file of a Redis that is gone."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -80,6 +83,15 @@ def test_an_example_used_twice_ends_it_with_1(run):
     result = CliRunner().invoke(command, [str(run.path)])
     assert result.exit_code == 1
     assert "NOT exactly once" in result.output
+
+
+def test_a_reader_that_goes_does_not_look_like_a_lost_example(run):
+    leave(run, trained=5)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "sonorant.cli", "audit", run.path], stdout=writing, check=False)
+    os.close(writing)
+    assert done.returncode == 141
 
 
 def test_a_run_without_a_checkpoint_is_named(run):
