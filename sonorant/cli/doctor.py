@@ -41,9 +41,9 @@ def command(
     from services.doctor.cluster import connect, look_at
     from services.doctor.values import misshapen
 
-    schema = json.loads((chart / "values.schema.json").read_text())
+    schema = json.loads(_part(chart, "values.schema.json").read_text())
     values: dict[str, Any] = {}
-    for path in (chart / "values.yaml", *files):
+    for path in (_part(chart, "values.yaml"), *files):
         given = _load(path)
         if faults := misshapen(given, schema):
             raise BadRecipe("\n".join(f"{path}: {fault}" for fault in faults))
@@ -57,6 +57,12 @@ def command(
             click.echo(f"{click.style(mark, fg=colour)} {finding.about}: {finding.says}")
     if any(finding.level == "failure" for finding in findings):
         sys.exit(_LACKS)
+
+
+def _part(chart: Path, name: str) -> Path:
+    if not (chart / name).is_file():
+        raise BadRecipe(f"{chart}: is no sonorant chart (no {name}); give the folder of one, as charts/sonorant")
+    return chart / name
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -60,6 +60,15 @@ def test_a_file_of_values_that_is_none_is_named(tmp_path, text):
     assert "mine.yaml" in str(error)
 
 
+@pytest.mark.parametrize(("has", "lacks"), [([], "values.schema.json"), (["values.schema.json"], "values.yaml")])
+def test_a_folder_that_is_no_chart_is_named(tmp_path, has, lacks):
+    for name in has:
+        (tmp_path / name).write_text("{}")
+    error = run("--chart", str(tmp_path)).exception
+    assert isinstance(error, BadRecipe)
+    assert str(error) == f"{tmp_path}: is no sonorant chart (no {lacks}); give the folder of one, as charts/sonorant"
+
+
 @pytest.mark.parametrize(
     ("values", "says"),
     [
