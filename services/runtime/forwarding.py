@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import selectors
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ __all__ = ["forwarded_coordinator", "secret_of_clients"]
 _COORDINATOR_PORT = 7100
 _PATIENCE_S = 15.0
 _LONGEST_ERROR = 500
+_LOG_LINE = re.compile(r"^[IWEF]\d{4} .*\n?", re.MULTILINE)  # of kubectl's tries, before it says what came of them
+_REFUSED = re.compile(r"The connection to the server (\S+) was refused")
 _LONGEST_NAME = 40  # of a release in the names of its objects, as the chart cuts it
 
 
@@ -70,7 +73,7 @@ def _got(kubectl: list[str], *what: str) -> Any:
     """Return what kubectl gets."""
     done = subprocess.run([*kubectl, "get", *what, "--output=json"], capture_output=True, check=False)
     if done.returncode:
-        raise Unavailable(f"{' '.join(what)}: kubectl get: {_said(done.stderr)}")
+        raise _failed(f"{' '.join(what)}: kubectl get", done.stderr)
     return json.loads(done.stdout)
 
 
@@ -85,9 +88,12 @@ def _local_port(process: "subprocess.Popen[bytes]", service: str) -> int:
     if line.startswith("Forwarding from "):
         return int(line.split(" -> ")[0].rpartition(":")[2])
     process.terminate()
-    said = _said(process.stderr.read()) if answered else f"no answer within {_PATIENCE_S:g} s"
-    raise Unavailable(f"{service}: kubectl port-forward: {said}")
+    said = process.stderr.read() if answered else f"no answer within {_PATIENCE_S:g} s".encode()
+    raise _failed(f"{service}: kubectl port-forward", said)
 
 
-def _said(error: bytes) -> str:
-    return error.decode(errors="replace").strip()[:_LONGEST_ERROR]
+def _failed(doing: str, said: bytes) -> Unavailable:
+    text = said.decode(errors="replace")
+    if refused := _REFUSED.search(text):
+        return Unavailable(f"no cluster answers at {refused[1]}; set KUBECONFIG")
+    return Unavailable(f"{doing}: {(_LOG_LINE.sub('', text) or text).strip()[:_LONGEST_ERROR]}")

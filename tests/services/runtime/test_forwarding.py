@@ -81,6 +81,26 @@ def test_what_kubectl_says_is_passed_on(kubectl, answers):
         pass
 
 
+LOGGED = "E1122 13:51:40.761004 227 memcache.go:265] Unhandled Error: connection refused"
+REFUSED = "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ((LOGGED, LOGGED, REFUSED), "no cluster answers at localhost:8080; set KUBECONFIG"),
+        ((LOGGED, "Unable to connect: no such host"), "secret mine: kubectl get: Unable to connect: no such host"),
+        ((LOGGED,), f"secret mine: kubectl get: {LOGGED}"),
+    ],
+)
+def test_of_what_kubectl_says_the_end_is_told_and_not_its_log(kubectl, said, told):
+    lines = " ".join(f"'{line}'" for line in said)
+    kubectl([CLIENT], secret=f"printf '%s\\n' {lines} >&2; exit 1")
+    with pytest.raises(Unavailable) as failure, forwarded_coordinator("words"):
+        pass
+    assert str(failure.value) == told
+
+
 def test_a_machine_without_kubectl_is_told_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match=r"kubectl: not found"), forwarded_coordinator("words"):
