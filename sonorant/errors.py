@@ -1,6 +1,15 @@
 """Every error that sonorant raises on purpose; edges map them to exit codes and gRPC statuses."""
 
-__all__ = ["BadAudio", "BadCorpus", "BadRecipe", "BadShard", "RejectedExample", "SonorantError", "Unavailable"]
+__all__ = [
+    "BadAudio",
+    "BadCorpus",
+    "BadRecipe",
+    "BadRun",
+    "BadShard",
+    "RejectedExample",
+    "SonorantError",
+    "Unavailable",
+]
 
 
 class SonorantError(Exception):
@@ -40,6 +49,12 @@ class BadAudio(SonorantError):
 
 class BadShard(SonorantError):
     """A shard, or one record of it, whose bytes are not what was written."""
+
+    exit_code = 65
+
+
+class BadRun(SonorantError):
+    """A run that is not there, or has not come as far as what is asked of it needs."""
 
     exit_code = 65
 

@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sonorant.errors import SonorantError
-from sonorant.report.journal import read_journal
+from sonorant.errors import BadRun
+from sonorant.recipe.loading import load_recipe
+from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
 from sonorant.text.scoring import score
 
@@ -20,18 +21,14 @@ def summarise(run: RunFolder, source: str) -> Summary:
     """Return every figure of a finished run.
 
     source: where the recordings come from, in a few words. Error rates are fractions, times in the unit of their
-    name. Raises SonorantError, naming the missing file, if the run has not been trained and evaluated.
+    name. Raises BadRun, saying what is missing, if the run has not been trained and evaluated.
     """
-    ends = read_journal(run.metrics)["end"]
-    for path, missing, command in (
-        (run.metrics, not ends, "train"),
-        (run.evaluation, not run.evaluation.exists(), "evaluate"),
-        (run.shards / "card.json", not (run.shards / "card.json").exists(), "prepare"),
-    ):
-        if missing:
-            raise SonorantError(f"{path}: not there, or not finished; run `sonorant {command}` first")
+    end = _end(run)
+    card = run.shards / "card.json"
+    for path, command in ((run.evaluation, "evaluate"), (card, f"prepare --recipe {run.recipe}")):
+        if not path.exists():
+            raise BadRun(f"{path}: not there; run `sonorant {command} --run {run.path}` first")
     evaluation = json.loads(run.evaluation.read_text())
-    end = ends[-1]
     return {
         "wer": {name: _wer(outcomes) for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
@@ -41,8 +38,21 @@ def summarise(run: RunFolder, source: str) -> Summary:
         "ledger": end["ledger"],
         "streaming": _streaming(evaluation),
         "model": evaluation["model"],
-        "corpus": {"source": source, **json.loads((run.shards / "card.json").read_text())},
+        "corpus": {"source": source, **json.loads(card.read_text())},
     }
+
+
+def _end(run: RunFolder) -> Line:
+    """Return what the training wrote at its end."""
+    journal = read_journal(run.metrics)
+    if journal["end"]:
+        return journal["end"][-1]
+    epochs = load_recipe(run.recipe).training.epochs
+    reached = f"epoch {journal['step'][-1]['epoch'] + 1} of {epochs}" if journal["step"] else "no step is made"
+    raise BadRun(
+        f"{run.metrics}: training is not complete ({reached}); "
+        f"`sonorant train --recipe {run.recipe} --run {run.path}` goes on"
+    )
 
 
 def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

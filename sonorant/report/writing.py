@@ -15,7 +15,7 @@ def write_report(run: RunFolder, data_folder: Path, source: str, compared: RunFo
     """Write the report of a trained and evaluated run, beside that of another run if one is given.
 
     source: where the recordings come from, in a few words. Returns False if the report is there and was made of the
-    same files: then nothing is done. Raises SonorantError, naming what is missing.
+    same files: then nothing is done. Raises BadRun, saying what is missing.
     """
     subject = _fingerprint(run, source, compared)
     if run.report.exists() and run.summary.exists() and json.loads(run.summary.read_text()).get("subject") == subject:

@@ -8,7 +8,7 @@ import pytest
 from small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
-from sonorant.errors import SonorantError
+from sonorant.errors import BadRun
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.writing import write_report
@@ -109,11 +109,12 @@ def test_another_run_stands_beside_it(made, page):
 @pytest.mark.parametrize("command", ["train", "evaluate", "prepare"])
 def test_a_run_that_is_not_finished_says_what_to_run(made, tmp_path, command):
     run = RunFolder(tmp_path)
+    run.recipe.write_bytes(made[0].recipe.read_bytes())
     finished = {"train": made[0].metrics, "evaluate": made[0].evaluation, "prepare": made[0].shards / "card.json"}
     for name, path in finished.items():
         if name != command:
             copy = tmp_path / path.relative_to(made[0].path)
             copy.parent.mkdir(exist_ok=True)
             copy.write_bytes(path.read_bytes())
-    with pytest.raises(SonorantError, match=f"run `sonorant {command}` first"):
+    with pytest.raises(BadRun, match=f"`sonorant {command} .*--run {tmp_path}`"):
         write_report(run, made[1], "nowhere")

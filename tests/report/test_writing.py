@@ -4,7 +4,8 @@ import pytest
 from small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
-from sonorant.errors import SonorantError
+from sonorant.errors import BadRun
+from sonorant.recipe.loading import dump_recipe
 from sonorant.report.writing import write_report
 from sonorant.run_folder import RunFolder
 
@@ -66,8 +67,27 @@ def test_a_report_is_made_once_for_what_it_is_made_of(run):
     assert not write(run, compared=run)
 
 
-def test_a_run_that_was_not_evaluated_is_named(run):
+def test_a_run_that_was_not_evaluated_is_told_how(run):
     assert write(run)
     run.evaluation.unlink()
-    with pytest.raises(SonorantError, match=r"evaluation\.json: not there, or not finished; run `sonorant evaluate`"):
+    with pytest.raises(BadRun, match=rf"evaluation\.json: not there; run `sonorant evaluate --run {run.path}` first"):
         write(run)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reached"),
+    [('{"kind": "step", "epoch": 9, "step": 700}\n{"kind": "st', "epoch 10 of 20"), (None, "no step is made")],
+)
+def test_an_interrupted_training_is_told_how_far_it_came_and_how_it_goes_on(tmp_path, metrics, reached):
+    run = RunFolder(tmp_path)
+    training = digits_recipe().training.model_copy(update={"epochs": 20})
+    run.recipe.write_text(dump_recipe(digits_recipe().model_copy(update={"training": training})))
+    if metrics is not None:
+        run.metrics.write_text(metrics)
+    with pytest.raises(BadRun) as failure:
+        write(run)
+    assert str(failure.value) == (
+        f"{run.metrics}: training is not complete ({reached}); "
+        f"`sonorant train --recipe {run.recipe} --run {run.path}` goes on"
+    )
+    assert failure.value.exit_code == 65
