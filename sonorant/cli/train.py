@@ -1,9 +1,10 @@
 """`sonorant train`: the whole training on this machine."""
 
 import json
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +58,8 @@ def command(
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     run = shared.folder
     shared.pull_shards()
-    check_prepared(recipe, run)
+    settings = {"--recipe": recipe_path, "--run": run.path, "--data": data, "--store": store_url}
+    check_prepared(recipe, run, f"run `{_prepare(settings, assignments)}` first")
     shared.pull_totals()
     if _finished(run):
         return
@@ -73,6 +75,12 @@ def command(
         sys.exit(_INTERRUPTED)
     if not _finished(run):
         raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
+
+
+def _prepare(settings: Mapping[str, object], assignments: Iterable[str]) -> str:
+    """Return the command that makes the shards for a training with these settings, those that are absent left out."""
+    given = [str(word) for setting in settings.items() if setting[1] for word in setting]
+    return shlex.join(["sonorant", "prepare", *given, *(f"--set={assignment}" for assignment in assignments)])
 
 
 def _finished(run: RunFolder) -> bool:

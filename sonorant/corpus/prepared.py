@@ -8,12 +8,14 @@ from sonorant.run_folder import RunFolder
 __all__ = ["check_prepared"]
 
 
-def check_prepared(recipe: Recipe, run: RunFolder) -> None:
-    """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names."""
-    again = f"run `sonorant prepare --run {run.path}` with this recipe first"
+def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them with this recipe first") -> None:
+    """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names.
+
+    first: what to do then, in the words of who knows where the recipe comes from.
+    """
     if not (run.shards / "card.json").is_file() or not run.recipe.is_file():
-        raise BadCorpus(f"{run.shards}: no finished shards; {again}")
+        raise BadCorpus(f"{run.shards}: no finished shards; {first}")
     prepared = load_recipe(run.recipe)
     for section in ("seed", "corpus", "text"):
         if getattr(prepared, section) != getattr(recipe, section):
-            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {again}")
+            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {first}")

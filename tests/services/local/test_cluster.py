@@ -154,7 +154,7 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
 def test_training_without_shards_says_to_prepare(workplace):
     code, said = finish(sonorant(workplace, "train"))
     assert code == 65
-    assert "run `sonorant prepare --run run`" in said
+    assert "run `sonorant prepare --recipe tiny.yaml --run run --data data` first" in said
 
 
 def test_shards_of_another_corpus_are_refused(workplace):
