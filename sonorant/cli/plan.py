@@ -16,7 +16,7 @@ import click
 
 from services.runtime.memory import keep_freed_memory
 from sonorant.atomic import atomic_write
-from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
+from sonorant.cli.settings import data_folder_or_here, data_option, host_port, resolve_recipe, set_option
 from sonorant.errors import BadShard
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
@@ -57,7 +57,12 @@ _STAND_IN = 32  # utterances where there is no prepared run
     "--utterance-seconds", type=click.FloatRange(0.1, 60), default=12.0, show_default=True,
     help="Length of the utterances, where there is no prepared run.",
 )  # fmt: skip
-@click.option("--coordinator", metavar="HOST:PORT", help="Take mean service times from a training that runs there.")
+@click.option(
+    "--coordinator",
+    metavar="HOST:PORT",
+    callback=host_port("localhost:7100"),
+    help="Take mean service times from a training that runs there.",
+)
 @click.option(
     "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it is there, else written."
 )

@@ -1,6 +1,7 @@
 """Where settings come from: default < recipe < environment < flag; resolved here, once, for all commands."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "data_folder_or_here",
     "data_option",
     "find_data_folder",
+    "host_port",
     "read_overrides",
     "resolve_recipe",
     "set_option",
@@ -92,3 +94,14 @@ def data_folder_or_here(given: Path | None) -> Path:
         if given is not None:
             raise
         return Path()
+
+
+def host_port(example: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return the callback that refuses an address without a port, for which gRPC would take that of HTTPS."""
+
+    def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"\S*[^\s:]:\d{1,5}", value):
+            raise click.BadParameter(f"found {value!r}, expected HOST:PORT, such as {example}")
+        return value
+
+    return checked

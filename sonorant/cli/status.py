@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sonorant.cli.settings import host_port
 from sonorant.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ __all__ = ["command"]
     "--run", "run_path", type=click.Path(path_type=Path), default=Path("runs/digits"), show_default=True,
     help="Run folder of the training.",
 )  # fmt: skip
-@click.option("--coordinator", metavar="HOST:PORT", help="The run's coordinator; default: what RUN says.")
+@click.option(
+    "--coordinator",
+    metavar="HOST:PORT",
+    callback=host_port("localhost:7100"),
+    help="The run's coordinator; default: what RUN says.",
+)
 @click.option("--release", metavar="NAME", help="Release of the chart; kubectl leads there, and to the clients' keys.")
 @click.option("-n", "--namespace", default="", help="The release's namespace; default: that of kubectl's context.")
 @click.option("--replicas", is_flag=True, help="List each replica; default: if there are at most 20.")

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
+from sonorant.cli.settings import host_port
+
 __all__ = ["command"]
 
 
 @click.command("transcribe")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--server", help="Recognizer, HOST:PORT.")
+@click.option("--server", metavar="HOST:PORT", callback=host_port("localhost:50051"), help="The recognizer.")
 @click.option(
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
 )

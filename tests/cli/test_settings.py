@@ -3,7 +3,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sonorant.cli.settings import find_data_folder, read_overrides
+from sonorant.cli.settings import find_data_folder, host_port, read_overrides
 from sonorant.errors import BadCorpus
 
 
@@ -44,3 +44,21 @@ def test_data_folder_is_the_flag_then_the_environment_then_beside(
     assert find_data_folder(None).resolve() == tmp_path / "shared/data"
     with pytest.raises(BadCorpus, match="nowhere: no such folder"):
         find_data_folder(Path("nowhere"))
+
+
+def checked(address):
+    return host_port("localhost:50051")(click.Context(click.Command("any")), click.Option(["--server"]), address)
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost:50051", "10.0.0.1:1", "[::1]:7100", "dns:///words-recognizer.ns:50051", None]
+)
+def test_an_address_with_a_port_or_none_is_taken_as_it_is(address):
+    assert checked(address) == address
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:", ":50051", "localhost:grpc", "::1", "[::1]", ""])
+def test_an_address_without_host_or_port_is_refused_with_an_example(address):
+    with pytest.raises(click.BadParameter) as refusal:
+        checked(address)
+    assert refusal.value.message == f"found {address!r}, expected HOST:PORT, such as localhost:50051"

@@ -22,6 +22,11 @@ def test_a_coordinator_that_is_gone_is_named(tmp_path):
     assert "127.0.0.1:1 does not answer" in str(result.exception)
 
 
+def test_a_coordinator_without_a_port_is_refused():
+    result = CliRunner().invoke(command, ["--coordinator", "localhost"])
+    assert (result.exit_code, "such as localhost:7100" in result.output) == (2, True)
+
+
 class _Crowd(ScriptedCoordinator):
     def GetStatus(self, request, context):
         return pb.GetStatusResponse(replicas=[pb.ReplicaStatus(stage="vtlp", replica=f"v-{n}") for n in range(30)])

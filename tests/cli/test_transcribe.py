@@ -133,6 +133,12 @@ def test_no_recognizer_at_the_address_is_said(tmp_path):
     assert "127.0.0.1:1: no recognizer answers" in done.stderr
 
 
+def test_a_server_without_a_port_is_refused():
+    done = transcribe("--server", "localhost", "a.wav")
+    assert done.returncode == 2
+    assert "found 'localhost', expected HOST:PORT, such as localhost:50051" in done.stderr
+
+
 def test_with_a_run_it_starts_a_recognizer_of_its_own(run, heard, tmp_path):
     samples = murmur(1.0, seed=2)
     done = transcribe("--run", run.path, recording(tmp_path / "a.wav", samples))
