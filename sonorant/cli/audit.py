@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sonorant.run_folder import RunFolder
+from sonorant.cli.settings import find_run
 
 if TYPE_CHECKING:
     from sonorant.pipeline.audit import Audit
@@ -20,7 +20,7 @@ _SHOWN = 20
 
 
 @click.command("audit")
-@click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--redis", "redis_url", default="", metavar="URL", help="The ledger's Redis; default: what RUN has.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(run_path: Path, redis_url: str, as_json: bool) -> None:
@@ -29,11 +29,12 @@ def command(run_path: Path, redis_url: str, as_json: bool) -> None:
     RUN is a run folder; the training may be over, interrupted, or under way. Judged is the history that the latest
     checkpoint stands for: what was committed after it is forgotten when training goes on.
 
-    Exit codes: 0 exactly once; 1 an example was lost or used twice; 65 there is no checkpoint, or it is damaged.
+    Exit codes: 0 exactly once; 1 an example was lost or used twice; 65 there is no run or no checkpoint, or it is
+    damaged.
     """
     from services.local.past_run import audit_run
 
-    found = audit_run(RunFolder(run_path), redis_url)
+    found = audit_run(find_run(run_path), redis_url)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(found) | {"exact": found.exact}))
     else:

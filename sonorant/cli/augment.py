@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
+from sonorant.cli.settings import data_folder_or_here, data_option, find_run, resolve_recipe, set_option
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadShard
 from sonorant.run_folder import RunFolder
@@ -50,7 +50,7 @@ def command(
     from sonorant.dsp.stages import StageResources
     from sonorant.report.augmented import recorded_example, stored_example, write_augmented
 
-    recipe = resolve_recipe(recipe_path or RunFolder(run_path or Path()).recipe, assignments)
+    recipe = resolve_recipe(recipe_path or find_run(run_path or Path()).recipe, assignments)
     run = RunFolder(run_path or Path("runs") / recipe.name)
     shards = _train_split(run, needed=run_path is not None or file is None)
     if file is not None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from sonorant.cli.settings import data_option, find_data_folder
+from sonorant.cli.settings import data_option, find_data_folder, find_run
 
 __all__ = ["command"]
 
 
 @click.command("evaluate")
-@click.option("--run", type=click.Path(path_type=Path, exists=True), required=True, help="Folder of the run.")
+@click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 @data_option
 def command(run: Path, data: Path | None) -> None:
     """Stream every test set of the run's recipe, paced, to a recognizer of the exported model."""
@@ -18,7 +18,6 @@ def command(run: Path, data: Path | None) -> None:
 
     from services.evaluation.main import evaluate
     from sonorant.recipe.loading import load_recipe
-    from sonorant.run_folder import RunFolder
 
-    folder = RunFolder(run)
+    folder = find_run(run)
     evaluate(load_recipe(folder.recipe), folder, find_data_folder(data), Console())

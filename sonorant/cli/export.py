@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from services.runtime.options import store_option
+from sonorant.cli.settings import find_run
 
 __all__ = ["command"]
 
@@ -26,7 +27,7 @@ def command(run: Path, store_url: str, checkpoint: str) -> None:
     shared.pull_shards()
     shared.pull_checkpoints()
     shared.pull_exports()
-    done = export_run(shared.folder, checkpoint)
+    done = export_run(find_run(run), checkpoint)
     shared.push_exports()
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")

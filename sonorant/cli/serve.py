@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from services.runtime.options import store_option
+from sonorant.cli.settings import find_run
 
 __all__ = ["command"]
 
@@ -32,6 +33,7 @@ def command(
 
     if (run is None) == (exports is None):
         raise click.UsageError("give either --run or --exports")
-    folder = RunFolder(run).exports if run is not None else exports
-    assert folder is not None
-    serve(folder, None, port_file, grace_s=30.0, store_url=store_url, host=host, port=port)
+    if run is not None:
+        exports = (RunFolder(run) if store_url else find_run(run)).exports
+    assert exports is not None
+    serve(exports, None, port_file, grace_s=30.0, store_url=store_url, host=host, port=port)

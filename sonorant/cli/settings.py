@@ -8,16 +8,18 @@ from typing import Any
 
 import click
 
-from sonorant.errors import BadCorpus
+from sonorant.errors import BadCorpus, BadRun
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
 
 __all__ = [
     "BROUGHT",
     "data_folder_or_here",
     "data_option",
     "find_data_folder",
+    "find_run",
     "host_port",
     "read_overrides",
     "resolve_recipe",
@@ -94,6 +96,14 @@ def data_folder_or_here(given: Path | None) -> Path:
         if given is not None:
             raise
         return Path()
+
+
+def find_run(path: Path) -> RunFolder:
+    """Return the run in the folder `path`; raises BadRun if there is none."""
+    run = RunFolder(path)
+    if not run.recipe.is_file():
+        raise BadRun(f"{path}: no run here (no {run.recipe.name}); give the folder of a run that is prepared")
+    return run
 
 
 def host_port(example: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:

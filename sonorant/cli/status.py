@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sonorant.cli.settings import host_port
+from sonorant.cli.settings import find_run, host_port
 from sonorant.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
 
-    Exit codes: 0 shown; 69 no training runs there.
+    Exit codes: 0 shown; 65 no run is there; 69 no training runs there.
     """
     from services.runtime.status_client import ask_status
 
@@ -71,7 +71,7 @@ def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool,
 
 
 def _address(run_path: Path) -> str:
-    path = run_path / "coordinator.address"
+    path = find_run(run_path).path / "coordinator.address"
     try:
         return path.read_text().strip()
     except OSError as error:

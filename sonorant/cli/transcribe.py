@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sonorant.cli.settings import host_port
+from sonorant.cli.settings import find_run, host_port
 
 __all__ = ["command"]
 
@@ -52,4 +52,4 @@ def command(
     if server is not None:
         transcribe(server, request)
     elif run is not None:
-        transcribe_with_own_recognizer(run, request)
+        transcribe_with_own_recognizer(find_run(run).path, request)

@@ -31,6 +31,7 @@ def run(tmp_path):
         pytest.skip("redis-server is not installed")
     run = RunFolder(tmp_path)
     run.shards.mkdir()
+    run.recipe.touch()
     write_shard(run.shards / shard_name("train", 0, 1), [record(i) for i in range(TOTAL)])
     return run
 

@@ -1,11 +1,15 @@
 """What all commands share: how they end."""
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from sonorant.errors import BadRun
 
 RECIPE = Path(__file__).parents[2] / "recipes/digits.yaml"
 
@@ -32,3 +36,29 @@ def test_a_reader_that_goes_ends_a_command_as_sigpipe_does(unread, arguments):
 
 def test_a_reader_of_errors_that_goes_ends_a_command_as_sigpipe_does(unread):
     assert sonorant("recipe", "show", "no.yaml", stdout=unread, stderr=unread).returncode == 141
+
+
+@pytest.mark.parametrize("place", ["runs/nope", "empty"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["audit", "RUN"],
+        ["augment", "--run", "RUN", "--utterance", "u", "-o", "out"],
+        ["evaluate", "--run", "RUN"],
+        ["export", "--run", "RUN"],
+        ["report", "--run", "RUN"],
+        ["serve", "--run", "RUN"],
+        ["status", "--run", "RUN"],
+        ["transcribe", "--run", "RUN", "a.wav"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_folder_that_is_no_run_is_the_same_fault_for_all_commands(tmp_path, monkeypatch, words, place):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    name, *options = [place if word == "RUN" else word for word in words]
+    command = importlib.import_module(f"sonorant.cli.{name}").command
+    error = CliRunner().invoke(command, options).exception
+    assert isinstance(error, BadRun)
+    assert str(error) == f"{place}: no run here (no recipe.yaml); give the folder of a run that is prepared"
+    assert error.exit_code == 65

@@ -9,13 +9,15 @@ from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 
 
-def test_a_folder_without_a_training_is_named(tmp_path):
+def test_a_run_without_a_training_is_named(tmp_path):
+    (tmp_path / "recipe.yaml").touch()
     result = CliRunner().invoke(command, ["--run", str(tmp_path)])
     assert isinstance(result.exception, Unavailable)
     assert "no training has been started" in str(result.exception)
 
 
 def test_a_coordinator_that_is_gone_is_named(tmp_path):
+    (tmp_path / "recipe.yaml").touch()
     (tmp_path / "coordinator.address").write_text("127.0.0.1:1\n")
     result = CliRunner().invoke(command, ["--run", str(tmp_path), "--json"])
     assert isinstance(result.exception, Unavailable)

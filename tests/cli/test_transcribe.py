@@ -21,6 +21,7 @@ from sonorant.serving.session import Session, SessionOptions
 def run(tmp_path_factory):
     folder = RunFolder(tmp_path_factory.mktemp("run"))
     export_babble(folder.exports)
+    folder.recipe.touch()
     return folder
 
 
