@@ -53,9 +53,18 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
         case "union_tag_not_found":
             return "names no stage; start it with `stage: …`"
         case "union_tag_invalid":
-            return f"found {details['ctx']['tag']!r}, expected one of {details['ctx']['expected_tags']}"
+            tag, tags = details["ctx"]["tag"], details["ctx"]["expected_tags"]
+            return f"found {tag!r}, expected one of {tags}{_nearest(tag, tags)}"
+        case "literal_error":
+            return f"must be {details['ctx']['expected']}{_nearest(details['input'], details['ctx']['expected'])}"
         case _:
             return details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+
+
+def _nearest(wrong: object, expected: str) -> str:
+    """Name the nearest of the values that pydantic lists in quotes, if one is near."""
+    near = difflib.get_close_matches(str(wrong), re.findall("'([^']*)'", expected), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _written_path(location: KeyPath, values: Any) -> KeyPath:

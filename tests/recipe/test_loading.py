@@ -130,7 +130,16 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:1: stages: spec_augment.frequency_mask_bins=258: a frame of features has 257 bins; "
             "a sixth to a third of them is usual",
         ),
-        (HEAD + "stages:\n- stage: rom\n", f"r.yaml:7: stages[0]: found 'rom', expected one of {STAGES}"),
+        (
+            HEAD + "stages:\n- stage: vltp\n",
+            f"r.yaml:7: stages[0]: found 'vltp', expected one of {STAGES}; did you mean 'vtlp'?",
+        ),
+        (HEAD + "stages:\n- stage: xyz\n", f"r.yaml:7: stages[0]: found 'xyz', expected one of {STAGES}"),
+        (
+            HEAD + "pipeline: {order: strct}\n",
+            "r.yaml:6: pipeline.order=\"strct\": must be 'fast' or 'strict'; did you mean 'strict'?",
+        ),
+        (HEAD + "pipeline: {order: 7}\n", "r.yaml:6: pipeline.order=7: must be 'fast' or 'strict'"),
         (HEAD + "stages:\n- probability: 1\n", "r.yaml:7: stages[0]: names no stage; start it with `stage: …`"),
         ("version: 1\nname: x\n", "r.yaml:1: corpus: is missing and has no default"),
         (
