@@ -26,6 +26,12 @@ def test_what_is_built_by_default_is_what_is_asked_for_by_default(manifests):
     assert {name.partition(":")[2] for name in asked_for(manifests)} == {__version__}
 
 
+def test_without_a_prefix_it_says_how_it_is_called():
+    done = subprocess.run([ROOT / "docker" / "build"], capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert done.stderr.endswith("usage: docker/build PREFIX [TARGET...]\n")
+
+
 def test_another_registry_and_tag_are_named_alike_on_both_sides(helm):
     image = {"prefix": "registry.example/sonorant", "tag": "1"}
     assert built(image["prefix"], TAG="1") == asked_for(helm.render(digits_values(image=image)))
