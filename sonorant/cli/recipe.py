@@ -31,7 +31,7 @@ def _show(file: Path, assignments: tuple[str, ...]) -> None:
 @_file
 @set_option
 def _check(file: Path, assignments: tuple[str, ...]) -> None:
-    """Say whether FILE is a valid recipe; lists every fault and exits with 78 if not."""
+    """Say whether FILE is a valid recipe. Lists every fault and exits with 78 if not."""
     recipe = resolve_recipe(file, assignments)
     click.echo(f"{file}: recipe {recipe.name}, version {recipe.version}: valid")
 
@@ -40,7 +40,7 @@ def _check(file: Path, assignments: tuple[str, ...]) -> None:
 @_file
 @set_option
 def _values(file: Path, assignments: tuple[str, ...]) -> None:
-    """Print FILE, resolved, as the chart's value `recipe`: `sonorant recipe values FILE | helm install … -f -`."""
+    """Print FILE, resolved, as the chart's value `recipe`. For `sonorant recipe values FILE | helm install … -f -`."""
     lines = dump_recipe(resolve_recipe(file, assignments)).splitlines()
     click.echo("\n".join(["recipe:", *(f"  {line}" for line in lines)]))
 

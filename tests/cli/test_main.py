@@ -38,6 +38,13 @@ def test_a_reader_of_errors_that_goes_ends_a_command_as_sigpipe_does(unread):
     assert sonorant("recipe", "show", "no.yaml", stdout=unread, stderr=unread).returncode == 141
 
 
+@pytest.mark.parametrize("words", [[], ["recipe"]], ids=str)
+def test_the_list_of_commands_has_whole_sentences(words):
+    shown = sonorant(*words, "--help", stdout=subprocess.PIPE).stdout
+    assert "Commands:" in shown
+    assert "..." not in shown.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("place", ["runs/nope", "empty"])
 @pytest.mark.parametrize(
     "words",
