@@ -83,7 +83,7 @@ def _report(prepared: Prepared, run: RunFolder) -> None:
     for name, split in prepared.card["splits"].items():
         click.echo(
             f"{name}: {split['utterances']} utterances, {split['hours']:.3f} h, "
-            f"{len(split['speakers'])} speakers, {split['shards']} shard(s)"
+            f"{len(split['speakers'])} speaker(s), {split['shards']} shard(s)"
         )
     click.echo(f"{prepared.made} shard(s) made in {run.shards}" if prepared.made else f"nothing to do in {run.shards}")
     for entry in prepared.skipped[:_SHOWN]:

@@ -51,6 +51,7 @@ def test_prepare_writes_the_run_folder_and_then_has_nothing_to_do(folder: Path) 
     done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--jobs", "2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "train: 20 utterances" in done.stdout
+    assert " 1 speaker(s), 3 shard(s)\n" in done.stdout
     assert "5 shard(s) made in runs/tiny/shards" in done.stdout
     assert (folder / "runs/tiny/recipe.yaml").is_file()
     again = sonorant(folder, "prepare", "--recipe", "tiny.yaml", SONORANT_DATA=str(folder / "data"))

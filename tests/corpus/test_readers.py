@@ -64,7 +64,7 @@ def test_manifest_lists_all_bad_lines(tmp_path: Path) -> None:
         list_corpus(recipe, tmp_path)
     lines = [line.removeprefix(f"{tmp_path}/all.jsonl:") for line in str(caught.value).splitlines()]
     assert [line.split(":")[0] for line in lines] == ["2", "3", "4", "5", "6", "7"]
-    assert "is not JSON" in lines[0]
+    assert lines[0] == "2: is not JSON: Expecting property name enclosed in double quotes, column 2"
     assert lines[2] == "4: duration=0.0: must be above 0 seconds"
     assert lines[3] == "5: audio_filepath is missing"
     assert lines[5] == "7: id 'a' is already used in line 1"

@@ -48,7 +48,7 @@ def _utterance(line: str, folder: Path) -> Utterance:
     try:
         entry = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error}") from error
+        raise ValueError(f"is not JSON: {error.msg}, column {error.colno}") from error
     if not isinstance(entry, dict):
         raise ValueError(f"found {line[:40]!r}, expected an object with audio_filepath, duration and text")
     audio = _string(entry, "audio_filepath")
