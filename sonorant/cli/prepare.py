@@ -46,15 +46,17 @@ def command(
     Goes on where it was interrupted; what is finished and unchanged is not made again.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
-    cannot be used, or --strict and some recordings cannot; 69 disk or store refuse; 78 the recipe is wrong.
+    cannot be used, or --strict and some recordings cannot; 69 disk or store refuse, or a
+    training runs there; 78 the recipe is wrong.
     """
+    from services.local.lock import locked
     from services.storage.run import open_run
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     run = shared.folder
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
-    with _bar() as bar:
+    with locked(run.path), _bar() as bar:
         task = bar.add_task("listing recordings", total=None)
         prepared = prepare(
             recipe,

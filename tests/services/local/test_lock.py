@@ -9,7 +9,7 @@ from sonorant.errors import Unavailable
 
 
 def test_a_run_folder_in_use_is_refused_naming_the_process(tmp_path):
-    with locked(tmp_path), pytest.raises(Unavailable, match=rf"runs there already \(process {os.getpid()}\)"):
+    with locked(tmp_path), pytest.raises(Unavailable, match=f"process {os.getpid()} trains or prepares there already"):
         locked(tmp_path).__enter__()
 
 
