@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
-from sonorant.recipe.loading import dump_recipe
 from sonorant.text.units import Units
 
 __all__ = ["Export", "content_sha256", "newest_version"]
@@ -31,7 +30,7 @@ def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, u
     for name, array in sorted(weights.items()):
         digest.update(f"{name}{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(dump_recipe(recipe).encode())
+    digest.update(recipe.model_dump_json(exclude={"pipeline", "training"}).encode())
     digest.update(units.to_json().encode())
     return digest.hexdigest()
 

@@ -8,6 +8,7 @@ from babble import UNITS, babble_model, babble_recipe
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.run_model import export_run
+from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Checkpoints, Progress, fingerprint
@@ -47,6 +48,13 @@ def test_a_changed_recipe_makes_a_new_version(run):
     export_run(run)
     run.recipe.write_text(dump_recipe(babble_recipe(max_streams=3)))
     assert export_run(run).version == 2
+
+
+def test_how_the_model_was_trained_makes_no_new_version(run):
+    export_run(run)
+    changed = babble_recipe().model_dump(mode="json") | {"pipeline": {"layout": "fused"}, "training": {"epochs": 7}}
+    run.recipe.write_text(dump_recipe(Recipe.model_validate(changed)))
+    assert not export_run(run).is_new
 
 
 def test_a_damaged_version_is_not_taken_for_the_same_model(run):
