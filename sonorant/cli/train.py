@@ -49,8 +49,9 @@ def command(
 
     Goes on where it stopped, however that was; once training is complete, says so at once. Logs are in RUN/logs.
 
-    Exit codes: 0 training is complete; 69 something is not there (is the run in use?); 70 a process does not stay up;
-    78 the recipe is wrong; 130 interrupted, the same command goes on.
+    Exit codes: 0 training is complete; 65 the corpus is not prepared, or the checkpoints are another recipe's; 69
+    something is not there (is the run in use?); 70 a process does not stay up; 78 the recipe is wrong; 130
+    interrupted, the same command goes on.
     """
     from services.storage.run import open_run
 
@@ -64,7 +65,9 @@ def command(
     if _finished(run):
         return
     from services.local.cluster import Interrupted, LocalCluster
+    from sonorant.training.checkpoints import Checkpoints, fingerprint
 
+    Checkpoints(run.checkpoints, 1, lambda ignored: None).latest(fingerprint(recipe))  # refuses another recipe's
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:

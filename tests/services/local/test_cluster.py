@@ -116,7 +116,9 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     )  # fmt: skip
     assert {r["stage"] for r in json.loads(status.stdout)["replicas"]} >= {"example_server"}
     code, said = finish(sonorant(workplace, "train"))
-    assert (code, "a training runs there already" in said) == (69, True)
+    assert (code, "trains or prepares there already" in said) == (69, True)
+    code, said = finish(sonorant(workplace, "prepare", "--set", "corpus.strings.train=100"))
+    assert (code, "trains or prepares there already" in said) == (69, True)
     first.kill()
     finish(first)
     deadline = time.monotonic() + 10
@@ -136,6 +138,9 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     assert (code, "goes on from the last checkpoint" in said) == (130, True)
     assert processes_of(workplace) == {}
     assert not (workplace / "run/finished.json").exists()
+
+    code, said = finish(sonorant(workplace, "train", "--set", "model.cells=9"))
+    assert (code, "another corpus, text, stages, features, model or seed" in said) == (65, True)
 
     epochs = epochs_begun(workplace)
     code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs}"))
