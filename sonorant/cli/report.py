@@ -1,6 +1,8 @@
 """`sonorant report`: a run's figures, and a page to look at."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,4 +25,12 @@ def command(run: Path, compare: Path | None, data: Path | None) -> None:
     found = find_data_folder(data)
     if not write_report(folder, found, corpus_source(found), other):
         click.echo("nothing to do: the report is of this run")
+    _tell(json.loads(folder.summary.read_text(encoding="utf-8")))
     click.echo(f"{folder.report}\n{folder.summary}")
+
+
+def _tell(figures: dict[str, Any]) -> None:
+    for name, rate in figures["wer"].items():
+        low, high = figures["errors"][name]["interval_95"]
+        words = figures["errors"][name]["words"]
+        click.echo(f"{name}: word error rate {rate:.2%} (95 % interval {low:.2%} to {high:.2%}) of {words} words")
