@@ -73,4 +73,5 @@ def _print(found: "Audit") -> None:
     if len(found.rejections) > _SHOWN:
         console.print(f"… and {len(found.rejections) - _SHOWN} more rejections; --json lists them")
     verdict = "each example exactly once an epoch" if found.exact else "NOT exactly once"
-    console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}")
+    rejected = sum(epoch.rejected for epoch in found.epochs)
+    console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}, {rejected} rejected")

@@ -77,6 +77,7 @@ def test_a_run_that_is_exact_is_told_from_what_it_left(run):
     shown = CliRunner().invoke(command, [str(run.path)])
     assert "exactly once an epoch" in shown.output
     assert "(u0) at room: silence" in shown.output
+    assert ", 1 rejected" in shown.output
 
 
 def test_an_example_used_twice_ends_it_with_1(run):
