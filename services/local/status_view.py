@@ -94,10 +94,10 @@ def _epoch_line(epoch: pb.EpochProgress) -> RenderableType:
 def _stages(status: pb.GetStatusResponse, each_replica: bool) -> Table:
     """Return a row for each stage, and below it one for each of its replicas, if it has several."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("stage")
-    table.add_column("replica")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("replica")  # gives way where the terminal is narrow
     for name in ("utilisation", "examples/s", "queued", "link faults", "heard, s ago"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=" " not in name)
     stages: dict[str, list[pb.ReplicaStatus]] = defaultdict(list)
     for replica in status.replicas:
         stages[replica.stage].append(replica)

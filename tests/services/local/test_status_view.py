@@ -33,8 +33,8 @@ def status():
     )
 
 
-def text(renderable):
-    console = Console(width=200, record=True, file=io.StringIO())
+def text(renderable, width=200):
+    console = Console(width=width, record=True, file=io.StringIO())
     console.print(renderable)
     return console.export_text()
 
@@ -52,6 +52,15 @@ def test_everything_that_one_wants_to_know_is_shown():
     ):
         assert wanted in shown
     assert "epoch 0 " not in shown  # it is over
+
+
+def test_a_narrow_terminal_cuts_names_of_replicas_and_not_those_of_stages():
+    narrow = status()
+    narrow.replicas[0].stage = "example_server"
+    narrow.replicas[0].replica = "example_server-words-7679f4954b-mz7dq-e354d6cd"
+    shown = text(render_status(narrow, "words"), width=80)
+    assert "example_server " in shown
+    assert "utilisation" in shown
 
 
 def test_hidden_rejections_are_counted():
