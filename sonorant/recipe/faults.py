@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
