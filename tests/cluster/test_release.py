@@ -178,15 +178,13 @@ def test_a_client_without_the_release_s_certificate_learns_nothing(release, show
 
 
 def test_hpa_scales_by_what_metrics_server_says_and_gives_way_to_the_planner_again(release, watch, helm, values):
-    watch.until(lambda status: watch.living() == watch.wanted())
-    most = watch.wanted() + 1
-    watch.space.upgrade(helm, values | {"autoscaling": scaling("hpa", most)})
+    more = MOST_REPLICAS + 1  # than the planner may ask for
+    watch.space.upgrade(helm, values | {"autoscaling": scaling("hpa", more)})
     assert not watch.space.found("deployments", component="autoscaler")
-    watch.until(lambda status: watch.living() == watch.wanted() == most)
+    eventually(lambda: any("cpu resource" in why for why in told(watch.space, "SuccessfulRescale")), watch.said)
     (scaler,) = watch.space.found("horizontalpodautoscalers", component=SLOW)
     conditions = {condition["type"]: condition["status"] for condition in scaler["status"]["conditions"]}
     assert conditions["ScalingActive"] == "True"
-    assert any("cpu resource utilization" in message for message in told(watch.space, "SuccessfulRescale"))
     watch.space.upgrade(helm, values)
     assert not watch.space.found("horizontalpodautoscalers")
     watch.space.kubectl("rollout", "status", "deployment/words-autoscaler", "--timeout=300s")
