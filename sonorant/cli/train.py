@@ -60,14 +60,14 @@ def command(
     run = shared.folder
     shared.pull_shards()
     settings = {"--recipe": recipe_path, "--run": run.path, "--data": data, "--store": store_url}
-    check_prepared(recipe, run, f"run `{_prepare(settings, assignments)}` first")
+    check_prepared(recipe, run, f"run `{_prepare_command(settings, assignments)}` first")
     shared.pull_totals()
     if _finished(run):
         return
     from services.local.cluster import Interrupted, LocalCluster
-    from sonorant.training.checkpoints import Checkpoints, fingerprint
+    from sonorant.training.checkpoints import check_recipe
 
-    Checkpoints(run.checkpoints, 1, lambda ignored: None).latest(fingerprint(recipe))  # refuses another recipe's
+    check_recipe(run.checkpoints, recipe)
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:
@@ -80,7 +80,7 @@ def command(
         raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
 
 
-def _prepare(settings: Mapping[str, object], assignments: Iterable[str]) -> str:
+def _prepare_command(settings: Mapping[str, object], assignments: Iterable[str]) -> str:
     """Return the command that makes the shards for a training with these settings, those that are absent left out."""
     given = [str(word) for setting in settings.items() if setting[1] for word in setting]
     return shlex.join(["sonorant", "prepare", *given, *(f"--set={assignment}" for assignment in assignments)])

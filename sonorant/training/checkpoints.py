@@ -20,7 +20,7 @@ from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.errors import SonorantError
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "fingerprint", "load_checkpoint"]
+__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "check_recipe", "fingerprint", "load_checkpoint"]
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -130,6 +130,11 @@ class Checkpoints:
         for path in self._paths()[: -self._keep]:
             if path != best:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def check_recipe(folder: Path, recipe: Recipe) -> None:
+    """Raise BadCheckpoint if training with `recipe` cannot go on from the folder's newest checkpoint that is whole."""
+    Checkpoints(folder, keep=1, warn=lambda _damaged: None).latest(fingerprint(recipe))
 
 
 def load_checkpoint(folder: Path, which: str) -> Checkpoint:
