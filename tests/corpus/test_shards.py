@@ -69,7 +69,7 @@ def test_flipped_byte_costs_its_record_only(shard: Path) -> None:
     assert [shards.read(0, i) for i in (0, 1, 3, 4, 5)] == [record(i) for i in (0, 1, 3, 4, 5)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(where=st.integers(0, 10**9), bit=st.integers(0, 7))
 def test_flipped_bit_anywhere_costs_one_record_even_without_an_index(tmp_path: Path, where: int, bit: int) -> None:
     path = tmp_path / shard_name("train", 0, 1)

@@ -51,7 +51,7 @@ scores = st.tuples(st.integers(1, 5), st.integers(2, 4)).flatmap(
 
 
 @given(scores)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_full_beam_sums_over_all_alignments(scores):
     log_probs = log_softmax(scores)
     units = Units("words", WORDS.symbols[: scores.shape[1] - 1])
@@ -68,7 +68,7 @@ def test_a_full_beam_sums_over_all_alignments(scores):
 
 
 @given(arrays(np.float64, (40, 4), elements=st.floats(-6, 6)), st.lists(st.integers(0, 40), max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_results_do_not_depend_on_chunks(scores, cuts):
     log_probs = log_softmax(scores).astype(np.float32)
     whole, cut = CtcBeamSearch(WORDS, HOP), CtcBeamSearch(WORDS, HOP)
@@ -79,7 +79,7 @@ def test_results_do_not_depend_on_chunks(scores, cuts):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.7, 0.99)), min_size=1, max_size=15))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_skipping_near_certain_blanks_costs_no_more_than_they_leave_to_units(spoken):
     rows = []
     for unit, probability in spoken:
@@ -126,7 +126,7 @@ def test_hypotheses_that_spell_the_same_text_are_one():
 
 
 @given(arrays(np.float64, (20, 4), elements=st.floats(-6, 6)))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_text_is_that_of_the_best_hypothesis(scores):
     search = CtcBeamSearch(Units("characters", (" ", "a", "b")), HOP)
     search.push(log_softmax(scores))

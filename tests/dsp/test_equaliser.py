@@ -47,7 +47,7 @@ def test_level_curve_changes_nothing_but_the_level():
         np.testing.assert_allclose(equalise(noise, 8000, (100, 4000), (6, 6), phase), noise * 10 ** (6 / 20), atol=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-6, 6), min_size=2, max_size=8), st.integers(1, 300), st.sampled_from(["zero", "minimum"]))
 def test_the_curve_keeps_to_its_points_and_the_length_stays(gains_db, samples, phase):
     points_hz = np.geomspace(100, 4000, len(gains_db))

@@ -93,7 +93,7 @@ def test_all_rows_of_the_dct_are_orthonormal():
     stack=st.integers(1, 5),
     data=st.data(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_chunks_give_the_offline_bits(kind, cuts, seed, stack, data):
     stride = data.draw(st.integers(1, stack))
     extractor = FeatureExtractor(FeaturesRecipe(kind=kind, stack=stack, stride=stride), RATE)
@@ -134,7 +134,7 @@ def test_a_vector_joins_its_frames_in_order():
 
 
 @given(samples=st.integers(0, 2000), stack=st.integers(1, 4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_vectors_foretells_their_number(samples, stack):
     extractor = FeatureExtractor(FeaturesRecipe(stack=stack, stride=1), RATE)
     assert extractor.vectors(samples) == len(extractor(np.zeros(samples, np.float32)))

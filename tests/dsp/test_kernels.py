@@ -91,7 +91,7 @@ def test_an_image_at_a_whole_number_of_points_has_the_splines_weights(kernels):
 
 
 @given(st.integers(1, 60), st.floats(-3, 3), st.integers(0, 1000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_peaks_move_as_one_by_one(kernels, bins, most, seed):
     spectra = complex_noise(4, bins, seed)
     rise = (most * np.sin(np.arange(bins) / bins * np.pi)).astype(np.float32)

@@ -17,7 +17,7 @@ def _level_db(waveform):
     return 10 * np.log10(np.mean(np.square(waveform, dtype=float)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(-10, 40), st.integers(1, 2))
 def test_snr_at_the_first_microphone_is_the_one_asked_for(snr_db, noises):
     mixture = mix(SPEECH, NOISES[:noises], RESPONSES[: 1 + noises], snr_db, 20)

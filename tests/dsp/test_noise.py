@@ -74,7 +74,7 @@ def test_babble_without_another_utterance_is_rejected():
         babble(_Spoken(1), 2, 8000, 8000, "0", np.random.default_rng(0))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 3000), st.integers(1, 9000), st.integers(0, 99))
 def test_looped_noise_has_the_length_asked_for(length, samples, seed):
     noise = white_noise(length, np.random.default_rng(1))

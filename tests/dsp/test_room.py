@@ -84,7 +84,7 @@ def test_it_errs_from_a_sinc_for_each_image_by_less_than_a_thousandth():
     assert np.linalg.norm(found - expected) < 1e-3 * np.linalg.norm(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.2, 4.8), st.floats(0.2, 3.8), st.floats(0.2, 2.3))
 def test_direct_path_arrives_when_and_as_loud_as_its_distance_says(x, y, z):
     source, microphone = np.array([x, y, z]), np.array([2.5, 1.9, 1.1])

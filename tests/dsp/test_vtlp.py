@@ -101,7 +101,7 @@ def test_noise_keeps_its_power(alpha):
     window_ms=st.sampled_from([0.1, 1.0, 20.0, 50.0, 73.0]),
     rate=st.sampled_from([8000, 11025, 16000]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_length_and_type_stay_and_values_are_finite(samples, alpha, window_ms, rate):
     warped = warp(noise(samples), alpha, rate, window_ms)
     assert warped.shape == (samples,)

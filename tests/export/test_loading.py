@@ -20,7 +20,7 @@ def model(exported):
 
 
 @given(cuts=st.sets(st.integers(1, 59), max_size=8))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_steps_of_any_size_give_the_same_bits(model, cuts):
     features = np.random.default_rng(2).standard_normal((60, model.extractor.bins)).astype(np.float32)
     whole, last = model.step(features, model.initial_state())

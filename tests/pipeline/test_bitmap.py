@@ -1,7 +1,7 @@
 """Against plain sets."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.pipeline.bitmap import Bitmap
@@ -20,7 +20,6 @@ def members(found):
     return set(np.flatnonzero(found.flags()).tolist())
 
 
-@settings(deadline=None)
 @given(SETS, SETS)
 def test_it_is_a_set(one, other):
     assert members(bitmap(one) | bitmap(other)) == one | other
@@ -31,7 +30,6 @@ def test_it_is_a_set(one, other):
     assert (bitmap(one) == bitmap(other)) == (one == other)
 
 
-@settings(deadline=None)
 @given(SETS)
 def test_packed_bits_come_back(ordinals):
     assert Bitmap(TOTAL, bitmap(ordinals).packed()) == bitmap(ordinals)

@@ -143,7 +143,7 @@ class Links(RuleBasedStateMachine):
 
 
 TestLinks = Links.TestCase
-TestLinks.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLinks.settings = settings(max_examples=60, stateful_step_count=40)
 
 
 def _grants(slots, *producers):

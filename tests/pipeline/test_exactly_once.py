@@ -185,4 +185,4 @@ class Training(RuleBasedStateMachine):
 
 
 TestTraining = Training.TestCase
-TestTraining.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestTraining.settings = settings(max_examples=60, stateful_step_count=50)

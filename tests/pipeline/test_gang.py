@@ -127,7 +127,7 @@ class Cluster:
     events=st.lists(st.tuples(st.sampled_from(Cluster.EVENTS), st.integers(0, 5)), max_size=80),
     forgets=st.sets(st.integers(0, 80), max_size=2),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_one_generation_trains_at_a_time_and_one_does_once_nothing_more_happens(ranks, events, forgets):
     cluster = Cluster(ranks)
     cluster.settle()

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.pipeline.bitmap import Bitmap
@@ -14,7 +14,6 @@ def whole(counts=COUNTS, seed=1, epoch=0, block=4):
     return list(EpochOrder(counts, seed, epoch, block).without(Bitmap(sum(counts))))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(1, 9), st.integers(0, 5))
 def test_every_example_is_in_one_block_of_neighbours_in_one_shard(counts, block, epoch):
     order = EpochOrder(counts, 3, epoch, block)

@@ -55,7 +55,7 @@ def test_bounds_that_leave_nothing_are_refused(least, most):
         Bounds(least, most)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(1e-4, 10), st.floats(0.1, 1), st.integers(1, 50)), min_size=1, max_size=6),
     st.floats(0.01, 1e4),

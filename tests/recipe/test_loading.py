@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.errors import BadRecipe
@@ -35,7 +35,6 @@ def test_recipes_of_the_project_load_and_survive_dumping(path: Path, tmp_path: P
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-9, 1e9), _TEXT, st.lists(_TEXT, max_size=4))
 def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, speakers: list[str]) -> None:
     recipe = Recipe.model_validate(

@@ -26,7 +26,7 @@ def chunks(audio):
 
 
 @given(cuts=st.sets(st.integers(0, len(AUDIO) // 2), max_size=12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_chunks_of_any_size_give_the_result_of_the_whole(model, cuts):
     options = SessionOptions(max_alternatives=5)
     whole = recognized(Session(model, options), AUDIO, [])

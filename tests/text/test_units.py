@@ -31,7 +31,7 @@ def units_of(kind, texts=TEXTS, bpe_units=48):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(texts=transcripts)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_text_undoes_labels(kind, texts):
     units = units_of(kind, texts)
     for text in texts:

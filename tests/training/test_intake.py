@@ -43,7 +43,7 @@ def test_ordinal_counts_the_records_of_earlier_shards():
     assert LABELLER(example(23)).ordinal == 23
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_example_is_in_exactly_one_batch_and_epochs_stay_apart(data):
     """Arrivals of two epochs in any order and in any portions, with copies, within the granted credits."""

@@ -1,10 +1,9 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.training.reorder import ReorderBuffer
 
 
-@settings(deadline=None)
 @given(st.permutations(range(12)), st.sets(st.integers(0, 11)), st.data())
 def test_what_comes_in_any_order_leaves_in_the_given_one_without_what_is_skipped(order, skipped, data):
     buffer, left = ReorderBuffer(order), []

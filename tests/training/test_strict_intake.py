@@ -90,7 +90,7 @@ def straight(rejected):
     return list(Pipeline(intake, rejected, lambda _: 0).batches())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data(), rejected=st.sets(st.tuples(st.integers(0, 1), st.integers(0, TOTAL - 1)), max_size=25))
 def test_batches_are_the_same_however_examples_arrive(data, rejected):
     found = list(Pipeline(StrictIntake(RECIPE, 1, order, REACH), rejected, data.draw).batches())
@@ -99,7 +99,7 @@ def test_batches_are_the_same_however_examples_arrive(data, rejected):
     assert sorted((e, o) for e, batch in found for o in batch) == sorted(everything)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data(), rejected=st.sets(st.tuples(st.integers(0, 1), st.integers(0, TOTAL - 1)), max_size=8))
 def test_a_training_that_goes_on_draws_what_an_uninterrupted_one_does(data, rejected):
     """Settled is what was trained on, and any part of what will be rejected; strays are from before the restart."""

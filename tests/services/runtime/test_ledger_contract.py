@@ -143,5 +143,5 @@ def machine(url):
 
 
 def test_redis_and_memory_behave_as_the_contract_says(redis_url):
-    limits = settings(max_examples=40, stateful_step_count=25, deadline=None)
+    limits = settings(max_examples=40, stateful_step_count=25)
     run_state_machine_as_test(machine(redis_url), settings=limits)
