@@ -78,7 +78,7 @@ def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list
     coming = (ordinal for block in range(len(order)) for ordinal in order.ordinals(block).tolist())
     batches: list[list[int]] = []
     while True:
-        credits = intake.credits()
+        credits = intake.credits(drained=False)
         arrived = list(islice(coming, credits))
         intake.arrived(len(arrived))
         drained = len(arrived) < credits

@@ -111,7 +111,7 @@ class Feeder:
     def _turn(self) -> None:
         drained = self._source.drained(self._intake.epoch)  # asked first: what came before it is then in `take`
         full = self._ready.qsize() >= _READY_BATCHES
-        if count := self._intake.credits():
+        if count := self._intake.credits(drained):
             self._source.grant(count)
         can_form = not full and self._intake.can_form(drained)
         arrived = self._source.take(0.0 if full or can_form or drained else _POLL_S)

@@ -1,8 +1,9 @@
 """Intake: from arriving examples to batches of one epoch after the other, as a machine without threads.
 
-Credits are granted as long as the current epoch's pool has room. Examples of the next epoch that arrive early wait
-beside the pool and use up no room of it, so however many of them come, the current epoch is never shut out; how many
-can come is bounded by the coordinator (pipeline.lookahead_examples).
+Credits are granted as long as there is room. Examples of the next epoch that come early wait beside the pool and use up
+its room: a rank that still has batches of this epoch, while others have none, would take the whole of the next one
+otherwise, and train on it alone. But while a rank lacks examples for a batch they use up no room, so that the current
+epoch is never shut out, however many of them come: at most pipeline.lookahead_examples, by the coordinator.
 """
 
 from collections import defaultdict
@@ -101,9 +102,9 @@ class Intake:
         """Return the current epoch's examples that wait, shortest first."""
         return self._pool.items()
 
-    def credits(self) -> int:
-        """Return how many credits to grant now; they count as granted."""
-        count = max(0, self._room() - self._granted)
+    def credits(self, drained: bool) -> int:
+        """Return how many credits to grant now; they count as granted. drained: see `ExampleSource`."""
+        count = max(0, self._room(drained) - self._granted)
         self._granted += count
         return count
 
@@ -148,8 +149,11 @@ class Intake:
     def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
         """Take note that examples were rejected and will never come."""
 
-    def _room(self) -> int:
-        return self._capacity - len(self._pool)
+    def _room(self, drained: bool) -> int:
+        ahead = sum(map(len, self._waiting.values()))
+        if drained:  # whatever comes is of the next epoch, which has a pool to fill
+            return self._capacity - ahead
+        return self._capacity - len(self._pool) - (ahead if self.can_form(drained) else 0)
 
     def _add(self, item: Labelled) -> None:
         self._pool.add(item)

@@ -93,8 +93,9 @@ class StrictIntake(Intake):
             self._arrivals.skip(ordinals)
             self._fill()
 
-    def _room(self) -> int:
+    def _room(self, drained: bool) -> int:
         """As long as the pool waits for an example there is credit for it, whatever else has come."""
+        del drained
         room = self._capacity + self._reach - len(self)
         return max(room, 1) if len(self._pool) < self._capacity else room
 

@@ -1,3 +1,5 @@
+from collections import deque
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from sonorant.recipe.training import TrainingRecipe
 from sonorant.text.units import Units
 from sonorant.training.intake import Intake, Labeller
 
-LABELLER = Labeller(Units("words", ("a", "b")), shard_counts=(10, 10, 10), features=FeaturesRecipe())
+LABELLER = Labeller(Units("words", ("a", "b")), shard_counts=(10,) * 100, features=FeaturesRecipe())
 
 
 def example(ordinal, epoch=0, frames=5, text="a b", features=None):
@@ -56,8 +58,8 @@ def test_every_example_is_in_exactly_one_batch_and_epochs_stay_apart(data):
     claimed = set()
     for epoch in range(2):
         while True:
-            credit += intake.credits()
             drained = all(e > epoch for e, _ in left)
+            credit += intake.credits(drained)
             count = min(credit, data.draw(st.integers(1, 6)), len(left))
             can_go_on = drained or credit > 0 or intake.can_form(drained)
             assert can_go_on, "neither room for an example of this epoch, nor a batch, nor the end of it"
@@ -95,13 +97,64 @@ def test_what_is_drawn_depends_on_content_and_number_but_not_on_the_order_of_arr
     assert outcomes[0] == outcomes[1]
 
 
-def test_early_examples_of_the_next_epoch_use_no_room():
+def test_early_examples_use_no_room_as_long_as_there_is_no_batch():
     intake = Intake(TrainingRecipe(batch_examples=2, pool_examples=4), seed=1, rank=0)
-    assert intake.credits() == 4
+    assert intake.credits(drained=False) == 4
     for ordinal in range(4):
         intake.add(LABELLER(example(ordinal, epoch=1)))
     intake.arrived(4)
-    assert intake.credits() == 4
+    assert intake.credits(drained=False) == 4
     intake.next_epoch()
     assert len(intake) == 4
-    assert intake.credits() == 0
+    assert intake.credits(drained=False) == 0
+
+
+def gang_steps(ranks, recipe, epochs, examples):
+    """Return the steps of each epoch of a gang whose stages are quick: an example goes to the rank with most credit.
+
+    Only one rank gets examples of the first epoch, as if the others had come late.
+    """
+    intakes = [Intake(recipe, seed=1, rank=rank) for rank in range(ranks)]
+    coming = deque((e, o) for e in range(epochs) for o in range(examples))
+    credit, ended, steps = [0] * ranks, [0] * ranks, []
+
+    def drained(epoch):
+        return not coming or coming[0][0] > epoch
+
+    def arrive():
+        """Let examples come until nobody has room."""
+        while coming:
+            for rank, intake in enumerate(intakes):
+                credit[rank] += intake.credits(drained(intake.epoch))
+            epoch, ordinal = coming[0]
+            rank = max(range(ranks if epoch else 1), key=credit.__getitem__)
+            if not credit[rank]:
+                return
+            coming.popleft()
+            credit[rank] -= 1
+            intakes[rank].add(LABELLER(example(ordinal, epoch)))
+            intakes[rank].arrived(1)
+
+    for epoch in range(epochs):
+        steps.append(0)
+        while min(ended) <= epoch:
+            arrive()
+            trained = False
+            for rank, intake in enumerate(intakes):
+                if intake.epoch == epoch and intake.ended(drained(epoch)):
+                    ended[rank] += 1
+                    intake.next_epoch()
+                elif intake.epoch == epoch and intake.can_form(drained(epoch)):
+                    intake.form()
+                    trained = True
+            steps[-1] += trained
+    return steps
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_ranks_share_an_epoch_although_some_are_through_with_the_last_before_the_others(ranks):
+    recipe = TrainingRecipe(batch_examples=4, pool_examples=24)
+    first, *steps = gang_steps(ranks, recipe, epochs=6, examples=30 * 4 * ranks)
+    assert first == 30 * ranks
+    # Thirty if all have as much; what ranks hold at the end of an epoch can differ by a pool.
+    assert max(steps) <= 30 + 24 // 4

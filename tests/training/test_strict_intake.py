@@ -62,7 +62,7 @@ class Pipeline:
 
     def arrive(self, epoch):
         """Let one example that is leased come, if one may; what is rejected on its way comes nowhere."""
-        self.credit += self.intake.credits()
+        self.credit += self.intake.credits(self.drained(epoch))
         while (leased := self.leased(epoch)) and (gone := [o for o in leased if (epoch, o) in self.rejected]):
             self.left[epoch].difference_update(gone)
         if not self.left[epoch] and epoch + 1 < EPOCHS:
