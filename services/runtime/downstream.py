@@ -36,6 +36,7 @@ _LONGEST_SHOWN = 80
 _MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
+_MORE_FOLLOWS = zmq.SNDMORE | zmq.NOBLOCK
 _EVENTS = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
@@ -233,7 +234,7 @@ class DownstreamLinks:
         """Send a bundle; False if its consumer cannot be reached."""
         message = bundle.message()
         try:
-            self._router.send(bundle.consumer, zmq.SNDMORE | zmq.NOBLOCK)
+            self._router.send(bundle.consumer, _MORE_FOLLOWS)
             self._router.send(message, zmq.NOBLOCK, copy=len(message) < COPY_BELOW_BYTES)
         except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
             self._lose(bundle.consumer, str(error))

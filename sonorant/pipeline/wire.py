@@ -49,6 +49,8 @@ PROTOCOL_VERSION = 3
 BUNDLE_BYTES = 1 << 16  # of a message with several examples, at most; a larger example travels alone
 _HEADER = struct.Struct("<B3xI")
 _SIZES = struct.Struct("<QI4x")  # of array and envelope
+_START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with one example
+_ARRAY_AT = _START.size
 _ALIGNMENT = 16
 
 Buffer = bytes | bytearray | memoryview
@@ -134,31 +136,27 @@ def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryvi
     packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
     envelope = _encode_envelope(example, packing.data_type, array.shape)
     array_bytes = packing.dtype.itemsize * array.size
-    start = _HEADER.size + _SIZES.size
-    stop = start + _padded(array_bytes)
-    message = np.empty(stop + _padded(len(envelope)), np.uint8)
-    _HEADER.pack_into(message.data, 0, Kind.EXAMPLES, 2)
-    _SIZES.pack_into(message.data, _HEADER.size, array_bytes, len(envelope))
-    packing.pack(array, message[start : start + array_bytes].view(packing.dtype).reshape(array.shape))
-    message[start + array_bytes : stop] = 0
-    message[stop:] = 0
-    message[stop : stop + len(envelope)] = np.frombuffer(envelope, np.uint8)
-    return message.data
+    envelope_at = _ARRAY_AT + _padded(array_bytes)
+    message = np.empty(envelope_at + _padded(len(envelope)), np.uint8).data
+    _START.pack_into(message, 0, Kind.EXAMPLES, 2, array_bytes, len(envelope))
+    packing.pack(array, np.ndarray(array.shape, packing.dtype, message, _ARRAY_AT))
+    message[_ARRAY_AT + array_bytes : envelope_at] = bytes(envelope_at - _ARRAY_AT - array_bytes)
+    message[envelope_at:] = envelope.ljust(len(message) - envelope_at, b"\0")
+    return message
 
 
 def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape: tuple[int, ...]) -> bytes:
+    header = pb.ArrayHeader(data_type=data_type, shape=shape)
     message = pb.Example(
+        lineage=lineage_to_proto(example.lineage),
         utterance=example.utterance,
         speaker=example.speaker,
         text=example.text,
         sample_rate_hz=example.sample_rate_hz,
         duration_s=example.duration_s,
+        waveform=header if example.waveform is not None else None,
+        features=header if example.features is not None else None,
     )
-    message.lineage.SetInParent()
-    message.lineage.epoch, message.lineage.shard, message.lineage.index = example.lineage
-    header = message.waveform if example.waveform is not None else message.features
-    header.data_type = data_type
-    header.shape.extend(shape)
     for word in example.words:
         message.words.add(word=word.word, start_s=word.start_s, end_s=word.end_s)
     return message.SerializeToString()
@@ -181,7 +179,7 @@ def decode_examples(message: memoryview) -> list[Example]:
 
     Raises BadMessage if it does not hold as many examples as its header says.
     """
-    number = decode_header(message).number
+    number = _HEADER.unpack_from(message)[1]
     examples = [_decode_example(array, envelope) for array, envelope in _records(message)]
     if len(examples) != number >> 1:
         raise BadMessage(f"{len(examples)} examples: the header announced {number >> 1}")
@@ -190,20 +188,19 @@ def decode_examples(message: memoryview) -> list[Example]:
 
 def _records(message: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
     """Yield array and envelope of each record."""
-    at = _HEADER.size
-    while at < len(message):
-        left = len(message) - at - _SIZES.size
-        if left < 0:
-            raise BadMessage(f"{len(message) - at} bytes after the last record")
-        array_bytes, envelope_bytes = _SIZES.unpack_from(message, at)
-        if _padded(array_bytes) + _padded(envelope_bytes) > left:
-            raise BadMessage(
-                f"array of {array_bytes} and envelope of {envelope_bytes} bytes in a message with {left} left"
-            )
+    at, end = _HEADER.size, len(message)
+    while at < end:
         start = at + _SIZES.size
+        if start > end:
+            raise BadMessage(f"{end - at} bytes after the last record")
+        array_bytes, envelope_bytes = _SIZES.unpack_from(message, at)
         stop = start + _padded(array_bytes)
-        yield message[start : start + array_bytes], message[stop : stop + envelope_bytes]
         at = stop + _padded(envelope_bytes)
+        if at > end:
+            raise BadMessage(
+                f"array of {array_bytes} and envelope of {envelope_bytes} bytes in a message with {end - start} left"
+            )
+        yield message[start : start + array_bytes], message[stop : stop + envelope_bytes]
 
 
 def _padded(size: int) -> int:
@@ -211,27 +208,28 @@ def _padded(size: int) -> int:
 
 
 def _decode_example(array: memoryview, envelope: memoryview) -> Example:
-    message = pb.Example()
     try:
-        message.ParseFromString(bytes(envelope))
+        message = pb.Example.FromString(bytes(envelope))
     except DecodeError as error:
         raise BadMessage(f"envelope of {len(envelope)} bytes is not an Example: {error}") from error
     content = message.WhichOneof("content")
     if content is None or not message.HasField("lineage"):
         raise BadMessage(f"envelope of {message.utterance!r} lacks its lineage or its array")
-    is_waveform = content == "waveform"
-    values = _decode_array(
-        message.waveform if is_waveform else message.features, array, (1, 2) if is_waveform else (2,)
-    )
+    lineage = message.lineage
+    waveform = features = None
+    if content == "waveform":
+        waveform = _decode_array(message.waveform, array, (1, 2))
+    else:
+        features = _decode_array(message.features, array, (2,))
     return Example(
-        lineage=Lineage(message.lineage.epoch, message.lineage.shard, message.lineage.index),
+        lineage=Lineage(lineage.epoch, lineage.shard, lineage.index),
         utterance=message.utterance,
         text=message.text,
         sample_rate_hz=message.sample_rate_hz,
         duration_s=message.duration_s,
         speaker=message.speaker,
-        waveform=values if is_waveform else None,
-        features=None if is_waveform else values,
+        waveform=waveform,
+        features=features,
         words=tuple([WordSpan(w.word, w.start_s, w.end_s) for w in message.words]),
     )
 
@@ -242,8 +240,8 @@ def _decode_array(header: pb.ArrayHeader, frame: memoryview, dimensions: tuple[i
         raise BadMessage(f"array of data type {header.data_type}: known are {sorted(pb.DataType.values())[1:]}")
     if len(shape) not in dimensions or packing.dtype.itemsize * math.prod(shape) != len(frame):
         raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of {packing.dtype}")
-    values = packing.unpack(np.frombuffer(frame, packing.dtype))
+    values = packing.unpack(np.ndarray(shape, packing.dtype, frame))
     if values.__array_interface__["data"][0] % _ALIGNMENT:
         values = values.copy()
     values.flags.writeable = False
-    return values.reshape(shape)
+    return values
