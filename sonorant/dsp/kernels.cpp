@@ -273,16 +273,17 @@ void cut_frames(Floats samples, size_t hop, Floats window, Rows frames) {
     cut(samples.data(), hop, window.data(), size, count, frames.data(), frames.shape(1));
 }
 
-FAST void add_frames(const float* frames, size_t count, const float* window, size_t size, size_t hop, float* sum) {
+FAST void add_frames(const float* frames, size_t stride, size_t count, const float* window, size_t size, size_t hop,
+                     float* sum) {
     for (size_t frame = 0; frame < count; ++frame)
-        for (size_t i = 0; i < size; ++i) sum[frame * hop + i] += frames[frame * size + i] * window[i];
+        for (size_t i = 0; i < size; ++i) sum[frame * hop + i] += frames[frame * stride + i] * window[i];
 }
 
 void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
-    const size_t count = frames.shape(0), size = frames.shape(1);
-    expect(window.size() == size, "overlap_add: the window must be as long as a frame");
+    const size_t count = frames.shape(0), size = window.size();
+    expect(size <= frames.shape(1), "overlap_add: a frame must hold the window");
     expect(count == 0 || sum.size() >= (count - 1) * hop + size, "overlap_add: the sum is too short for all frames");
-    add_frames(frames.data(), count, window.data(), size, hop, sum.data());
+    add_frames(frames.data(), frames.shape(1), count, window.data(), size, hop, sum.data());
 }
 
 // ---------------------------------------------------------------------------------------------------------- mixing

@@ -57,7 +57,7 @@ def cut_frames(
     """Fill the start of each frame, Float32[frames, at least size], each `hop` samples later, under Float32[size]."""
 
 def overlap_add(frames: NDArray[np.float32], window: NDArray[np.float32], hop: int, sum: NDArray[np.float32]) -> None:
-    """Add Float32[frames, size], each under the window Float32[size] and `hop` later than the last, to Float32[sum]."""
+    """Add the start of each frame, Float32[frames, at least size], under Float32[size], each `hop` later, to `sum`."""
 
 def energy(values: NDArray[np.float32]) -> float:
     """Return the sum of the squares of Float32[samples], in double precision."""

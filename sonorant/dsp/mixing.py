@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.dsp import kernels
+from sonorant.dsp.fft_rows import spaced_rows
 from sonorant.dsp.fft_sizes import coarse_length
 from sonorant.errors import RejectedExample
 
@@ -97,7 +98,8 @@ def _images(
             np.multiply(played[1], response[1], out=row[microphones + microphone])
         for other in range(2, sources):
             row[microphones + microphone] += played[other] * response[other]
-    images = fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2)
+    images = spaced_rows(len(products), block)
+    fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2, out=images)
     heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
     for index, image in enumerate(images[: rows * blocks]):
         begin = index % blocks * step - start
@@ -114,7 +116,8 @@ def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Wave
     samples, (sources, microphones, taps) = speech.size, responses.shape
     step = block - taps + 1
     blocks = -(-samples // step)
-    lines = np.zeros((_full(sources * (blocks + microphones) + (early is not None)), block), np.float32)
+    lines = spaced_rows(_full(sources * (blocks + microphones) + (early is not None)), block)
+    lines[:] = 0
     cut = lines[: sources * blocks].reshape(sources, blocks, block)
     for number in range(blocks):
         now = slice(number * step, (number + 1) * step)
@@ -143,7 +146,8 @@ def _energy_across(speech: Waveform, step: int, response: Waveform) -> float:
     reach, borders = response.size, range(step, speech.size, step)
     if not borders:
         return 0.0
-    lines = np.zeros((2 * len(borders) + 1, 2 * coarse_length(-(-3 * reach // 2))), np.float32)
+    lines = spaced_rows(2 * len(borders) + 1, 2 * coarse_length(-(-3 * reach // 2)))
+    lines[:] = 0
     for before, after, border in zip(lines[::2], lines[1::2], borders, strict=False):
         last, first = speech[max(border - reach, border - step) : border], speech[border : border + reach]
         before[reach - last.size : reach] = last

@@ -22,6 +22,7 @@ from scipy.fft import next_fast_len
 
 from sonorant.arrays import Waveform
 from sonorant.dsp import kernels
+from sonorant.dsp.fft_rows import row_stride
 from sonorant.dsp.gain import within_full_scale
 from sonorant.dsp.peaks import PeakMover, Spectra, warp_frequency
 from sonorant.dsp.stage import Stage
@@ -33,13 +34,13 @@ __all__ = ["vtlp_stage", "warp", "warp_frequency"]
 
 _OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
 _WINDOW_SUM = 1.5
-_BLOCK = 224  # frames computed at once: few calls, and what they need stays in the cache
+_BLOCK = 80  # frames computed at once: few calls, and what they need stays in the cache
 
 
 class _Buffers(NamedTuple):
     """What a block of frames needs, used again for each: fresh memory would cost as much as the transforms."""
 
-    frames: NDArray[np.float32]
+    frames: NDArray[np.float32]  # with a gap after each (`fft_rows`)
     spectra: Spectra
     moved: Spectra
 
@@ -66,9 +67,9 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
         now = slice(0, frames - start)
         block, spectra, moved = buffers.frames[now], buffers.spectra[now], buffers.moved[now]
         kernels.cut_frames(padded[start * hop :], hop, hann, block)
-        fft.r2c(block, axes=(1,), out=spectra)
+        fft.r2c(block[:, :window], axes=(1,), out=spectra)
         mover.move(spectra, moved)
-        fft.c2r(moved, axes=(1,), lastsize=window, forward=False, out=block)
+        fft.c2r(moved, axes=(1,), lastsize=window, forward=False, out=block[:, :window])
         kernels.overlap_add(block, synthesis, hop, total[start * hop :])
     return total[margin : margin + waveform.size]
 
@@ -81,10 +82,8 @@ def _hann(samples: int) -> NDArray[np.float32]:
 
 def _buffers(frames: int, window: int) -> _Buffers:
     """Return buffers for so many frames."""
-    spectra = (frames, window // 2 + 1)
-    return _Buffers(
-        np.empty((frames, window), np.float32), np.empty(spectra, np.complex64), np.empty(spectra, np.complex64)
-    )
+    samples, bins = (frames, row_stride(window)), (frames, window // 2 + 1)
+    return _Buffers(np.empty(samples, np.float32), np.empty(bins, np.complex64), np.empty(bins, np.complex64))
 
 
 def vtlp_stage(recipe: VtlpRecipe) -> Stage:

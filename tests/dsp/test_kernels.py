@@ -113,11 +113,11 @@ def test_frames_are_cut_under_the_window(kernels):
 
 
 def test_frames_are_added_where_they_began(kernels):
-    frames, window = RNG(0).standard_normal((5, 12), dtype=np.float32), np.hanning(12).astype(np.float32)
+    frames, window = RNG(0).standard_normal((5, 16), dtype=np.float32), np.hanning(12).astype(np.float32)
     total = np.zeros(4 * 3 + 12, np.float32)
     kernels.overlap_add(frames, window, 3, total)
     expected = np.zeros(24)
-    for i, frame in enumerate(frames):
+    for i, frame in enumerate(frames[:, :12]):
         expected[3 * i : 3 * i + 12] += frame * window
     np.testing.assert_allclose(total, expected, atol=1e-6)
 
@@ -186,6 +186,8 @@ def test_sizes_that_do_not_fit_are_refused(kernels):
         kernels.cut_frames(floats, 1, floats[:2], np.zeros((3, 2), np.float32))
     with pytest.raises(ValueError, match="too short for all frames"):
         kernels.overlap_add(np.zeros((2, 3), np.float32), floats, 1, floats)
+    with pytest.raises(ValueError, match="a frame must hold the window"):
+        kernels.overlap_add(np.zeros((2, 2), np.float32), floats, 1, floats)
     starts, offsets = np.array([3], np.int32), np.array([0, 1], np.int32)
     with pytest.raises(ValueError, match="beyond the spectrum"):
         kernels.filter_power(spectra, starts, offsets, np.zeros((1, 8), np.float32), np.zeros((2, 1), np.float32))
