@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
-_HANDFUL, _HANDFULS = 4, 8  # slots go to a producer in handfuls, of which there are so many at least
+_HANDFUL, _HANDFULS = 8, 8  # slots go to a producer in handfuls, of which there are so many at least
 
 Peer = TypeVar("Peer", bound=Hashable)
 Item = TypeVar("Item")
