@@ -32,8 +32,10 @@ _REST_S = 0.02  # of the slow consumer, after each look
 
 
 def rows(progress: Progress) -> Iterator[Row]:
-    """Yield speed and cost by size and number of producers, then what slow consumers do to others and to memory."""
+    """Yield what slow consumers do to memory, speed and cost by size and number of producers, what they do to others."""
     keep_freed_memory()  # as services do
+    progress("a consumer that stands still")
+    yield _memory()  # first: nothing has been freed yet that could be used again
     for samples, producers in _CASES:
         case = f"{_size(samples)}, {producers} producer{'s' * (producers > 1)}"
         progress(case)
@@ -43,8 +45,6 @@ def rows(progress: Progress) -> Iterator[Row]:
         yield _beside_copies(samples)
     progress("a slow consumer")
     yield from _slow_consumer()
-    progress("a consumer that stands still")
-    yield _memory()
 
 
 @dataclass(frozen=True, slots=True)
