@@ -26,6 +26,7 @@ WHOLE = os.environ.get("DIGITS") == "whole"
 RECIPE = digits_values()["recipe"]
 TRAIN, EPOCHS = (RECIPE["corpus"]["strings"]["train"], RECIPE["training"]["epochs"]) if WHOLE else (400, 18)
 PATIENCE_S = 1500.0
+whole = pytest.mark.skipif(not WHOLE, reason="a small part of the recipe says nothing of this: DIGITS=whole")
 STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
 OTHERS = [*STAGES, "autoscaler", "coordinator", "redis"]
 RANKS = ["trainer-0", "trainer-1"]  # not alike: the first has the rendezvous and writes checkpoints
@@ -179,7 +180,14 @@ def test_a_recognizer_that_is_deleted_by_force_serves_again(training, figures):
     figures["recognizer deleted to ready"] = time.monotonic() - struck_s
 
 
-@pytest.mark.skipif(not WHOLE, reason="error rates are compared where the whole recipe was trained: DIGITS=whole")
+@whole
+def test_the_ranks_shared_every_epoch(training):
+    totals = json.loads((training.run / "finished.json").read_text())
+    least = EPOCHS * -(-TRAIN // RECIPE["training"]["batch_examples"])  # with full batches on both ranks
+    assert totals["steps"] <= 1.15 * least
+
+
+@whole
 def test_the_error_rates_are_those_of_the_demo(training, data_folder, figures):
     assert DEMO.exists(), f"{DEMO.relative_to(ROOT)} is not there to compare with: run `make demo` first"
     demo = json.loads(DEMO.read_text())
