@@ -179,7 +179,7 @@ def decode_examples(message: memoryview) -> list[Example]:
 
     Raises BadMessage if it does not hold as many examples as its header says.
     """
-    number = _HEADER.unpack_from(message)[1]
+    number = decode_header(message).number
     examples = [_decode_example(array, envelope) for array, envelope in _records(message)]
     if len(examples) != number >> 1:
         raise BadMessage(f"{len(examples)} examples: the header announced {number >> 1}")
