@@ -71,7 +71,8 @@ def connect(context: str | None = None) -> ApiClient:
     try:
         client: ApiClient = config.new_client_from_config(os.environ.get("KUBECONFIG"), context)
     except config.ConfigException as error:
-        raise Unavailable(f"no cluster to look at: {error}; set KUBECONFIG, or --context") from error
+        reason = str(error).rstrip(".")
+        raise Unavailable(f"no cluster to look at: {reason}; set KUBECONFIG, or --context") from error
     return client
 
 

@@ -72,6 +72,10 @@ def _print(found: "Audit") -> None:
         console.print(f"rejected: {name} ({r.utterance}) at {r.stage}: {r.reason}")
     if len(found.rejections) > _SHOWN:
         console.print(f"… and {len(found.rejections) - _SHOWN} more rejections; --json lists them")
-    verdict = "each example exactly once an epoch" if found.exact else "NOT exactly once"
     rejected = sum(epoch.rejected for epoch in found.epochs)
+    if rejected > len(found.rejections):
+        console.print(
+            f"of {rejected} rejections the ledger keeps the reasons of the first {len(found.rejections)} only"
+        )
+    verdict = "each example exactly once an epoch" if found.exact else "NOT exactly once"
     console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}, {rejected} rejected")

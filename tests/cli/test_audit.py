@@ -17,6 +17,7 @@ from services.runtime.redis_ledger import RedisLedger
 from sonorant.cli.audit import command
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.errors import SonorantError
+from sonorant.pipeline.audit import Audit, EpochAudit
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.ledger import Rejection
 from sonorant.run_folder import RunFolder
@@ -99,3 +100,12 @@ def test_a_reader_that_goes_does_not_look_like_a_lost_example(run):
 def test_a_run_without_a_checkpoint_is_named(run):
     with pytest.raises(SonorantError, match="no checkpoint"):
         CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
+
+
+def test_reasons_that_the_ledger_does_not_keep_are_not_passed_over_in_silence(run, monkeypatch):
+    kept = Rejection(Lineage(0, 0, 0), "u0", "room", "silence")
+    epoch = EpochAudit(0, TOTAL, 3, 3, 3, lost=0, left=0, twice=0, unused=0, reissued=0, duplicates_refused=0)
+    found = Audit((epoch,), (kept,), committed=3, trained=3)
+    monkeypatch.setattr("services.local.past_run.audit_run", lambda *_: found)
+    result = CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
+    assert "of 3 rejections the ledger keeps the reasons of the first 1 only" in result.output

@@ -42,6 +42,7 @@ def test_without_a_kubeconfig_it_says_what_to_set(tmp_path):
     error = run(KUBECONFIG=str(tmp_path / "none")).exception
     assert isinstance(error, Unavailable)
     assert "set KUBECONFIG" in str(error)
+    assert ".;" not in str(error)
     assert error.exit_code == 69
 
 
