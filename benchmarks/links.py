@@ -32,7 +32,7 @@ _REST_S = 0.02  # of the slow consumer, after each look
 
 
 def rows(progress: Progress) -> Iterator[Row]:
-    """Yield what slow consumers do to memory, speed and cost by size and number of producers, what they do to others."""
+    """Yield what one that stands still holds, speed and cost by size and number of producers, and fairness."""
     keep_freed_memory()  # as services do
     progress("a consumer that stands still")
     yield _memory()  # first: nothing has been freed yet that could be used again
