@@ -166,14 +166,22 @@ INLINE void plan_moves(size_t count, float turns_per_bin, const float* __restric
     }
 }
 
+constexpr float FAR_LOUDER = 100;  // in power: 20 dB
+
 // Peak j takes bins edge[j]..edge[j + 1] along, of which from..till come to lie where the spectrum is and no peak nearer.
+// Beside one that is far louder there is less room: that keeps all its bins, up to the other's top.
 INLINE void plan_regions(size_t count, int32_t size, const int32_t* __restrict bin, const int32_t* __restrict steps,
-                         int32_t* __restrict edge, int32_t* __restrict from, int32_t* __restrict till) {
+                         const float* __restrict top, int32_t* __restrict edge, int32_t* __restrict from,
+                         int32_t* __restrict till) {
     if (count == 0) return;
     edge[0] = 0;
     for (size_t j = 1; j < count; ++j) {
-        const int32_t to = std::min(std::max((bin[j - 1] + steps[j - 1] + bin[j] + steps[j] + 1) / 2, 0), size);
         edge[j] = (bin[j - 1] + bin[j] + 1) / 2;
+        const int32_t left = bin[j - 1] + steps[j - 1], right = bin[j] + steps[j];
+        int32_t to = (left + right + 1) / 2;
+        to = top[j - 1] > FAR_LOUDER * top[j] ? std::min(edge[j] + steps[j - 1], right) : to;
+        to = top[j] > FAR_LOUDER * top[j - 1] ? std::max(edge[j] + steps[j], left + 1) : to;
+        to = std::min(std::max(to, 0), size);
         from[j] = std::max(edge[j], to - steps[j]);
         till[j - 1] = std::min(edge[j], to - steps[j - 1]);
     }
@@ -222,7 +230,7 @@ FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __
     }
     power[-1] = power[size] = -1;
     plan_moves(count, map.turns_per_bin, before, top, after, slope, rise, turn, steps, real, imag);
-    plan_regions(count, size, bin, steps, peaks.edge.data(), peaks.from.data(), peaks.till.data());
+    plan_regions(count, size, bin, steps, top, peaks.edge.data(), peaks.from.data(), peaks.till.data());
     const int32_t *edge = peaks.edge.data(), *from = peaks.from.data(), *till = peaks.till.data();
     int32_t written = 0;
     for (size_t j = 0; j < count; ++j) {

@@ -42,7 +42,8 @@ def move_peaks(
 
     A peak tops two bins on either side; of three magnitudes b, t, a around it, its tone lies 2(a − b) / (a + 2t + b)
     bins above it, which is exact for one tone. It takes the bins nearer to it than to other peaks `rise` bins up,
-    rounded to a whole number; `slope` is rise's change per bin. Its rotation, in turns, is rise·turns_per_bin more than
+    rounded to a whole number, where no other peak comes to lie nearer; one that is louder by 20 dB keeps all its bins,
+    up to the other's top. `slope` is rise's change per bin. Its rotation, in turns, is rise·turns_per_bin more than
     that of its bin a frame before, and the window's centre keeps its phase. A tone that is `rest` bins from where it
     belongs beats with itself in the frames beside; its level is restored by
     (1 − rest²)(1 − rest²/4) / sinc(rest), the reciprocal of the squared window's transform.

@@ -70,6 +70,14 @@ def test_a_tone_comes_out_where_the_map_says_and_as_loud(alpha, hz):
     assert np.abs(20 * np.log10(amplitude / 0.5)).max() < 0.5
 
 
+@pytest.mark.parametrize("soft_hz", [20, 160, 180])
+def test_a_tone_keeps_its_level_beside_one_too_soft_to_hear(soft_hz):
+    """Their peaks come nearer to each other than the loud one's lobe is wide."""
+    expected = float(warp_frequency(np.array(2 * np.pi * 80 / RATE), 1.2))
+    _, amplitude = heard(warp(tone(80) + 1e-6 * tone(soft_hz), 1.2, RATE), expected)
+    assert np.abs(20 * np.log10(amplitude / 0.5)).max() < 0.1
+
+
 @pytest.mark.parametrize("alpha", [0.8, 1.2])
 def test_partials_of_a_voice_move_each_to_its_own_place(alpha):
     partials = np.arange(150, 3300, 150)
