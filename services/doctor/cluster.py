@@ -1,5 +1,6 @@
 """What a cluster has, as its API server tells it; nothing is created or changed."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ __all__ = ["Cluster", "Node", "Verb", "connect", "look_at"]
 
 _TIMEOUT_S = 10
 _PAGE = 500  # objects asked for at once
+_ATTEMPTS = 3  # for an answer that breaks off
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -108,6 +110,13 @@ class _Reader:
         self._client = client
 
     def get(self, path: str, method: str = "GET", body: object = None, **query: str) -> Any:
+        """Return the answer; asks again if it breaks off, as nothing is created or changed."""
+        for _ in range(_ATTEMPTS - 1):
+            with contextlib.suppress(urllib3.exceptions.ProtocolError):
+                return self._ask(path, method, body, query)
+        return self._ask(path, method, body, query)
+
+    def _ask(self, path: str, method: str, body: object, query: Mapping[str, str]) -> Any:
         request = self._client.param_serialize(
             method, path, query_params=list(query.items()), body=body, auth_settings=["BearerToken"],
             header_params={"Accept": "application/json", "Content-Type": "application/json"},
