@@ -15,6 +15,7 @@ from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.pipeline.wire import (
     PROTOCOL_VERSION,
+    ExampleMessage,
     Kind,
     decode_header,
     encode_example,
@@ -31,7 +32,7 @@ def example(number, samples=16):
 
 
 def parcel(number, samples=16):
-    return Parcel(encode_example(example(number, samples)), audio_s=1.0)
+    return Parcel.pack(ExampleMessage(example(number, samples)), audio_s=1.0)
 
 
 def message(number, samples=16):

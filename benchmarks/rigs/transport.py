@@ -19,14 +19,14 @@ import zmq
 
 from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
-from services.runtime import downstream
+from services.runtime import bundles
 from services.runtime.bundles import Parcel
 from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
 from services.runtime.stage import TURN_S
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.wire import encode_example
+from sonorant.pipeline.wire import ExampleMessage
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 
@@ -125,7 +125,7 @@ def produce_links(connection: Connection, samples: int) -> None:
         while links.waiting < _AHEAD and time.monotonic() < until_s:
             lineage = Lineage(0, 0, next(numbers))
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
-            links.offer(Parcel(encode_example(example), audio_s=example.duration_s))
+            links.offer(Parcel.pack(ExampleMessage(example), example.duration_s))
             worked = True
         return worked
 
@@ -141,13 +141,13 @@ def produce_links(connection: Connection, samples: int) -> None:
 
 def produce_copied(connection: Connection, samples: int) -> None:
     """Produce, and let ZeroMQ copy messages of any size before it sends them."""
-    downstream.COPY_BELOW_BYTES = _LARGEST_BYTES
+    bundles.OWN_ABOVE_BYTES = _LARGEST_BYTES
     produce_links(connection, samples)
 
 
 def produce_uncopied(connection: Connection, samples: int) -> None:
     """Produce, and let ZeroMQ send messages of any size from the memory that they were written to."""
-    downstream.COPY_BELOW_BYTES = 0
+    bundles.OWN_ABOVE_BYTES = 0
     produce_links(connection, samples)
 
 

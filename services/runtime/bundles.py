@@ -1,21 +1,36 @@
 """Parcels that share a message: small ones that wait for the same consumer anyway."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
+import numpy as np
+import zmq
+
+from services.runtime.zmq_message import ZmqMessage
 from sonorant.pipeline.credit import Outbox
-from sonorant.pipeline.wire import BUNDLE_BYTES, Buffer, join_examples
+from sonorant.pipeline.wire import BUNDLE_BYTES, ExampleMessage, join_examples
 
-__all__ = ["Bundle", "Parcel", "gather"]
+__all__ = ["OWN_ABOVE_BYTES", "Bundle", "Parcel", "gather"]
 
+OWN_ABOVE_BYTES = BUNDLE_BYTES  # what is larger travels alone, so it is written where ZeroMQ will send it from
 _BUNDLE_EXAMPLES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An example, ready to be sent (`encode_example`), and its audio in seconds."""
+    """The message of an example, ready to be sent, its audio in seconds, and who owns the memory, if ZeroMQ does."""
 
     message: memoryview
     audio_s: float
+    owner: ZmqMessage | None = None
+
+    @classmethod
+    def pack(cls, unwritten: ExampleMessage, audio_s: float) -> Self:
+        """Write a message."""
+        owner = ZmqMessage(unwritten.size) if unwritten.size > OWN_ABOVE_BYTES else None
+        message = np.empty(unwritten.size, np.uint8).data if owner is None else owner.buffer
+        unwritten.write(message)
+        return cls(message, audio_s, owner)
 
 
 @dataclass(slots=True)
@@ -37,9 +52,14 @@ class Bundle:
         self.size += len(parcel.message)
         self.more = more
 
-    def message(self) -> Buffer:
-        """Return the message that carries all parcels."""
-        return join_examples([parcel.message for parcel in self.parcels], self.more)
+    def send(self, socket: "zmq.Socket[bytes]") -> None:
+        """Send one message with all parcels, without blocking; raise ZMQError if the socket does not take it."""
+        message = join_examples([parcel.message for parcel in self.parcels], self.more)
+        owner = self.parcels[0].owner
+        if owner is not None and len(self.parcels) == 1:
+            owner.send(socket)
+        else:
+            socket.send(message, zmq.NOBLOCK)
 
 
 def gather(outbox: Outbox[bytes, Parcel]) -> list[Bundle]:

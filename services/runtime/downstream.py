@@ -25,11 +25,10 @@ from sonorant.pipeline.wire import (
     stream_of,
 )
 
-__all__ = ["COPY_BELOW_BYTES", "DownstreamLinks"]
+__all__ = ["DownstreamLinks"]
 
 log = structlog.get_logger()
 
-COPY_BELOW_BYTES = 1_000_000  # zero copy has a price: a thread of pyzmq learns that ZeroMQ is done with the memory
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
 _HANDSHAKE_MS = 5000
 _LONGEST_SHOWN = 80
@@ -232,10 +231,9 @@ class DownstreamLinks:
 
     def _send_bundle(self, bundle: Bundle) -> bool:
         """Send a bundle; False if its consumer cannot be reached."""
-        message = bundle.message()
         try:
             self._router.send(bundle.consumer, _MORE_FOLLOWS)
-            self._router.send(message, zmq.NOBLOCK, copy=len(message) < COPY_BELOW_BYTES)
+            bundle.send(self._router)
         except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
             self._lose(bundle.consumer, str(error))
             return False
@@ -295,5 +293,4 @@ def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
     router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
     router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-    router.copy_threshold = COPY_BELOW_BYTES
     return router

@@ -26,7 +26,7 @@ from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample, SonorantError, Unavailable
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.wire import encode_example
+from sonorant.pipeline.wire import ExampleMessage
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -210,18 +210,18 @@ class StageReplica:
         try:
             for name, stage in self._chain.items():
                 example = apply_stage(name, stage, example, self._seed)
-            message = encode_example(example, self._payload)
-            if len(message) > self._largest_bytes:
+            message = ExampleMessage(example, self._payload)
+            if message.size > self._largest_bytes:
                 raise RejectedExample(
-                    f"{len(message)} bytes after {name}: links carry at most pipeline.max_example_mb, "
+                    f"{message.size} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
+            return Parcel.pack(message, example.duration_s)
         except MACHINE_FAILED:
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits
             self.reject(example.lineage, example.utterance, name, error)
             return None
-        return Parcel(message, example.duration_s)
 
     def _on_handed(self, parcel: Parcel) -> None:
         self.meter.handed_on(1, parcel.audio_s)

@@ -33,6 +33,7 @@ __all__ = [
     "PROTOCOL_VERSION",
     "BadMessage",
     "Buffer",
+    "ExampleMessage",
     "Header",
     "Kind",
     "decode_examples",
@@ -122,26 +123,40 @@ def lineage_to_proto(lineage: Lineage) -> pb.Lineage:
     return pb.Lineage(epoch=lineage.epoch, shard=lineage.shard, index=lineage.index)
 
 
-def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryview:
-    """Return a message of kind EXAMPLES with one example; it says that no other waits (`join_examples`).
+class ExampleMessage:
+    """A message of kind EXAMPLES with one example, which says that no other waits, before it is written anywhere.
 
-    Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
+    size: of the message in bytes. Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
     """
-    if (example.waveform is None) == (example.features is None):
-        raise BadMessage(f"example {example.utterance}: exactly one of waveform and features must be set")
-    array = example.waveform if example.waveform is not None else example.features
-    assert array is not None
-    if array.dtype != np.float32:
-        raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
-    packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
-    envelope = _encode_envelope(example, packing.data_type, array.shape)
-    array_bytes = packing.dtype.itemsize * array.size
-    envelope_at = _ARRAY_AT + _padded(array_bytes)
-    message = np.empty(envelope_at + _padded(len(envelope)), np.uint8).data
-    _START.pack_into(message, 0, Kind.EXAMPLES, 2, array_bytes, len(envelope))
-    packing.pack(array, np.ndarray(array.shape, packing.dtype, message, _ARRAY_AT))
-    message[_ARRAY_AT + array_bytes : envelope_at] = bytes(envelope_at - _ARRAY_AT - array_bytes)
-    message[envelope_at:] = envelope.ljust(len(message) - envelope_at, b"\0")
+
+    def __init__(self, example: Example, payload: PayloadRecipe = EXACT) -> None:
+        if (example.waveform is None) == (example.features is None):
+            raise BadMessage(f"example {example.utterance}: exactly one of waveform and features must be set")
+        array = example.waveform if example.waveform is not None else example.features
+        assert array is not None
+        if array.dtype != np.float32:
+            raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
+        self._array = array
+        self._packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
+        self._array_bytes = self._packing.dtype.itemsize * array.size
+        self._envelope = _encode_envelope(example, self._packing.data_type, array.shape)
+        self._envelope_at = _ARRAY_AT + _padded(self._array_bytes)
+        self.size = self._envelope_at + _padded(len(self._envelope))
+
+    def write(self, message: memoryview) -> None:
+        """Write it to `size` bytes, of which every one is set."""
+        array_end = _ARRAY_AT + self._array_bytes
+        _START.pack_into(message, 0, Kind.EXAMPLES, 2, self._array_bytes, len(self._envelope))
+        self._packing.pack(self._array, np.ndarray(self._array.shape, self._packing.dtype, message, _ARRAY_AT))
+        message[array_end : self._envelope_at] = bytes(self._envelope_at - array_end)
+        message[self._envelope_at :] = self._envelope.ljust(self.size - self._envelope_at, b"\0")
+
+
+def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryview:
+    """Return the message of an example (`ExampleMessage`)."""
+    unwritten = ExampleMessage(example, payload)
+    message = np.empty(unwritten.size, np.uint8).data
+    unwritten.write(message)
     return message
 
 

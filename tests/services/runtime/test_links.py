@@ -64,7 +64,7 @@ def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go
 
 
 def test_an_example_that_is_sent_from_its_own_memory_arrives_whole(rig):
-    """Above a megabyte ZeroMQ does not copy; what is encoded next must not lie in the same place before it is gone."""
+    """What is large ZeroMQ does not copy; what is encoded next must not lie in the same place before it is gone."""
     producer = rig(Producer())
     consumer = rig(Consumer([producer.endpoint], 2))
     for number in range(6):

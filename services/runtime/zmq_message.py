@@ -1,0 +1,55 @@
+"""Messages in ZeroMQ's own memory: what is written there leaves without a copy.
+
+pyzmq can send from Python's memory without a copy too, but then ZeroMQ must tell a thread of pyzmq's that it is done:
+a wake-up for each message, which costs as much as copying a megabyte. Memory of its own ZeroMQ frees by itself. pyzmq
+has no call that asks for it; the libzmq below it has (zmq_msg_init_size and zmq_msg_send, in its manual).
+"""
+
+import ctypes
+
+import zmq
+from zmq.backend.cython import _zmq
+
+__all__ = ["ZmqMessage"]
+
+_STRUCT_BYTES = 64  # sizeof(zmq_msg_t), part of libzmq's ABI since 4.1
+
+# A PyDLL keeps the interpreter's lock: no call here blocks, and nobody else's can come between a failure and its errno.
+_libzmq = ctypes.PyDLL(_zmq.__file__)
+_init_size = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(("zmq_msg_init_size", _libzmq))
+_data = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("zmq_msg_data", _libzmq))
+_send = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(("zmq_msg_send", _libzmq))
+_close = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(("zmq_msg_close", _libzmq))
+_errno = ctypes.PYFUNCTYPE(ctypes.c_int)(("zmq_errno", _libzmq))
+_view = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)(
+    ("PyMemoryView_FromMemory", ctypes.pythonapi)
+)
+_WRITABLE = 0x200  # PyBUF_WRITE
+
+
+class ZmqMessage:
+    """A message of `size` bytes, none of them set, to be written to `buffer` and sent once.
+
+    Raises MemoryError if there is no room for it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._struct = ctypes.create_string_buffer(_STRUCT_BYTES)
+        self._at = ctypes.addressof(self._struct)
+        if _init_size(self._at, size) != 0:
+            _init_size(self._at, 0)  # something that `__del__` can close
+            raise MemoryError(f"no room for a message of {size} bytes")
+        self.buffer: memoryview = _view(_data(self._at), size, _WRITABLE)
+
+    def send(self, socket: "zmq.Socket[bytes]") -> None:
+        """Send it without blocking; its memory is ZeroMQ's from now on, and `buffer` cannot be read any more.
+
+        Raises ZMQError if the socket does not take it: it may be sent again, to another. No array may be left that was
+        made of `buffer`.
+        """
+        if _send(self._at, socket.underlying, zmq.NOBLOCK) < 0:
+            raise zmq.ZMQError(_errno())
+        self.buffer.release()
+
+    def __del__(self) -> None:
+        _close(self._at)
