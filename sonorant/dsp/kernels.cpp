@@ -116,10 +116,23 @@ struct Peaks {
     std::vector<float> floats;
     size_t stride;
     explicit Peaks(size_t bins)
-        : bin(bins + 3), steps(bins), edge(bins + 1), from(bins), till(bins), flags(bins + 8), floats(COLUMNS * bins),
+        : bin(bins + 4), steps(bins), edge(bins + 1), from(bins), till(bins), flags(bins + 8), floats(COLUMNS * bins),
           stride(bins) {}
     float* column(size_t c) { return floats.data() + c * stride; }
 };
+
+// Which of eight flags are set, by their bits, and how many: of eight bins at most three are peaks.
+struct AmongEight {
+    int32_t places[256][4] = {};
+    constexpr AmongEight() {
+        for (int bits = 0; bits < 256; ++bits)
+            for (int place = 0; place < 8; ++place) {
+                int32_t& count = places[bits][3];
+                if (bits >> place & 1 && count < 3) places[bits][count++] = place;
+            }
+    }
+};
+constexpr AmongEight AMONG_EIGHT;
 
 INLINE size_t find_peaks(const float* __restrict power, size_t bins, uint8_t* __restrict flags,
                          int32_t* __restrict peaks) {
@@ -129,13 +142,12 @@ INLINE size_t find_peaks(const float* __restrict power, size_t bins, uint8_t* __
                    (top >= power[i + 2] ? 1 : 0);
     }
     size_t count = 0;
-    for (size_t i = 0; i < bins; i += 8) {  // of eight bins at most three are peaks; flags end with zeros
-        uint64_t rest;
-        std::memcpy(&rest, flags + i, sizeof rest);
-        const int found = __builtin_popcountll(rest);
-        for (int k = 0; k < 3; ++k, rest &= rest - 1)
-            peaks[count + k] = static_cast<int32_t>(i) + (rest ? __builtin_ctzll(rest) / 8 : 0);
-        count += found;
+    for (size_t i = 0; i < bins; i += 8) {  // flags end with zeros
+        uint64_t eight;
+        std::memcpy(&eight, flags + i, sizeof eight);
+        const int32_t* found = AMONG_EIGHT.places[eight * 0x0102040810204080u >> 56];  // a bit of each byte
+        for (int k = 0; k < 4; ++k) peaks[count + k] = static_cast<int32_t>(i) + found[k];
+        count += found[3];
     }
     return count;
 }
@@ -192,21 +204,29 @@ INLINE void plan_regions(size_t count, int32_t size, const int32_t* __restrict b
 
 constexpr size_t SLACK = 16;  // values past a row's end that whole vectors may touch
 
-// Both write whole vectors, the first without asking whether it is needed: what comes after is written next.
-INLINE void rotate(const float* in, int32_t size, float real, float imag, float* out) {
+// Both write whole vectors, the first without asking whether it is needed: what comes after is written next. More than
+// one is rare, and the straight way twice as fast when the compiler knows.
+INLINE void rotate_eight(const float* in, float real, float imag, float* out) {
     const Eight cross = {-imag, imag, -imag, imag, -imag, imag, -imag, imag};
-    for (int32_t i = 0; i == 0 || i < size; i += 8)
-        for (int32_t half = 0; half < 16; half += 8) {
-            Eight z;
-            std::memcpy(&z, in + 2 * i + half, sizeof z);
-            z = z * real + __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6) * cross;
-            std::memcpy(out + 2 * i + half, &z, sizeof z);
-        }
+    for (int half = 0; half < 16; half += 8) {
+        Eight z;
+        std::memcpy(&z, in + half, sizeof z);
+        z = z * real + __builtin_shufflevector(z, z, 1, 0, 3, 2, 5, 4, 7, 6) * cross;
+        std::memcpy(out + half, &z, sizeof z);
+    }
+}
+
+INLINE void rotate(const float* in, int32_t size, float real, float imag, float* out) {
+    rotate_eight(in, real, imag, out);
+    if (__builtin_expect(size > 8, false))
+        for (int32_t i = 8; i < size; i += 8) rotate_eight(in + 2 * i, real, imag, out + 2 * i);
 }
 
 INLINE void fill(float* out, int32_t size, float value) {
     const Eight values = Eight{} + value;
-    for (int32_t i = 0; i == 0 || i < size; i += 8) std::memcpy(out + i, &values, sizeof values);
+    std::memcpy(out, &values, sizeof values);
+    if (__builtin_expect(size > 8, false))
+        for (int32_t i = 8; i < size; i += 8) std::memcpy(out + i, &values, sizeof values);
 }
 
 FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __restrict turns,

@@ -22,6 +22,13 @@ def warp_frequency(omega: Values, alpha: float) -> Values:
     return omega + 2 * np.arctan((1 - alpha) * np.sin(omega) / (1 - (1 - alpha) * np.cos(omega)))
 
 
+def _slope(omega: Values, alpha: float) -> Values:
+    """Return dω′/dω: the bilinear map's is that of an all-pass filter of the first order."""
+    warp = 1 - alpha
+    slope: Values = (1 - warp**2) / (1 + warp**2 - 2 * warp * np.cos(omega))
+    return slope
+
+
 class PeakMover:
     """Moves the peaks of successive frames, `hop` samples apart, so that tones stay in phase from frame to frame.
 
@@ -33,7 +40,7 @@ class PeakMover:
         omega = 2 * np.pi / window * np.arange(bins)
         rise = (warp_frequency(omega, alpha) - omega) * window / (2 * np.pi)  # ω′ − ω, in bins
         self._rise = rise.astype(np.float32)
-        self._rise_slope = np.gradient(rise).astype(np.float32)
+        self._rise_slope = (_slope(omega, alpha) - 1).astype(np.float32)
         self._turns_per_bin = hop / window  # of rotation, from frame to frame
         self._turns = np.zeros(bins, np.float32)  # by which the last frame's bins were rotated
 
