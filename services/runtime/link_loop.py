@@ -137,7 +137,7 @@ class LinkLoop:
         woke_s = time.perf_counter()
         while not self._stopping:
             current = [links.sockets() for links in self._links]
-            if listed is None or any(now is not then for now, then in zip(current, listed, strict=True)):
+            if current != listed:
                 listed, poller = current, zmq.Poller()
                 owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
                 for pollable in (self._bell, *owners):
@@ -149,7 +149,7 @@ class LinkLoop:
             woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
             self._receive(events, owners)
             now_s = time.monotonic()
-            due_s = min((links.on_time(now_s) for links in self._links), default=float("inf"))
+            due_s = min([links.on_time(now_s) for links in self._links], default=float("inf"))
             busy = self._stopping or work()
             timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
 

@@ -12,7 +12,7 @@ from zmq.backend.cython import _zmq
 
 __all__ = ["ZmqMessage"]
 
-_STRUCT_BYTES = 64  # sizeof(zmq_msg_t), part of libzmq's ABI since 4.1
+_Struct = ctypes.c_char * 64  # zmq_msg_t, whose size is part of libzmq's ABI since 4.1
 
 # A PyDLL keeps the interpreter's lock: no call here blocks, and nobody else's can come between a failure and its errno.
 _libzmq = ctypes.PyDLL(_zmq.__file__)
@@ -34,7 +34,7 @@ class ZmqMessage:
     """
 
     def __init__(self, size: int) -> None:
-        self._struct = ctypes.create_string_buffer(_STRUCT_BYTES)
+        self._struct = _Struct()
         self._at = ctypes.addressof(self._struct)
         if _init_size(self._at, size) != 0:
             _init_size(self._at, 0)  # something that `__del__` can close

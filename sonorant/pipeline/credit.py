@@ -51,7 +51,7 @@ class Grants(Generic[Peer]):
     """
 
     def __init__(self) -> None:
-        self._free = 0
+        self._free = self._granted = 0
         self._turn = 0
         self._withdrawn = False
         self._changed = False  # since the last actions; without news there is nothing to do
@@ -60,7 +60,7 @@ class Grants(Generic[Peer]):
     @property
     def granted(self) -> int:
         """Credits that producers have: examples that may still come."""
-        return sum(producer.granted for producer in self._producers.values())
+        return self._granted
 
     def release(self, count: int) -> None:
         """Note that `count` slots are free: new ones, or those of examples that were handed on."""
@@ -76,6 +76,7 @@ class Grants(Generic[Peer]):
         """Note that nothing more comes from `producer`; its credits are free again."""
         gone = self._producers.pop(producer, None)
         if gone is not None:
+            self._granted -= gone.granted
             self._free += gone.granted
             self._changed = True
 
@@ -85,6 +86,7 @@ class Grants(Generic[Peer]):
         if sender is None or sender.granted < count:
             return False
         sender.granted -= count
+        self._granted -= count
         sender.backlogged = backlogged
         self._changed = True
         return True
@@ -101,6 +103,7 @@ class Grants(Generic[Peer]):
         if sender is None or not sender.recalling or count > sender.granted:
             return False
         sender.granted -= count
+        self._granted -= count
         sender.recalling = False
         self._free += count
         self._changed = True
@@ -127,7 +130,7 @@ class Grants(Generic[Peer]):
     @property
     def _handful(self) -> int:
         """Slots that are dealt together; fewer where the consumer holds most of them."""
-        return max(1, min(_HANDFUL, (self._free + self.granted) // _HANDFULS))
+        return max(1, min(_HANDFUL, (self._free + self._granted) // _HANDFULS))
 
     def _spread(self) -> list[Grant[Peer]]:
         """Deal free slots by the handful: to producers with a backlog first, then to those with the fewest.
@@ -136,11 +139,11 @@ class Grants(Generic[Peer]):
         woken for every example. While producers have plenty of credit and none waits for one, slots gather until a
         message is worth its while.
         """
-        open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
         handful = self._handful
-        if not open_to or self._free < handful:
+        if self._free < handful or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
             return []
-        if not self._starving and self._free * _WORTH_A_MESSAGE < self.granted:
+        open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
+        if not open_to:
             return []
         poorest = [(not p.backlogged, p.granted, p.turn, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(poorest)
@@ -149,6 +152,7 @@ class Grants(Generic[Peer]):
             peer, producer = open_to[poorest[0][-1]]
             self._turn += 1
             self._free -= handful
+            self._granted += handful
             producer.granted += handful
             producer.turn = self._turn
             counts[peer] = counts.get(peer, 0) + handful
@@ -157,12 +161,10 @@ class Grants(Generic[Peer]):
 
     def _rebalance(self) -> list[Recall[Peer]]:
         """Recall the most that lies idle, if a producer has a backlog and no credit at all."""
-        idle = [
-            (p.granted, peer)
-            for peer, p in self._producers.items()
-            if p.granted and not p.backlogged and not p.recalling
-        ]
-        if not self._starving or not idle or any(p.recalling for p in self._producers.values()):
+        if not self._starving or any(p.recalling for p in self._producers.values()):
+            return []
+        idle = [(p.granted, peer) for peer, p in self._producers.items() if p.granted and not p.backlogged]
+        if not idle:
             return []
         return [self._recall(max(idle, key=lambda entry: entry[0])[1])]
 
