@@ -200,7 +200,7 @@ class UpstreamLinks:
             self._faults.drop(error, endpoint=link.endpoint)
         while frame.more and not link.socket.closed:
             frame = link.socket.recv(copy=False)
-        return not link.socket.closed and bool(link.socket.get(zmq.EVENTS) & zmq.POLLIN)  # cheaper than to try
+        return not link.socket.closed and bool(int(link.socket.get(zmq.EVENTS)) & zmq.POLLIN)
 
     def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
         header = decode_header(message)
