@@ -6,6 +6,7 @@ has no call that asks for it; the libzmq below it has (zmq_msg_init_size and zmq
 """
 
 import ctypes
+import errno
 
 import zmq
 from zmq.backend.cython import _zmq
@@ -47,8 +48,9 @@ class ZmqMessage:
         Raises ZMQError if the socket does not take it: it may be sent again, to another. No array may be left that was
         made of `buffer`.
         """
-        if _send(self._at, socket.underlying, zmq.NOBLOCK) < 0:
-            raise zmq.ZMQError(_errno())
+        while _send(self._at, socket.underlying, zmq.NOBLOCK) < 0:
+            if (failed := _errno()) != errno.EINTR:
+                raise zmq.ZMQError(failed)
         self.buffer.release()
 
     def __del__(self) -> None:
