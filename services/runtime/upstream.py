@@ -185,7 +185,7 @@ class UpstreamLinks:
         self._act(now_s)
 
     def _read(self, link: UpstreamLink, now_s: float) -> bool:
-        """Receive one message; return whether others lie here, of a link that is still open."""
+        """Receive one message; False if there is none, or the link is closed."""
         if link.socket.closed:
             return False
         try:
@@ -200,7 +200,7 @@ class UpstreamLinks:
             self._faults.drop(error, endpoint=link.endpoint)
         while frame.more and not link.socket.closed:
             frame = link.socket.recv(copy=False)
-        return not link.socket.closed and bool(int(link.socket.get(zmq.EVENTS)) & zmq.POLLIN)
+        return True
 
     def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
         header = decode_header(message)
