@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 STAGE_ADDS = 250_000_000  # bytes, unpacked
+LABELS = {f"org.opencontainers.image.{name}" for name in ("title", "description", "version", "revision")}
 PACKAGES = "opt/sonorant/venv/lib/*/site-packages"
 
 
@@ -37,7 +38,10 @@ def faults(base, stage, others):
     if tensorflow := paths(stage, f"{PACKAGES}/tensorflow*"):
         yield f"{stage}: has TensorFlow, which a stage is to do without: {', '.join(tensorflow)}"
     for image in (stage, *others):
-        user = inspect(image)[0].get("User", "")
+        configuration = inspect(image)[0]
+        if lacks := LABELS - set(configuration.get("Labels") or {}):
+            yield f"{image}: has no label {', '.join(sorted(lacks))}"
+        user = configuration.get("User", "")
         number = user.split(":")[0]
         if not number.isdigit() or int(number) == 0:
             yield f"{image}: runs as user {user or 'root'!r}; a number is asked for, and not 0"
