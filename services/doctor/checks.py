@@ -206,7 +206,7 @@ def _cores(values: _Values, recipe: Recipe) -> float:
     """Return the cores that are asked for by what runs all the time."""
     each = values["stages"]["each"] or {}
     stages = sum(
-        _first_replicas(values, recipe, stage) * _request({**values["stages"], **each.get(stage, {})})
+        _first_replicas(values, recipe, stage) * _request(values["stages"], each.get(stage) or {})
         for stage in stage_order(recipe)
     )
     own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
@@ -227,9 +227,12 @@ def _first_replicas(values: _Values, recipe: Recipe, stage: str) -> int:
     return int((scaling["each"] or {}).get(stage, {}).get("minReplicas") or scaling["minReplicas"])
 
 
-def _request(component: _Values) -> float:
-    resources = component["resources"] or {}
-    return float(parse_quantity(resources.get("requests", {}).get("cpu", 0)))
+def _request(component: _Values, own: _Values | None = None) -> float:
+    """Return the cores that a component asks for; own: settings that win over its own, one by one, as in the chart."""
+    asked = [
+        ((settings.get("resources") or {}).get("requests") or {}).get("cpu") for settings in (own or {}, component)
+    ]
+    return float(parse_quantity(next((cores for cores in asked if cores is not None), 0)))
 
 
 def _gpus(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding]:

@@ -61,6 +61,25 @@ def test_the_oldest_version_is_the_chart_s():
 
 
 @pytest.mark.parametrize(
+    ("changes", "fewer"),
+    [
+        ({"stages__each": {"room": {"resources": {"limits": {"cpu": "500m"}}}}}, 0),
+        ({"stages__each": {"room": {"resources": {"requests": {"memory": "1Gi"}}}}}, 0),
+        ({"stages__each": {"room": {"resources": {"requests": {"cpu": "250m"}}}}}, 0.75),
+        ({"stages__each": {"room": {"resources": None}, "gain": None}}, 0),
+        ({"trainer__resources__requests": None}, 2),
+        ({"trainer__resources": None}, 2),
+    ],
+)
+def test_what_one_stage_does_not_set_is_as_for_all(changes, fewer):
+    def asked(**changes):
+        [room] = [f for f in examine(ROOMY, values(**changes), "speech") if f.about == "room"]
+        return float(room.says.split("ask for ")[1].split()[0])
+
+    assert asked(**changes) == pytest.approx(asked() - fewer)
+
+
+@pytest.mark.parametrize(
     ("lacks", "changes", "about", "says"),
     [
         ({"version": "1.26.9"}, {}, "version", "must be 1.27 or later"),
