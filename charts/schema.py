@@ -11,6 +11,10 @@ from sonorant.recipe import Recipe
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _QUANTITY = rf"^{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][0-9]+)?$"  # Kubernetes', without a sign
 _CORES = rf"^{_NUMBER}m?$"  # what templates and programs can count
+# What templates write into manifests: nothing else could mean anything there, or would mean something else.
+_OBJECT = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
+_Object = Annotated[str, Field(pattern=rf"^({_OBJECT})?$")]  # name of an object, or empty
+_ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._:/@-]*$")]
 _Amounts = Annotated[
     dict[str, NonNegativeFloat | Annotated[str, Field(pattern=_QUANTITY)]],
     Field(json_schema_extra={"properties": {"cpu": {"type": ["number", "string"], "minimum": 0, "pattern": _CORES}}}),
@@ -35,23 +39,25 @@ class _Scheduling(_Values):
 
 
 class _Data(_Values):
-    claim: str = Field("", description="Claim of the volume that holds the corpora.")
+    claim: _Object = Field("", description="Claim of the volume that holds the corpora.")
 
 
 class _Image(_Values):
-    prefix: str = Field(min_length=1, description="Registry and first part of the images' names.")
-    tag: str = Field("", description="Tag; empty: the chart's appVersion.")
-    names: dict[Literal["stage", "autoscaler", "trainer", "trainer-ssh", "recognizer", "redis"], str] | None = Field(
-        None, description="Whole names that win over prefix and tag."
+    prefix: _ImageName = Field(description="Registry and first part of the images' names.")
+    tag: str = Field(
+        "", pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$", description="Tag; empty: the chart's appVersion."
+    )
+    names: dict[Literal["stage", "autoscaler", "trainer", "trainer-ssh", "recognizer", "redis"], _ImageName] | None = (
+        Field(None, description="Whole names that win over prefix and tag.")
     )
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="When a node pulls.")
     pull_secrets: list[dict[str, str]] | None = Field(None, description="Pull secrets.")
 
 
 class _Claim(_Values):
-    claim: str = Field("", description="A claim that exists; empty: the chart makes one.")
+    claim: _Object = Field("", description="A claim that exists; empty: the chart makes one.")
     size: str = Field(pattern=_QUANTITY, description="Size of the volume.")
-    storage_class: str | None = Field(None, description="Storage class; null: the cluster's default, empty: none.")
+    storage_class: _Object | None = Field(None, description="Storage class; null: the cluster's default, empty: none.")
     access_modes: list[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]] = Field(
         min_length=1, description="How many nodes may mount it."
     )
@@ -59,10 +65,14 @@ class _Claim(_Values):
 
 
 class _Store(_Values):
-    url: str = Field("", pattern=r"^(s3://[^@/]+(/[^@]*)?)?$", description="Bucket and prefix; empty: a volume.")
-    secret: str = Field("", description="Secret whose keys are environment variables: credentials.")
-    endpoint: str = Field("", pattern=r"^(https?://[^@/]+/?)?$", description="URL of the S3 server; empty: Amazon's.")
-    region: str = Field("", description="The bucket's region; empty: of no matter.")
+    url: str = Field(
+        "", pattern=r"^(s3://[a-z0-9.-]+(/[A-Za-z0-9_.=/-]*)?)?$", description="Bucket and prefix; empty: a volume."
+    )
+    secret: _Object = Field("", description="Secret whose keys are environment variables: credentials.")
+    endpoint: str = Field(
+        "", pattern=r"^(https?://[A-Za-z0-9.:\[\]-]+/?)?$", description="URL of the S3 server; empty: Amazon's."
+    )
+    region: str = Field("", pattern=r"^[a-z0-9-]*$", description="The bucket's region; empty: of no matter.")
     size_limit: str = Field(pattern=_QUANTITY, description="What the folder of one pod may hold.")
 
 
@@ -79,8 +89,8 @@ class _Prepare(_Scheduling):
 
 class _Redis(_Scheduling):
     url: str = Field("", pattern=r"^(rediss?://.+)?$", description="URL of a Redis outside.")
-    secret: str = Field("", description="Secret whose key `url` is such a URL.")
-    port: int = Field(6379, ge=1, le=65535, description="Port of the Redis outside.")
+    secret: _Object = Field("", description="Secret whose key `url` is such a URL.")
+    port: int = Field(6379, ge=1, le=65535, description="Port of the Redis whose URL is in `secret`.")
 
 
 class _Stages(_Scheduling):
@@ -130,10 +140,10 @@ class _Recognizer(_Scheduling):
 
 
 class _Secrets(_Values):
-    links: str = Field("", description="Secret with the key of links.")
-    coordinator: str = Field("", description="Secret with the coordinator's certificate.")
-    recognizer: str = Field("", description="Secret with the recognizer's certificate.")
-    client: str = Field("", description="Secret with the certificate of their clients.")
+    links: _Object = Field("", description="Secret with the key of links.")
+    coordinator: _Object = Field("", description="Secret with the coordinator's certificate.")
+    recognizer: _Object = Field("", description="Secret with the recognizer's certificate.")
+    client: _Object = Field("", description="Secret with the certificate of their clients.")
 
 
 class _Keys(_Values):
@@ -153,8 +163,8 @@ class _Metrics(_Values):
 
 class _Priorities(_Values):
     create: bool = Field(True, description="Whether the chart makes priority classes.")
-    serving: str = Field("", description="Class of the recognizer, if not.")
-    training: str = Field("", description="Class of all others, if not.")
+    serving: _Object = Field("", description="Class of the recognizer, if not.")
+    training: _Object = Field("", description="Class of all others, if not.")
 
 
 class _NetworkPolicies(_Values):

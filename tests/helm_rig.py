@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts" / "sonorant"
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 _ANY_PORT = [{"port": 0}]
+_EVERYBODY = {"podSelector": {"matchLabels": {"app.kubernetes.io/component": "*"}}}
 
 
 def digits_values(**changes):
@@ -76,18 +77,21 @@ def component(name):
 
 
 def edges(manifests):
-    """(from, to, port; 0: any) of all policies, as seen from who is reached, and as seen from who reaches out."""
+    """(from, to, port) of all policies, as seen from who is reached, and as seen from who reaches out.
+
+    Port 0 is any; `to` is * where a rule names nobody, which means everybody.
+    """
     into, out_of = set(), set()
     for (kind, name), policy in manifests.items():
         if kind != "NetworkPolicy" or name.endswith("-deny"):
             continue
         own = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
         for rule in policy["spec"].get("ingress", []):
-            for peer in rule["from"]:
+            for peer in rule.get("from", [{}]):
                 who = peer.get("podSelector", {}).get("matchLabels", {}).get("app.kubernetes.io/component", "*")
                 into |= {(who, own, port["port"]) for port in rule.get("ports", _ANY_PORT)}
         for rule in policy["spec"].get("egress", []):
-            for peer in rule.get("to", []):
+            for peer in rule.get("to", [_EVERYBODY]):
                 who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
                 out_of |= {(own, who, port["port"]) for port in rule.get("ports", _ANY_PORT)}
     return into, out_of

@@ -23,6 +23,7 @@ SETS = {
     "three recognizers": {"recognizer": {"replicas": 3}, "keys": {"mutual": ["coordinator", "recognizer"]}},
     "object storage": {"storage": {"store": STORE}},
     "redis outside": {"redis": {"secret": "ledger", "port": 7777}},
+    "redis by url": {"redis": {"url": "redis://:secret@ledger:7777/0"}},
     "mpijob v1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v1", "ranks": 3}},
     "mpijob v2beta1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v2beta1", "ranks": 3}},
     "off": OFF,

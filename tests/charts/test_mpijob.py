@@ -99,10 +99,10 @@ def test_gpus_and_their_nodes_are_the_workers(helm):
 
 
 def test_edges_are_those_of_the_other_launcher_and_the_api_for_v1(rendered, manifests, version):
-    assert edges(rendered[version]) == edges(manifests)
-    egress = rendered[version]["NetworkPolicy", "words-trainer"]["spec"]["egress"]
-    outside = [rule["ports"][0]["port"] for rule in egress if "to" not in rule][1:]  # the first is DNS
-    assert outside == ([443, 6443] if version == "v1" else [])
+    (into, out_of), (into_others, out_of_others) = edges(rendered[version]), edges(manifests)
+    assert into == into_others
+    api = {("trainer", "*", port) for port in (443, 6443)}
+    assert out_of == (out_of_others | api if version == "v1" else out_of_others)
 
 
 def test_over_ssh_ranks_get_the_environment_that_the_image_has(rendered):

@@ -60,7 +60,8 @@ def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
     expected |= {("trainer", "coordinator", 7100), ("trainer", "redis", 6379), ("coordinator", "redis", 6379)}
     expected |= {("test", "recognizer", 50051), ("trainer", "trainer", 0), ("autoscaler", "coordinator", 7100)}
     into, out_of = edges(manifests)
-    assert out_of == expected
+    outside = {(who, "*", 53) for who, _, _ in expected} | {("autoscaler", "*", port) for port in (443, 6443)}
+    assert out_of == expected | outside
     assert into == expected | {("*", "recognizer", 50051)}  # its users
     deny = manifests["NetworkPolicy", "words-deny"]["spec"]
     assert deny["policyTypes"] == ["Ingress", "Egress"]
@@ -118,8 +119,58 @@ def test_a_redis_outside_takes_the_place_of_ones_own(helm):
     assert ("Secret", "words-redis") not in manifests
     environment = {entry["name"]: entry for entry in container(manifests, "trainer")["env"]}
     assert environment["SONORANT_REDIS"]["valueFrom"]["secretKeyRef"] == {"name": "ledger", "key": "url"}
-    rules = manifests["NetworkPolicy", "words-trainer"]["spec"]["egress"]
-    assert {"ports": [{"port": 7777, "protocol": "TCP"}]} in rules
+    assert {who for who, whom, port in edges(manifests)[1] if (whom, port) == ("*", 7777)} == {"coordinator", "trainer"}
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [("redis://:secret@ledger:7777/0", 7777), ("rediss://ledger", 6379), ("redis://:p@10.0.0.9:6380", 6380)],
+)
+def test_a_redis_outside_is_reached_where_its_url_says(helm, url, port):
+    manifests = helm.render(digits_values(redis={"url": url}))
+    assert "redis" not in pods(manifests)
+    assert manifests["Secret", "words-redis"]["stringData"] == {"url": url}
+    environment = {entry["name"]: entry for entry in container(manifests, "trainer")["env"]}
+    assert environment["SONORANT_REDIS"]["valueFrom"]["secretKeyRef"] == {"name": "words-redis", "key": "url"}
+    ways = {(who, reached) for who, whom, reached in edges(manifests)[1] if whom == "*" and reached != 53}
+    assert {way for way in ways if way[0] != "autoscaler"} == {("coordinator", port), ("trainer", port)}
+
+
+@pytest.mark.parametrize("name", ["123", "1e3", "0x10"])
+def test_names_that_look_like_numbers_stay_text(helm, name):
+    """An object's name may be all digits; unquoted, YAML would make a number of it, which Kubernetes refuses."""
+    values = digits_values(
+        data={"claim": name},
+        storage={"runs": {"claim": name}, "store": {}},
+        redis={"secret": name},
+        keys={"secrets": dict.fromkeys(("links", "coordinator", "recognizer", "client"), name)},
+        priorities={"create": False, "serving": name, "training": name},
+    )
+    values["image"] = {"names": {"stage": name}}
+    done = helm.run(
+        "template", name, str(CHART), "--kube-version=1.34", "--namespace", name, "--values", helm.values(values)
+    )
+    assert done.returncode == 0, done.stderr
+    found = [entry for document in yaml.safe_load_all(done.stdout) if document for entry in _texts(document)]
+    assert {key for key, value in found if value == name} >= _TEXTS - {
+        "secretName"
+    }  # which only Redis of one's own has
+    assert [(key, value) for key, value in found if key in _TEXTS and not isinstance(value, str)] == []
+
+
+_TEXTS = {"name", "namespace", "app.kubernetes.io/instance", "claimName", "priorityClassName", "image", "secretName"}
+
+
+def _texts(node, key=""):
+    """Yield (key, value) of all that is neither list nor mapping."""
+    if isinstance(node, dict):
+        for inner, value in node.items():
+            yield from _texts(value, inner)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value, key)
+    else:
+        yield key, node
 
 
 def test_every_rank_has_a_pod_and_all_start_at_once(helm):
@@ -225,6 +276,19 @@ def test_all_that_can_be_off_is_off(helm):
         (("stages", "each"), {"rooom": {}}, "stages.each.rooom: the recipe has no such stage"),
         (("recipe", "pipeline", "replicas"), {"rooom": 2}, "recipe.pipeline.replicas.rooom: the recipe has no such"),
         (("data", "claim"), "", "data.claim: not given"),
+        (("data", "claim"), "x}, hostPath: {path: /", "data/claim"),
+        (("data", "claim"), "x\n", "data/claim"),
+        (("image", "prefix"), "a b: c", "image/prefix"),
+        (("image", "tag"), "1 # 2", "image/tag"),
+        (("image", "names"), {"redis": "{}"}, "image/names/redis"),
+        (("redis", "secret"), "a: b", "redis/secret"),
+        (("keys", "secrets"), {"links": "[a]"}, "keys/secrets/links"),
+        (("priorities", "serving"), "a b", "priorities/serving"),
+        (("storage", "runs", "storageClass"), "a: b", "storage/runs/storageClass"),
+        (("storage", "store", "secret"), "a b: c", "storage/store/secret"),
+        (("storage", "store", "url"), "s3://bucket/a: b", "storage/store/url"),
+        (("storage", "store", "region"), "a: b", "storage/store/region"),
+        (("redis",), {"url": "redis://there", "secret": "ledger"}, "redis.url and redis.secret"),
         (("recipe",), None, "sonorant recipe values"),
     ],
 )

@@ -60,7 +60,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   env:
     - name: REDISCLI_AUTH
       valueFrom:
-        secretKeyRef: {name: {{ include "sonorant.redis.secret" . }}, key: password}
+        secretKeyRef: {name: {{ include "sonorant.redis.secret" . | quote }}, key: password}
   ports: {redis: 6379}
   served: [redis]
   service: true
@@ -69,10 +69,10 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - name: redis
       at: /data
       writable: true
-      source: {persistentVolumeClaim: {claimName: {{ .Values.storage.redis.claim | default (printf "%s-redis" (include "sonorant.fullname" .)) }}}}
+      source: {persistentVolumeClaim: {claimName: {{ .Values.storage.redis.claim | default (printf "%s-redis" (include "sonorant.fullname" .)) | quote }}}}
     - name: configuration
       at: /etc/redis
-      source: {secret: {secretName: {{ include "sonorant.redis.secret" . }}, items: [{key: redis.conf, path: redis.conf}]}}
+      source: {secret: {secretName: {{ include "sonorant.redis.secret" . | quote }}, items: [{key: redis.conf, path: redis.conf}]}}
   probes:
     livenessProbe:
       tcpSocket: {port: redis}
@@ -131,7 +131,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   {{- if include "sonorant.redis.own" . }}
   talksTo: [redis]
   {{- else }}
-  leadsOut: [{{ int .Values.redis.port }}]
+  leadsOut: [{{ include "sonorant.redis.port" . }}]
   {{- end }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
   {{- include "sonorant.keys" (dict "root" . "serves" "coordinator") | nindent 2 }}

@@ -54,11 +54,17 @@ its checksum means its content.
 {{- if not (or .Values.redis.secret .Values.redis.url) }}true{{ end }}
 {{- end }}
 
+{{/* Port of a Redis outside. */}}
+{{- define "sonorant.redis.port" -}}
+{{- $host := get (urlParse .Values.redis.url) "host" -}}
+{{- .Values.redis.url | empty | ternary .Values.redis.port (regexFind ":[0-9]+$" $host | trimPrefix ":" | default 6379) | int -}}
+{{- end }}
+
 {{- define "sonorant.redis.env" -}}
 - name: SONORANT_REDIS
   valueFrom:
     secretKeyRef:
-      name: {{ include "sonorant.redis.secret" . }}
+      name: {{ include "sonorant.redis.secret" . | quote }}
       key: url
 {{- end }}
 
@@ -79,12 +85,12 @@ does not need. The files' names are those of services/runtime/keys.py.
 keys:
   {{- if .links }}
   - secret:
-      name: {{ include "sonorant.keys.secret" (list $root "links") }}
+      name: {{ include "sonorant.keys.secret" (list $root "links") | quote }}
       items:
         - {key: curve.key, path: curve.key}
   {{- end }}
   - secret:
-      name: {{ include "sonorant.keys.secret" (list $root (.serves | default "client")) }}
+      name: {{ include "sonorant.keys.secret" (list $root (.serves | default "client")) | quote }}
       items:
         {{- if .calls }}
         - {key: ca.crt, path: ca.crt}
@@ -125,7 +131,7 @@ keys:
   source: {emptyDir: {sizeLimit: {{ $store.sizeLimit }}}}
   {{- else }}
   writable: {{ index . 1 }}
-  source: {persistentVolumeClaim: {claimName: {{ (index . 0).Values.storage.runs.claim | default (printf "%s-runs" (include "sonorant.fullname" (index . 0))) }}}}
+  source: {persistentVolumeClaim: {claimName: {{ (index . 0).Values.storage.runs.claim | default (printf "%s-runs" (include "sonorant.fullname" (index . 0))) | quote }}}}
   {{- end }}
 {{- end }}
 
@@ -135,8 +141,8 @@ keys:
 {{- if .url }}
 {{- $server := urlParse (.endpoint | default "https://s3.amazonaws.com") }}
 store:
-  url: {{ trimSuffix "/" .url }}/{{ $.Values.recipe.name }}
-  secret: {{ .secret }}
+  url: {{ printf "%s/%s" (trimSuffix "/" .url) $.Values.recipe.name | quote }}
+  secret: {{ .secret | quote }}
   endpoint: {{ trimSuffix "/" .endpoint | quote }}
   region: {{ .region | quote }}
   port: {{ regexFind ":[0-9]+$" $server.host | trimPrefix ":" | default (eq $server.scheme "https" | ternary 443 80) }}
@@ -148,7 +154,7 @@ store:
 {{- with .Values.data.claim }}
 - name: data
   at: /data
-  source: {persistentVolumeClaim: {claimName: {{ . }}, readOnly: true}}
+  source: {persistentVolumeClaim: {claimName: {{ . | quote }}, readOnly: true}}
 {{- end }}
 {{- end }}
 
@@ -165,6 +171,9 @@ store:
 {{- if and $folder (not $.Values.data.claim) }}
 {{- fail (printf "\n\ndata.claim: not given, but the recipe's stage %s plays recordings of the folder %s. Name the volume claim that holds it.\n" .stage $folder) }}
 {{- end }}
+{{- end }}
+{{- if and .Values.redis.url .Values.redis.secret }}
+{{- fail "\n\nredis.url and redis.secret: the URL is given, or a secret has it; give one of them up.\n" }}
 {{- end }}
 {{- with .Values.storage.store }}
 {{- if and .url (not .secret) }}

@@ -13,7 +13,7 @@
   talksTo: [coordinator, {{ $last }}, redis]
   {{- else }}
   talksTo: [coordinator, {{ $last }}]
-  {{- $outside = append $outside .Values.redis.port }}
+  {{- $outside = append $outside (include "sonorant.redis.port" . | int) }}
   {{- end }}
   {{- /* The launcher of a v1 job reaches its workers through the API server. */}}
   {{- if and (eq .Values.trainer.launcher "mpijob") (eq .Values.trainer.mpiVersion "v1") }}

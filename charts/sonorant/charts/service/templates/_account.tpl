@@ -24,7 +24,7 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ include "service.name" . }}
-    namespace: {{ .root.Release.Namespace }}
+    namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
 
 {{/* Lease of a component; made here, it needs no right to make any, and goes with the release. */}}

@@ -17,7 +17,7 @@ apiVersion: kubeflow.org/{{ $mpi.version }}
 kind: MPIJob
 metadata:
   name: {{ include "service.name" . | trunc 40 | trimSuffix "-" }}-{{ $mpi.revision }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "service.labels" . | nindent 4 }}
 spec:

@@ -10,7 +10,7 @@ All templates of this chart take a dict: `root`, the umbrella's context, and `co
 {{/* What selects the pods of a component; without `component`, all of the release. */}}
 {{- define "service.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ .name }}
 {{- end }}
@@ -27,7 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{- define "service.metadata" -}}
 name: {{ include "service.name" . }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "service.labels" . | nindent 2 }}
 {{- end }}

@@ -25,7 +25,7 @@ spec:
   {{- end }}
   terminationGracePeriodSeconds: {{ $component.graceSeconds | default 30 | int }}
   {{- with $component.priorityClass }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   securityContext:
     runAsNonRoot: true
@@ -61,7 +61,7 @@ spec:
 {{- $root := .root -}}
 {{- $component := .component -}}
 {{- $image := $root.Values.image -}}
-image: {{ get ($image.names | default dict) $component.image | default (printf "%s-%s:%s" $image.prefix $component.image ($image.tag | default $root.Chart.AppVersion)) }}
+image: {{ get ($image.names | default dict) $component.image | default (printf "%s-%s:%s" $image.prefix $component.image ($image.tag | default $root.Chart.AppVersion)) | quote }}
 imagePullPolicy: {{ $image.pullPolicy }}
 command:
   {{- toYaml $component.command | nindent 2 }}
@@ -82,14 +82,14 @@ env:
   {{- end }}
   {{- with $component.store }}
   - name: SONORANT_STORE
-    value: {{ .url }}
+    value: {{ .url | quote }}
   {{- with .endpoint }}
   - name: AWS_ENDPOINT_URL
-    value: {{ . }}
+    value: {{ . | quote }}
   {{- end }}
   {{- with .region }}
   - name: AWS_DEFAULT_REGION
-    value: {{ . }}
+    value: {{ . | quote }}
   {{- end }}
   {{- end }}
   {{- with $component.env }}
@@ -98,7 +98,7 @@ env:
 {{- with $component.store }}
 envFrom:
   - secretRef:
-      name: {{ .secret }}
+      name: {{ .secret | quote }}
 {{- end }}
 {{- with $component.ports }}
 ports:
