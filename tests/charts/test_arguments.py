@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from helm_rig import component, container, digits_values
+from helm_rig import component, container, digits_values, pods
 
 from services.autoscaler.main import _command as autoscaler
 from services.coordinator.main import _command as coordinator
@@ -57,6 +57,15 @@ def test_the_launcher_starts_a_rank_that_takes_what_it_is_given(manifests):
     assert rank["launched"]
     assert rank["threads"] == 2
     assert rank["host"] == given["host"] == "10.0.0.1"
+
+
+def test_what_follows_the_cores_of_a_pod_follows_those_it_asks_for(manifests):
+    """A limit may be far above: threads for all of it would get in each other's way."""
+    counted = [c["env"] for pod in pods(manifests).values() for c in pod["spec"]["containers"] if "$(CPUS)" in str(c)]
+    assert counted
+    for environment in counted:
+        (cpus,) = (entry["valueFrom"] for entry in environment if entry["name"] == "CPUS")
+        assert cpus == {"resourceFieldRef": {"resource": "requests.cpu"}}
 
 
 def test_the_autoscaler_is_told_who_may_have_how_much(manifests):
