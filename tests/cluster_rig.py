@@ -56,6 +56,9 @@ def delete_namespace(name):
     kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")  # from now on nobody makes pods in it
     kubectl("--namespace", name, "delete", "pods", "--all", "--force", "--grace-period=0")
     kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=300s")
+    classes = kubectl("get", "priorityclasses", "--output=name").split()  # of no namespace, but named after theirs
+    if left := [c for c in classes if c.removeprefix("priorityclass.scheduling.k8s.io/").startswith(f"{name}-words-")]:
+        kubectl("delete", *left)
 
 
 class Namespace:
