@@ -51,7 +51,7 @@ class Grants(Generic[Peer]):
     """
 
     def __init__(self) -> None:
-        self._free = self._granted = 0
+        self._free = 0
         self._turn = 0
         self._withdrawn = False
         self._changed = False  # since the last actions; without news there is nothing to do
@@ -60,7 +60,7 @@ class Grants(Generic[Peer]):
     @property
     def granted(self) -> int:
         """Credits that producers have: examples that may still come."""
-        return self._granted
+        return sum(producer.granted for producer in self._producers.values())
 
     def release(self, count: int) -> None:
         """Note that `count` slots are free: new ones, or those of examples that were handed on."""
@@ -76,7 +76,6 @@ class Grants(Generic[Peer]):
         """Note that nothing more comes from `producer`; its credits are free again."""
         gone = self._producers.pop(producer, None)
         if gone is not None:
-            self._granted -= gone.granted
             self._free += gone.granted
             self._changed = True
 
@@ -86,7 +85,6 @@ class Grants(Generic[Peer]):
         if sender is None or sender.granted < count:
             return False
         sender.granted -= count
-        self._granted -= count
         sender.backlogged = backlogged
         self._changed = True
         return True
@@ -103,7 +101,6 @@ class Grants(Generic[Peer]):
         if sender is None or not sender.recalling or count > sender.granted:
             return False
         sender.granted -= count
-        self._granted -= count
         sender.recalling = False
         self._free += count
         self._changed = True
@@ -130,7 +127,7 @@ class Grants(Generic[Peer]):
     @property
     def _handful(self) -> int:
         """Slots that are dealt together; fewer where the consumer holds most of them."""
-        return max(1, min(_HANDFUL, (self._free + self._granted) // _HANDFULS))
+        return max(1, min(_HANDFUL, (self._free + self.granted) // _HANDFULS))
 
     def _spread(self) -> list[Grant[Peer]]:
         """Deal free slots by the handful: to producers with a backlog first, then to those with the fewest.
@@ -140,7 +137,7 @@ class Grants(Generic[Peer]):
         message is worth its while.
         """
         handful = self._handful
-        if self._free < handful or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
+        if self._free < handful or (self._free * _WORTH_A_MESSAGE < self.granted and not self._starving):
             return []
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
         if not open_to:
@@ -152,7 +149,6 @@ class Grants(Generic[Peer]):
             peer, producer = open_to[poorest[0][-1]]
             self._turn += 1
             self._free -= handful
-            self._granted += handful
             producer.granted += handful
             producer.turn = self._turn
             counts[peer] = counts.get(peer, 0) + handful
