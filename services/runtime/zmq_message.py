@@ -1,8 +1,8 @@
 """Messages in ZeroMQ's own memory: what is written there leaves without a copy.
 
 pyzmq can send from Python's memory without a copy too, but then ZeroMQ must tell a thread of pyzmq's that it is done:
-a wake-up for each message, which costs as much as copying a megabyte. Memory of its own ZeroMQ frees by itself. pyzmq
-has no call that asks for it; the libzmq below it has (zmq_msg_init_size and zmq_msg_send, in its manual).
+a wake-up for each message. Memory of its own ZeroMQ frees by itself. pyzmq has no call that asks for it; the libzmq
+below it has (zmq_msg_init_size and zmq_msg_send, in its manual).
 """
 
 import ctypes
