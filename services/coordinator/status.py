@@ -40,6 +40,7 @@ def replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         draining=replica.draining,
         link_faults=replica.link_faults,
         busy=duration(replica.busy_s),
+        waited=duration(replica.waited_s),
         examples=replica.examples,
         wanted=replica.wanted,
         arithmetic=replica.arithmetic,

@@ -39,7 +39,8 @@ class Replica:
     draining: bool = False
     link_faults: int = 0
     wanted: int = 0
-    busy_s: float = 0.0  # in all heartbeats, as `examples`
+    busy_s: float = 0.0  # in all heartbeats, as the next two
+    waited_s: float = 0.0
     examples: int = 0
     loads: deque[Load] = field(default_factory=deque)
     _measured_s: float = 0.0  # in all of `loads`
@@ -70,6 +71,7 @@ class Replica:
     def note(self, load: Load) -> None:
         """Add a measurement, and drop those older than the window."""
         self.busy_s += load.busy_s
+        self.waited_s += load.waited_s
         self.examples += load.examples
         self.loads.append(load)
         self._measured_s += load.elapsed_s

@@ -95,17 +95,17 @@ def test_status_has_all_that_a_planner_counts_with(redis_url):
             await world.register("trainer", rank)
         for _ in range(3):
             await world.beat("r", busy=Duration(seconds=2), elapsed=Duration(seconds=4), examples=10)
-        for rank, busy_s, waited_s in (("fast", 1, 3), ("slow", 3, 1), ("idle", 0, 4)):
+        for rank, busy_s, waited_s in 2 * (("fast", 1, 3), ("slow", 3, 1), ("idle", 0, 4)):
             seconds = {"busy": Duration(seconds=busy_s), "waited": Duration(seconds=waited_s)}
             await world.beat(rank, **seconds, elapsed=Duration(seconds=5), examples=8 * (busy_s > 0), wanted=5)
         for stage in ("featurizer", "featurizer", "shard_reader", "babble"):
             await world.stub.RejectExample(pb.RejectExampleRequest(stage=stage, reason="clipped"))
         status = await world.stub.GetStatus(pb.GetStatusRequest())
-        assert {r.replica: (r.busy.seconds, r.examples, r.wanted) for r in status.replicas} == {
-            "r": (6, 30, 0),
-            "fast": (1, 8, 5),
-            "slow": (3, 8, 5),
-            "idle": (0, 0, 5),
+        assert {r.replica: (r.busy.seconds, r.waited.seconds, r.examples, r.wanted) for r in status.replicas} == {
+            "r": (6, 0, 30, 0),
+            "fast": (2, 6, 16, 5),
+            "slow": (6, 2, 16, 5),
+            "idle": (0, 8, 0, 5),
         }
         assert status.rejected == {"featurizer": 2, "shard_reader": 1}
         assert status.t_session == 0.25  # of the rank for which the others wait least
