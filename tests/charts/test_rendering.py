@@ -232,7 +232,7 @@ def test_gpus_are_asked_for_by_the_trainer_alone(helm):
     manifests = helm.render(digits_values(trainer=trainer))
     wanting = [n for n, t in pods(manifests).items() if "nvidia.com/gpu" in str(t["spec"]["containers"])]
     assert wanting == ["trainer"]
-    assert container(manifests, "trainer")["resources"]["limits"]["nvidia.com/gpu"] == 2
+    assert container(manifests, "trainer")["resources"]["limits"]["nvidia.com/gpu"] == "2"
     assert pods(manifests)["trainer"]["spec"]["nodeSelector"] == {"pool": "gpu"}
     assert pods(manifests)["trainer"]["spec"]["tolerations"] == trainer["tolerations"]
 

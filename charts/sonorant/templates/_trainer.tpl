@@ -29,7 +29,7 @@
   settings:
     {{- $settings := deepCopy .Values.trainer }}
     {{- with .Values.trainer.gpus }}
-    {{- $gpus := dict $.Values.trainer.gpuResource (int .) }}
+    {{- $gpus := dict $.Values.trainer.gpuResource (int . | toString) }}
     {{- $_ := set $settings "resources" (mergeOverwrite $settings.resources (dict "limits" $gpus)) }}
     {{- end }}
     {{- toYaml $settings | nindent 4 }}
