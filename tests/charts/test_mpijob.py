@@ -68,7 +68,18 @@ def test_a_rank_is_on_a_leash_and_takes_what_it_is_given(rendered, version, monk
 
 def test_nothing_of_the_other_launcher_is_left(rendered, version):
     about = {kind for kind, name in rendered[version] if name.startswith("words-trainer")}
-    assert about == {"MPIJob", "NetworkPolicy"}
+    assert about == {"MPIJob", "NetworkPolicy", "PodDisruptionBudget"}
+
+
+def test_one_pod_of_workers_and_launcher_may_be_taken_away_at_a_time(rendered, version):
+    spec = rendered[version]["PodDisruptionBudget", "words-trainer"]["spec"]
+    assert set(spec) == {"minAvailable", "selector"}  # a maximum is only for what has a scale
+    assert spec["minAvailable"] == 3
+    chosen = spec["selector"]["matchLabels"].items()
+    job = job_of(rendered[version])
+    for role in ("Launcher", "Worker"):
+        labels = job["spec"]["mpiReplicaSpecs"][role]["template"]["metadata"]["labels"]
+        assert chosen <= labels.items()
 
 
 def test_both_pods_are_restricted_and_only_workers_hold_anything(rendered, version):
@@ -92,7 +103,7 @@ def test_both_pods_are_restricted_and_only_workers_hold_anything(rendered, versi
 def test_gpus_and_their_nodes_are_the_workers(helm):
     values = values_of("v1", gpus=1, nodeSelector={"pool": "gpu"})
     job = job_of(helm.render(values, "--api-versions", "kubeflow.org/v1/MPIJob"))
-    assert only_container(job, "Worker")["resources"]["limits"]["nvidia.com/gpu"] == 1
+    assert only_container(job, "Worker")["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert pod_of(job, "Worker")["nodeSelector"] == {"pool": "gpu"}
     assert "nvidia.com/gpu" not in str(pod_of(job, "Launcher"))
     assert "nodeSelector" not in pod_of(job, "Launcher")

@@ -19,14 +19,21 @@ spec:
     {{- end }}
 {{- end }}
 
-{{/* Of each component at most one pod is taken away at a time on purpose. */}}
+{{/*
+Of each component at most one pod is taken away at a time on purpose. For pods of a job Kubernetes takes no maximum: it
+does not know how many there are to be.
+*/}}
 {{- define "service.budget" -}}
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   {{- include "service.metadata" . | nindent 2 }}
 spec:
+  {{- if eq .component.kind "MPIJob" }}
+  minAvailable: {{ int .component.replicas }} # beside these workers there is a launcher
+  {{- else }}
   maxUnavailable: 1
+  {{- end }}
   selector:
     matchLabels:
       {{- include "service.selector" . | nindent 6 }}
