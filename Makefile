@@ -47,7 +47,7 @@ drill: setup ## kill one thing after another and time until work flows again; fa
 images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
 	docker/build $(IMAGES) $(TARGETS)
 
-test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole)
+test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole, LAUNCHER=mpijob)
 	tests/cluster/run $(BIN)/pytest -q -n 2 tests/cluster $(if $(TESTS),-k '$(TESTS)')
 
 lint: setup ## ruff and mypy
