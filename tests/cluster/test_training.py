@@ -127,14 +127,13 @@ def training(space, helm):
 def test_preparation_goes_on_when_its_pod_is_deleted_by_force(training):
     space, shards = training.space, training.run / "shards"
     eventually(lambda: shards.is_dir() and any(shards.iterdir()), training.state)
-    (first,) = space.pods("prepare")
-    space.kubectl("delete", "pod", first["metadata"]["name"], "--force", "--grace-period=0")
-    # There is no other, if it was done.
-    eventually(
-        lambda: [p for p in space.pods("prepare") if p["metadata"]["uid"] != first["metadata"]["uid"]], training.state
-    )
-    chosen = "--selector=app.kubernetes.io/component=prepare"
-    space.kubectl("wait", "job", chosen, "--for=condition=Complete", "--timeout=300s")
+    (job,) = space.found("jobs", instance="words")
+    component = job["metadata"]["labels"]["app.kubernetes.io/component"]  # ends in a checksum of what it prepares
+    (first,) = (pod["metadata"] for pod in space.pods(component))
+    space.kubectl("delete", "pod", first["name"], "--force", "--grace-period=0")
+    # If it was done, there is no other.
+    eventually(lambda: [p for p in space.pods(component) if p["metadata"]["uid"] != first["uid"]], training.state)
+    space.kubectl("wait", f"job/{job['metadata']['name']}", "--for=condition=Complete", "--timeout=300s")
 
 
 def test_training_begins_and_everything_came_up_at_the_first_try(training, figures):
