@@ -29,7 +29,7 @@ TRAIN, EPOCHS = (RECIPE["corpus"]["strings"]["train"], RECIPE["training"]["epoch
 LAUNCHER = os.environ.get("LAUNCHER", "statefulset")
 BY_MPI = LAUNCHER == "mpijob"
 PATIENCE_S = 1500.0
-whole = pytest.mark.skipif(not WHOLE, reason="a small part of the recipe says nothing of this: DIGITS=whole")
+whole = pytest.mark.skipif(not WHOLE, reason="a small part of the recipe is over too soon to say: DIGITS=whole")
 STAGES = ["shard-reader", "speed", "vtlp", "equaliser", "room", "gain", "featurizer", "spec-augment"]
 OTHERS = [*STAGES, "autoscaler", "coordinator", "redis"]
 # Ranks are not alike: the first has the rendezvous and writes checkpoints. The names of an MPIJob's hold a checksum.
@@ -124,6 +124,7 @@ def training(space, helm):
     helm.run("uninstall", "words", "--namespace", space.name)
 
 
+@whole
 def test_preparation_goes_on_when_its_pod_is_deleted_by_force(training):
     space, shards = training.space, training.run / "shards"
     eventually(lambda: shards.is_dir() and any(shards.iterdir()), training.state)
