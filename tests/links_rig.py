@@ -31,8 +31,8 @@ def example(number, samples=16):
     return Example(Lineage(0, 0, number), f"u{number}", "", 8000, 1.0, waveform=np.full(samples, number, np.float32))
 
 
-def parcel(number, samples=16):
-    return Parcel.pack(ExampleMessage(example(number, samples)), audio_s=1.0)
+def parcel(number, samples=16, lane=0):
+    return Parcel.pack(ExampleMessage(example(number, samples)), audio_s=1.0, lane=lane)
 
 
 def message(number, samples=16):
@@ -49,7 +49,7 @@ def eventually(condition):
 
 
 class Producer:
-    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None, stream="", port=0):
+    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None, streams=("",), port=0):
         self.context = link_context()
         self.handed = []
         self.broken = []
@@ -61,16 +61,16 @@ class Producer:
             dead_after_s=dead_after_s,
             on_broken=lambda: self.broken.append(True),
             curve=curve,
-            stream=stream,
+            streams=streams,
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
         self.loop = LinkLoop([self.links])
         self.loop.start(self.crashes.append)
 
-    def offer(self, numbers, samples=16):
+    def offer(self, numbers, samples=16, lane=0):
         for number in numbers:
-            made = parcel(number, samples)
+            made = parcel(number, samples, lane)
             self.loop.post(lambda made=made: self.links.offer(made))
 
     def close(self):

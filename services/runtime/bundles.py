@@ -7,7 +7,7 @@ import numpy as np
 import zmq
 
 from services.runtime.zmq_message import ZmqMessage
-from sonorant.pipeline.credit import Outbox
+from sonorant.pipeline.lanes import Lanes
 from sonorant.pipeline.wire import BUNDLE_BYTES, ExampleMessage, join_examples
 
 __all__ = ["OWN_ABOVE_BYTES", "Bundle", "Parcel", "gather"]
@@ -18,19 +18,20 @@ _BUNDLE_EXAMPLES = 64
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """The message of an example, ready to be sent, its audio in seconds, and who owns the memory, if ZeroMQ does."""
+    """The message of an example, ready to be sent, seconds of audio, its lane, and who owns the memory, if ZeroMQ does."""
 
     message: memoryview
     audio_s: float
+    lane: int = 0
     owner: ZmqMessage | None = None
 
     @classmethod
-    def pack(cls, unwritten: ExampleMessage, audio_s: float) -> Self:
+    def pack(cls, unwritten: ExampleMessage, audio_s: float, lane: int = 0) -> Self:
         """Write a message."""
         owner = ZmqMessage(unwritten.size) if unwritten.size > OWN_ABOVE_BYTES else None
         message = np.empty(unwritten.size, np.uint8).data if owner is None else owner.buffer
         unwritten.write(message)
-        return cls(message, audio_s, owner)
+        return cls(message, audio_s, lane, owner)
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class Bundle:
             socket.send(message, zmq.NOBLOCK)
 
 
-def gather(outbox: Outbox[bytes, Parcel]) -> list[Bundle]:
+def gather(outbox: Lanes[bytes, Parcel]) -> list[Bundle]:
     """Take from the outbox all that may go now."""
     bundles: list[Bundle] = []
     latest: dict[bytes, Bundle] = {}

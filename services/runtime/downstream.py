@@ -15,7 +15,7 @@ from services.runtime.keys import CurvePair
 from services.runtime.link_faults import LinkFaults
 from services.runtime.liveness import Liveness
 from sonorant.errors import Unavailable
-from sonorant.pipeline.credit import Outbox
+from sonorant.pipeline.lanes import Lanes
 from sonorant.pipeline.wire import (
     PROTOCOL_VERSION,
     BadMessage,
@@ -44,9 +44,10 @@ class DownstreamLinks:
 
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
-    have; None: no matter who they are. stream: what they must have come for. Silent consumers are forgotten. A parcel
-    whose consumer is gone goes to another; `on_broken` is called, because what was sent before may not have arrived.
-    Messages that make no sense are dropped. Only one thread may use it. Raises Unavailable if they cannot be bound.
+    have; None: no matter who they are. streams: what they may have come for, one for each lane of parcels. Silent
+    consumers are forgotten. A parcel whose consumer is gone goes to another of its lane; `on_broken` is called, because
+    what was sent before may not have arrived. Messages that make no sense are dropped. Only one thread may use it.
+    Raises Unavailable if they cannot be bound.
     """
 
     def __init__(
@@ -59,13 +60,13 @@ class DownstreamLinks:
         dead_after_s: float,
         on_broken: Callable[[], None] = lambda: None,
         curve: CurvePair | None = None,
-        stream: str = "",
+        streams: Sequence[str] = ("",),
     ) -> None:
-        self._stream = stream
+        self._lanes = {stream: lane for lane, stream in enumerate(streams)}
         self._on_handed = on_handed
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
-        self._outbox: Outbox[bytes, Parcel] = Outbox()
+        self._outbox: Lanes[bytes, Parcel] = Lanes(len(streams))
         self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
         self._on_parted: Callable[[], None] | None = None
@@ -98,7 +99,7 @@ class DownstreamLinks:
 
     def offer(self, parcel: Parcel) -> None:
         """Take a parcel; `on_time` sends it, once a turn."""
-        self._outbox.offer(parcel)
+        self._outbox.offer(parcel, parcel.lane)
 
     def part(self, on_parted: Callable[[], None]) -> None:
         """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
@@ -213,10 +214,10 @@ class DownstreamLinks:
         if version != PROTOCOL_VERSION:
             self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
-        if stream != self._stream:
+        if stream not in self._lanes:
             self._send(consumer, Kind.BYE)
-            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {self._stream!r}")
-        self._outbox.join(consumer)
+            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {sorted(self._lanes)}")
+        self._outbox.join(consumer, self._lanes[stream])
         self._liveness.heard(consumer, now_s)
         self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
 
@@ -225,7 +226,7 @@ class DownstreamLinks:
             unsent = [bundle for bundle in bundles if not self._send_bundle(bundle)]
             for bundle in reversed(unsent):
                 for parcel in reversed(bundle.parcels):
-                    self._outbox.unsent(bundle.consumer, parcel)
+                    self._outbox.unsent(bundle.consumer, parcel, parcel.lane)
         for notice in self._outbox.backlogs():
             self._send(notice.consumer, Kind.BACKLOG, int(notice.waiting))
 

@@ -14,7 +14,7 @@ from services.runtime.link_loop import LinkLoop
 from services.runtime.meter import Meter
 from services.runtime.sockets import link_context
 from services.runtime.upstream import UpstreamLinks
-from services.runtime.wiring import TRAINER, stage_before, stream_name
+from services.runtime.wiring import TRAINER, stage_before, stream_names
 from sonorant.errors import Unavailable
 from sonorant.pipeline.example import Example, Lineage
 from sonorant.recipe.schema import Recipe
@@ -39,6 +39,7 @@ class LinkedExampleSource:
         coordinator: str,
         replica: str,
         generation: int,
+        rank: int = 0,
         on_finished: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_finished = on_finished
@@ -56,6 +57,7 @@ class LinkedExampleSource:
         )
         self.meter.generation = generation
         self._context = link_context()
+        streams = stream_names(recipe, stage_before(recipe, TRAINER))
         self._upstream = UpstreamLinks(
             self._context,
             self._on_example,
@@ -63,7 +65,7 @@ class LinkedExampleSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
             curve=process_keys().curve,
-            stream=stream_name(recipe, stage_before(recipe, TRAINER)),
+            stream=streams[rank % len(streams)],
         )
         self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(

@@ -83,7 +83,7 @@ def _command(
     from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
-    from services.runtime.wiring import stream_name
+    from services.runtime.wiring import stream_names
     from services.storage.run import open_run
 
     heed_signals()
@@ -94,7 +94,7 @@ def _command(
     recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
-        whose = Replica(stage, name, coordinator, host, port, stream_name(recipe, stage), stay)
+        whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
         _run(whose, recipe, run, data, health, metrics)
 
 
@@ -133,7 +133,7 @@ def _run(
     from services.runtime.metrics import on_scrape
     from services.runtime.stage import Source, StageReplica
     from services.runtime.stage_metrics import stage_metrics
-    from services.runtime.wiring import stage_before, stream_name
+    from services.runtime.wiring import stage_before, stream_names
     from sonorant.dsp.probe import arithmetic
     from sonorant.dsp.stage import Stage
     from sonorant.dsp.stages import StageResources, build_chain, build_stage
@@ -149,7 +149,8 @@ def _run(
     else:
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
         before = stage_before(recipe, replica.stage)
-        source = LinkSource(before, recipe.pipeline, stream_name(recipe, before))
+        (stream,) = stream_names(recipe, before)
+        source = LinkSource(before, recipe.pipeline, stream)
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])

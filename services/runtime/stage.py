@@ -26,6 +26,7 @@ from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample, SonorantError, Unavailable
 from sonorant.pipeline.example import Example, Lineage
+from sonorant.pipeline.lanes import lane_of
 from sonorant.pipeline.wire import ExampleMessage
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
@@ -81,7 +82,7 @@ class Source(Protocol):
 class Replica:
     """Who a process is, and whom it talks to.
 
-    port: to serve at; 0 takes a free one. stream: what leaves it, by the name that consumers ask for.
+    port: to serve at; 0 takes a free one. streams: what leaves it, by the names that consumers ask for.
     stays: whether it goes on waiting for work when the run is over. arithmetic: what `sonorant.dsp.probe` says of it.
     """
 
@@ -90,7 +91,7 @@ class Replica:
     coordinator: str
     host: str = "127.0.0.1"
     port: int = 0
-    stream: str = ""
+    streams: tuple[str, ...] = ("",)
     stays: bool = False
     arithmetic: str = ""
 
@@ -135,7 +136,7 @@ class StageReplica:
             dead_after_s=pipeline.dead_after_s,
             on_broken=lambda: self.client.link_broke(),
             curve=process_keys().curve,
-            stream=replica.stream,
+            streams=replica.streams,
         )
         links = (self._outlet, *source.links(self._context))
         self.meter = Meter(
@@ -216,7 +217,8 @@ class StageReplica:
                     f"{message.size} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
-            return Parcel.pack(message, example.duration_s)
+            lane = lane_of(example.lineage, len(self.replica.streams))
+            return Parcel.pack(message, example.duration_s, lane)
         except MACHINE_FAILED:
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits

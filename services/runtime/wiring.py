@@ -5,7 +5,7 @@ import hashlib
 from sonorant.dsp.stages import FEATURIZER, stage_names
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["TRAINER", "program", "stage_before", "stage_order", "stream_name"]
+__all__ = ["TRAINER", "program", "stage_before", "stage_order", "stream_names"]
 
 TRAINER = "trainer"
 
@@ -38,12 +38,17 @@ def stage_before(recipe: Recipe, stage: str) -> str:
     return chain[chain.index(stage) - 1]
 
 
-def stream_name(recipe: Recipe, stage: str) -> str:
+def stream_names(recipe: Recipe, stage: str) -> tuple[str, ...]:
     """Return how links name what leaves a stage: the stage, and a checksum of all that decides what an example is.
 
     An address may come to belong to another stage, or to one of another recipe; whose examples must never be mixed.
+    It is one stream, but one for each rank where strict order gives each rank its own examples; see `lane_of`.
     """
     deciding = recipe.model_dump_json(
         include={"seed": True, "corpus": True, "stages": True, "features": True, "pipeline": {"payload"}}
     )
-    return f"{stage} of {hashlib.sha256(deciding.encode()).hexdigest()[:12]}"
+    name = f"{stage} of {hashlib.sha256(deciding.encode()).hexdigest()[:12]}"
+    ranks = recipe.training.ranks
+    if recipe.pipeline.order == "fast" or ranks == 1 or stage != stage_before(recipe, TRAINER):
+        return (name,)
+    return tuple(f"{name}, rank {rank} of {ranks}" for rank in range(ranks))

@@ -74,7 +74,7 @@ class Rank:
         self._shutdown = shutdown
         self._recipe = recipe
         if self._recipe.pipeline.order == "strict":
-            _check_strict(self._run.recipe, collective.size)
+            _check_strict(recipe, self._run.recipe, collective.size)
             tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
@@ -91,6 +91,7 @@ class Rank:
     def run(self) -> int:
         """Train; return the exit code."""
         generation, checkpoint = self._begin()
+        whose = (self._replica, generation, self._collective.rank)
         progress = checkpoint.progress if checkpoint else Progress()
         if len(progress.batches) != self._collective.size:  # the gang is another size than before: no number twice
             progress.batches = [max(progress.batches, default=0)] * self._collective.size
@@ -99,7 +100,7 @@ class Rank:
         if checkpoint:
             step.restore(checkpoint)
         with (
-            LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation) as source,
+            LinkedExampleSource(self._recipe, self._coordinator, *whose) as source,
             self._reporter(source, progress) as reporter,
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
@@ -142,7 +143,7 @@ class Rank:
         place = (progress.epoch, progress.batches[rank])
         if recipe.pipeline.order == "fast":
             return Intake(recipe.training, recipe.seed, rank, *place)
-        return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), *place)
+        return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), rank, *place)
 
     def _dev(self) -> list[DevUtterance]:
         dev = self._shared.open_shards("dev")
@@ -226,9 +227,9 @@ class Rank:
         }
 
 
-def _check_strict(recipe: Path, ranks: int) -> None:
-    if ranks > 1:
+def _check_strict(recipe: Recipe, path: Path, ranks: int) -> None:
+    if ranks != recipe.training.ranks:
         raise BadRecipe(
-            f"{recipe}: pipeline.order: strict with {ranks} ranks: there must be 1, because an example goes to "
-            "whichever rank has room for it; start one rank, or set pipeline.order: fast"
+            f"{path}: pipeline.order: strict with {ranks} ranks: there must be {recipe.training.ranks}, because "
+            "training.ranks decides which rank an example goes to; start as many, or set pipeline.order: fast"
         )

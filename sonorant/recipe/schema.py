@@ -53,10 +53,11 @@ class Recipe(Section):
                 f"training.alignment_weight={self.training.alignment_weight} needs text.units: words, found "
                 f"{self.text.units}: the corpus knows when words end, not when smaller units do; set it to 0"
             )
-        if self.pipeline.order == "strict" and self.training.ranks > 1:
+        if self.pipeline.order == "strict" and self.training.ranks > 1 and self.training.batch_vectors:
             raise ValueError(
-                f"pipeline.order: strict needs training.ranks: 1, found {self.training.ranks}: an example goes to "
-                "whichever rank has room for it, so what each of several ranks gets follows from their speed"
+                f"training.batch_vectors={self.training.batch_vectors} with pipeline.order: strict and training.ranks: "
+                f"{self.training.ranks}: must be 0, because each rank trains on its own part of the order, and with "
+                "batches of unlike numbers of examples one would run out of them early"
             )
         return self
 

@@ -149,11 +149,15 @@ class Intake:
     def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
         """Take note that examples were rejected and will never come."""
 
+    @property
+    def _ahead(self) -> int:
+        """Examples of later epochs that wait."""
+        return sum(map(len, self._waiting.values()))
+
     def _room(self, drained: bool) -> int:
-        ahead = sum(map(len, self._waiting.values()))
         if drained:  # whatever comes is of the next epoch, which has a pool to fill
-            return self._capacity - ahead
-        return self._capacity - len(self._pool) - (ahead if self.can_form(drained) else 0)
+            return self._capacity - self._ahead
+        return self._capacity - len(self._pool) - (self._ahead if self.can_form(drained) else 0)
 
     def _add(self, item: Labelled) -> None:
         self._pool.add(item)

@@ -23,7 +23,7 @@ from sonorant.training.step import Notes, StepResult, TrainStep
 
 __all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts"]
 
-_PATIENCE_S = 1.0  # how long a rank waits for a batch before it takes part in a step without one
+_PATIENCE_S = 1.0  # how long a rank waits for a batch before it takes part in a step without one, or says it is late
 
 
 class Reason(StrEnum):
@@ -74,11 +74,13 @@ class Trainer:
     def __init__(self, parts: TrainerParts, progress: Progress) -> None:
         self.parts = parts
         self._recipe = parts.recipe.training
+        self._is_strict = parts.recipe.pipeline.order == "strict"
         self.progress = progress
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
         self._empty = empty_tensors(parts.step.model.bins)
         self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # the rank has no more batch of this epoch
+        self._held: Batch | None = None  # another rank was late for its step
         self._spoiled = False  # too many of the epoch's examples were rejected
         self._last_turn_s = 0.0
 
@@ -124,9 +126,10 @@ class Trainer:
 
     def _turn(self) -> StepResult:
         """Take part in one step, with a batch or without."""
-        batch = self._next_batch()
+        batch = self._held or self._next_batch()
         notes = Notes(
             drained=float(self._waits_at_end),
+            late=float(self._is_strict and batch is None and not self._waits_at_end),
             time_over=float(self._time_over()),
             terminated=float(self.parts.terminated()),
             spoiled=float(self._spoiled),
@@ -137,7 +140,8 @@ class Trainer:
         started_s = self.parts.clock()
         result = self.parts.step(batch.tensors if batch else self._empty, self.progress.step, notes)
         step_s = self.parts.clock() - started_s
-        if batch:
+        self._held = batch if result.notes.late else None
+        if batch and not self._held:
             self.parts.feeder.commit(batch)
             self.parts.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
             self._batches = batch.number + 1
@@ -164,7 +168,7 @@ class Trainer:
 
     def _count(self, result: StepResult, step_s: float) -> None:
         elapsed_s, session_s = self._lap(), step_s if result.examples else 0.0
-        self._meter.add(session_s, elapsed_s, result.notes.audio_s)
+        self._meter.add(session_s, elapsed_s, result.notes.audio_s if result.examples else 0.0)
         self.parts.reporter.waited(elapsed_s - session_s)
         progress = self.progress
         progress.session_s, progress.elapsed_s = self._meter.session_s, self._meter.elapsed_s

@@ -23,12 +23,14 @@ __all__ = ["Notes", "StepResult", "TrainStep"]
 class Notes(NamedTuple):
     """What a rank tells the others with its gradients; the sums come back, so all ranks decide alike.
 
-    drained: 1 if the rank has no more batch of this epoch; time_over: 1 if it says that time is over; terminated: 1
+    drained: 1 if the rank has no more batch of this epoch; late: 1 if its batch has not come, and no other may be
+    trained on without it; time_over: 1 if it says that time is over; terminated: 1
     if a signal asked it to leave; spoiled: 1 if it sees that too many examples were rejected; audio_s: audio in its
     batch; vectors: B x T, of which `padded` are padding.
     """
 
     drained: float = 0.0
+    late: float = 0.0
     time_over: float = 0.0
     terminated: float = 0.0
     spoiled: float = 0.0
@@ -42,7 +44,8 @@ class StepResult:
     """What came of a step, the same on every rank.
 
     loss: mean CTC loss over all utterances; gradient_norm: before clipping; examples: in all ranks' batches, 0 if
-    none had any; applied: false if loss or gradient was not finite, and nothing was changed.
+    none had any, or one was late and nothing was trained on; applied: false if loss or gradient was not finite, and
+    nothing was changed.
     """
 
     loss: float
@@ -119,7 +122,8 @@ class TrainStep(tf.Module):
         gradients = tape.gradient(guided, self._variables)
         own = tf.concat([[loss, tf.reduce_sum(weights)], notes], 0)
         *gradients, totals = self._collective.sum([*gradients, own], name="step")
-        examples = totals[1]
+        late = totals[2 + Notes._fields.index("late")]
+        examples = tf.where(late > 0, 0.0, totals[1])
         share = tf.maximum(examples, 1)
         gradients = [g / share for g in gradients]
         norm = tf.linalg.global_norm(gradients)

@@ -1,9 +1,13 @@
 """Intake whose batches follow from the seed: `pipeline.order: strict`."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Self
 
 from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.lanes import lane_of
 from sonorant.pipeline.order import EpochOrder
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
@@ -21,10 +25,10 @@ class StrictIntake(Intake):
 
     So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
     drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
-    Only one rank can do that: with several, who gets which example follows from their speed.
+    Of several ranks each has a lane of its own, and trains on its part of the order.
 
     order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
-    that is missing others may come; they wait here. epoch, batches: see `Intake`.
+    that is missing others may come; they wait here. rank, epoch, batches: see `Intake`.
     """
 
     def __init__(
@@ -33,28 +37,43 @@ class StrictIntake(Intake):
         seed: int,
         order: Callable[[int], Iterable[int]],
         reach: int,
+        rank: int = 0,
         epoch: int = 0,
         batches: int = 0,
     ) -> None:
-        super().__init__(recipe, seed, 0, epoch, batches)
+        super().__init__(recipe, seed, rank, epoch, batches)
         self._order = order
         self._reach = reach
         self._arrivals: ReorderBuffer[Labelled] = ReorderBuffer(order(epoch))
 
     @classmethod
-    def of(cls, recipe: Recipe, counts: Sequence[int], settled: Bitmap, epoch: int = 0, batches: int = 0) -> Self:
-        """Return the intake that takes the coordinator's order: that of shards with `counts` records.
+    def of(
+        cls,
+        recipe: Recipe,
+        counts: Sequence[int],
+        settled: Bitmap,
+        rank: int = 0,
+        epoch: int = 0,
+        batches: int = 0,
+    ) -> Self:
+        """Return the intake of a rank's part of the coordinator's order, which is that of shards with `counts` records.
 
         settled: what of `epoch` is committed or rejected already.
         """
-        pipeline = recipe.pipeline
+        pipeline, ranks = recipe.pipeline, recipe.training.ranks
+        starts = [0, *accumulate(counts)]
+
+        def is_own(ordinal: int) -> bool:
+            shard = bisect_right(starts, ordinal) - 1
+            return lane_of(Lineage(0, shard, ordinal - starts[shard]), ranks) == rank
 
         def order(number: int) -> Iterable[int]:
             whole = EpochOrder(counts, recipe.seed, number, pipeline.lease_examples)
-            return whole.without(settled if number == epoch else Bitmap(settled.total))
+            left = whole.without(settled if number == epoch else Bitmap(settled.total))
+            return left if ranks == 1 else filter(is_own, left)
 
         reach = max(pipeline.lookahead_examples, pipeline.lease_examples)
-        return cls(recipe.training, recipe.seed, order, reach, epoch, batches)
+        return cls(recipe.training, recipe.seed, order, reach, rank, epoch, batches)
 
     def __len__(self) -> int:
         """Examples of the current epoch that wait."""
@@ -95,8 +114,9 @@ class StrictIntake(Intake):
 
     def _room(self, drained: bool) -> int:
         """As long as the pool waits for an example there is credit for it, whatever else has come."""
-        del drained
         room = self._capacity + self._reach - len(self)
+        if drained:  # whatever comes is of the next epoch, or of one after it
+            return room - self._ahead
         return max(room, 1) if len(self._pool) < self._capacity else room
 
     def _add(self, item: Labelled) -> None:

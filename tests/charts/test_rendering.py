@@ -197,10 +197,12 @@ def test_the_ranks_of_the_values_take_the_place_of_the_recipe_s(helm, manifests)
     assert helm.render(values)["StatefulSet", "words-trainer"]["spec"]["replicas"] == 8
 
 
-def test_ranks_that_a_strict_order_does_not_have_are_refused(helm):
+def test_batches_by_frames_of_several_ranks_in_strict_order_are_refused(helm):
     values = digits_values(trainer={"ranks": 2})
     values["recipe"]["pipeline"]["order"] = "strict"
-    assert "trainer.ranks: 2, but pipeline.order: strict" in helm.refusal(values)
+    helm.render(values)
+    values["recipe"]["training"]["batch_vectors"] = 1000
+    assert "trainer.ranks: 2, but with pipeline.order: strict" in helm.refusal(values)
 
 
 @pytest.mark.parametrize(

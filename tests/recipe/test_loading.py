@@ -70,9 +70,10 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:6: training.learning_rate=Infinity: must be a finite number",
         ),
         (
-            HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2}\n",
-            "r.yaml:1: pipeline.order: strict needs training.ranks: 1, found 2: an example goes to whichever rank has "
-            "room for it, so what each of several ranks gets follows from their speed",
+            HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2, batch_vectors: 900}\n",
+            "r.yaml:1: training.batch_vectors=900 with pipeline.order: strict and training.ranks: 2: must be 0, "
+            "because each rank trains on its own part of the order, and with batches of unlike numbers of examples one would "
+            "run out of them early",
         ),
         (
             HEAD + "pipeline:\n  replicas: {featurizer: -1}\n",

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 import redis
-from training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
 from services.local.past_run import audit_run
 from services.storage.run import SharedRun
@@ -17,11 +17,19 @@ from sonorant.training.checkpoints import load_checkpoint
 from sonorant.training.collective import SingleProcess
 
 EPOCHS = 4
-RECIPE = tiny_recipe({"order": "strict", "dead_after_s": 1.0}, stages=[{"stage": "spec_augment"}], epochs=EPOCHS)
+
+
+def strict_recipe(ranks):
+    pipeline = {"order": "strict", "dead_after_s": 1.0}
+    return tiny_recipe(pipeline, stages=[{"stage": "spec_augment"}], epochs=EPOCHS, ranks=ranks)
 
 
 class TwoRanks(SingleProcess):
     size = 2
+
+
+def launcher(ranks):
+    return MPIRUN if ranks > 1 else ()
 
 
 def outcome(run):
@@ -33,39 +41,40 @@ def outcome(run):
     return np.concatenate([weights[name].ravel() for name in sorted(weights)])
 
 
-def train_in_peace(folder, redis_url):
+def train_in_peace(folder, redis_url, ranks):
     with contextlib.ExitStack() as stack:
-        run = Run(write_run(folder, RECIPE), redis_url, stack)
-        assert run.train().wait(PATIENCE_S) == 0, run.log("trainer")
+        run = Run(write_run(folder, strict_recipe(ranks)), redis_url, stack)
+        assert run.train(*launcher(ranks)).wait(PATIENCE_S) == 0, run.log("trainer")
         return outcome(run)
 
 
-def train_under_fire(folder, redis_url):
+def train_under_fire(folder, redis_url, ranks):
     """Three replicas, of which one is killed and one stands still for a while; the trainer is killed, and resumed."""
     with contextlib.ExitStack() as stack:
-        run = Run(write_run(folder, RECIPE), redis_url, stack, replicas=3)
-        trainer = run.train()
+        run = Run(write_run(folder, strict_recipe(ranks)), redis_url, stack, replicas=3)
+        trainer = run.train(*launcher(ranks))
         wait_for(lambda: run.last_step() >= 3, trainer)
         run.kill(run.servers[0])
         wait_for(lambda: run.last_step() >= 12, trainer)
         run.kill(trainer)
         before = run.back_into_an_epoch()
         os.kill(run.servers[1].pid, signal.SIGSTOP)
-        trainer = run.train()
+        trainer = run.train(*launcher(ranks))
         wait_for(lambda: run.last_step() >= before.step + 3, trainer)
         os.kill(run.servers[1].pid, signal.SIGCONT)
         assert trainer.wait(PATIENCE_S) == 0, run.log("trainer")
         return outcome(run)
 
 
-def test_weights_are_equal_bit_for_bit_whatever_was_killed_and_however_many_replicas_there_were(tmp_path, redis_url):
-    undisturbed = train_in_peace(tmp_path / "peace", redis_url)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_weights_are_equal_bit_for_bit_whatever_was_killed_and_however_many_replicas(tmp_path, redis_url, ranks):
+    undisturbed = train_in_peace(tmp_path / "peace", redis_url, ranks)
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
-    np.testing.assert_array_equal(train_under_fire(tmp_path / "fire", redis_url), undisturbed)
+    np.testing.assert_array_equal(train_under_fire(tmp_path / "fire", redis_url, ranks), undisturbed)
 
 
-def test_several_ranks_are_refused_before_they_start(tmp_path, redis_url):
-    folder = write_run(tmp_path / "run", RECIPE)
-    with pytest.raises(BadRecipe, match=r"recipe.yaml: pipeline.order: strict with 2 ranks: there must be 1"):
-        Rank(RECIPE, SharedRun(folder), "nowhere:1", redis_url, "trainer-0", TwoRanks(), None)
+def test_another_number_of_ranks_is_refused_before_they_start(tmp_path, redis_url):
+    folder = write_run(tmp_path / "run", recipe := strict_recipe(3))
+    with pytest.raises(BadRecipe, match=r"recipe.yaml: pipeline.order: strict with 2 ranks: there must be 3"):
+        Rank(recipe, SharedRun(folder), "nowhere:1", redis_url, "trainer-0", TwoRanks(), None)

@@ -11,6 +11,7 @@ from sonorant.training.checkpoints import fingerprint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import NonFiniteSteps, Reason
 from sonorant.training.rejections import TooManyRejected
+from sonorant.training.step import StepResult
 
 
 def lines(folder, kind):
@@ -50,6 +51,55 @@ def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
     assert sum(worked_s) == pytest.approx(progress.session_s)
     assert sum(waited_s) == pytest.approx(progress.elapsed_s - progress.session_s)
     assert sum(waited_s) > 0
+
+
+class _LateAt:
+    """Steps of a gang whose other rank is late in some turns, in which nothing is trained on."""
+
+    def __init__(self, step, turns):
+        self._step, self._turns, self.asked = step, turns, []
+
+    def __getattr__(self, name):
+        return getattr(self._step, name)
+
+    def __call__(self, batch, step, notes):
+        self.asked.append(notes)
+        if len(self.asked) in self._turns:
+            return StepResult(0.0, 0.0, 0, False, notes._replace(late=1.0))
+        return self._step(batch, step, notes)
+
+
+def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
+    recipe = tiny_recipe(epochs=2)
+    undisturbed, held = (
+        tiny_trainer(recipe, tmp_path / name, MemoryLedger(22), total=22) for name in ("undisturbed", "held")
+    )
+    run(undisturbed)
+    held.parts = dataclasses.replace(held.parts, step=_LateAt(held.parts.step, {1, 4, 5}))
+    assert run(held) is Reason.EPOCHS
+    assert len(held.parts.step.asked) > undisturbed.progress.step + 3
+    np.testing.assert_array_equal(weights(held), weights(undisturbed))
+    assert held.progress.step == undisturbed.progress.step
+    assert held.progress.examples == 44
+    assert held.progress.audio_s == pytest.approx(undisturbed.progress.audio_s)
+    assert [held.parts.ledger.progress(e).committed for e in range(2)] == [22, 22]
+
+
+@pytest.mark.parametrize("order", ["fast", "strict"])
+def test_only_in_strict_order_does_a_rank_without_a_batch_hold_the_others_up(ledger, tmp_path, order):
+    recipe = tiny_recipe(epochs=1)
+    recipe = recipe.model_copy(update={"pipeline": recipe.pipeline.model_copy(update={"order": order})})
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    steps = _LateAt(trainer.parts.step, ())
+    trainer.parts = dataclasses.replace(trainer.parts, step=steps)
+    come, trainer._next_batch = trainer._next_batch, lambda: None
+    trainer._turn()
+    trainer._next_batch = come
+    run(trainer)
+    assert [notes.late for notes in steps.asked[:2]] == [order == "strict", 0]
+    at_the_end = [notes.late for notes in steps.asked if notes.drained]
+    assert at_the_end
+    assert not any(at_the_end)
 
 
 def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.lanes import lane_of
 from sonorant.pipeline.order import EpochOrder
+from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.training.pool import Labelled
 from sonorant.training.strict_intake import StrictIntake
@@ -107,6 +109,102 @@ def test_a_training_that_goes_on_draws_what_an_uninterrupted_one_does(data, reje
     cut = data.draw(st.integers(0, sum(epoch == 0 for epoch, _ in whole)))
     early = {o for e, o in rejected if e == 0 and data.draw(st.booleans())}
     settled = {o for _, batch in whole[:cut] for o in batch} | early
-    intake = StrictIntake(RECIPE, 1, lambda e: order(e, settled if e == 0 else ()), REACH, 0, cut)
+    intake = StrictIntake(RECIPE, 1, lambda e: order(e, settled if e == 0 else ()), REACH, batches=cut)
     again = Pipeline(intake, rejected, data.draw, settled, stray=data.draw(st.integers(0, 20)))
     assert list(again.batches()) == whole[cut:]
+
+
+def test_of_later_epochs_no_more_come_than_there_is_room_for():
+    intake = StrictIntake(RECIPE, 1, order, REACH)
+    for ordinal in range(TOTAL):
+        intake.add(item(0, ordinal))
+    while len(intake) > RECIPE.batch_examples:
+        intake.form()
+    early = 0
+    while credit := intake.credits(drained=True):
+        assert early < 100, "it takes whatever comes"
+        for _ in range(credit):
+            intake.add(item(1 + early // TOTAL, early % TOTAL))
+            early += 1
+        intake.arrived(credit)
+    assert early + len(intake) == RECIPE.pool_examples + REACH
+
+
+RANKS, SLOTS = 2, 5
+COUNTS = (17, 1, 0, 22)
+PART = {
+    "version": 1,
+    "name": "lanes",
+    "corpus": {"reader": "fsdd", "path": "none", "sample_rate_hz": 8000},
+    "text": {"units": "words"},
+    "pipeline": {"order": "strict", "lease_examples": 4, "lookahead_examples": 8},
+    "training": {"batch_examples": 3, "pool_examples": 7, "ranks": RANKS},
+}
+
+
+def intakes():
+    recipe = Recipe.model_validate(PART)
+    return [StrictIntake.of(recipe, COUNTS, Bitmap(sum(COUNTS)), rank) for rank in range(RANKS)]
+
+
+def lane(ordinal):
+    shard = max(s for s, count in enumerate(COUNTS) if count and sum(COUNTS[:s]) <= ordinal)
+    return lane_of(Lineage(0, shard, ordinal - sum(COUNTS[:shard])), RANKS)
+
+
+class Gang:
+    """Ranks that step together behind a pipeline of few slots, which an example leaves when its rank has room."""
+
+    def __init__(self, rejected, draw):
+        self.intakes, self.rejected, self.draw = intakes(), rejected, draw
+        self.order = list(EpochOrder(COUNTS, 0, 0, 4).without(Bitmap(sum(COUNTS))))
+        self.left = set(self.order)  # has not arrived
+        self.slots, self.credit = [], [0] * RANKS
+
+    def batches(self):
+        """Yield what all ranks train on in each step of the epoch."""
+        while not all(intake.ended(not self.left) for intake in self.intakes):
+            moved = self.lease() or self.arrive()
+            for intake in self.intakes:
+                intake.skip(0, gone := [o for o in intake.awaited(not self.left) if o in self.rejected])
+                moved = moved or bool(gone)
+            if all(i.can_form(not self.left) or i.ended(not self.left) for i in self.intakes):
+                yield [[e.ordinal for e in i.form()] if i.can_form(not self.left) else [] for i in self.intakes]
+            else:
+                assert moved, "nothing can come, and no step"
+
+    def lease(self):
+        """Let one example into the pipeline, none farther past the oldest under way than the coordinator allows."""
+        oldest = next((at for at, o in enumerate(self.order) if o in self.left), 0)
+        near = [o for o in self.order[oldest : oldest + 8] if o in self.left and o not in self.slots]
+        if not near or len(self.slots) == SLOTS:
+            return False
+        ordinal = near[self.draw(st.integers(0, len(near) - 1))]
+        if ordinal in self.rejected:
+            self.left.remove(ordinal)
+        else:
+            self.slots.append(ordinal)
+        return True
+
+    def arrive(self):
+        for rank, intake in enumerate(self.intakes):
+            self.credit[rank] += intake.credits(not self.left)
+        free = [o for o in self.slots if self.credit[lane(o)]]
+        if not free:
+            return False
+        ordinal = free[self.draw(st.integers(0, len(free) - 1))]
+        self.slots.remove(ordinal)
+        self.left.remove(ordinal)
+        self.credit[lane(ordinal)] -= 1
+        self.intakes[lane(ordinal)].add(item(0, ordinal))
+        self.intakes[lane(ordinal)].arrived(1)
+        return True
+
+
+@settings(max_examples=50)
+@given(data=st.data(), rejected=st.sets(st.integers(0, sum(COUNTS) - 1), max_size=2))
+def test_ranks_train_on_their_parts_of_the_epoch_in_steps_that_are_the_same_however_examples_arrive(data, rejected):
+    found = list(Gang(rejected, data.draw).batches())
+    assert found == list(Gang(rejected, lambda _: 0).batches())
+    assert sorted(o for step in found for batch in step for o in batch) == sorted(set(range(sum(COUNTS))) - rejected)
+    assert all(lane(o) == rank for step in found for rank, batch in enumerate(step) for o in batch)

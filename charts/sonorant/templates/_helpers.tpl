@@ -186,8 +186,8 @@ store:
 {{- fail "\n\nstorage.store.url: not given, but what belongs to it is: s3://BUCKET/PREFIX, or empty secret, endpoint and region.\n" }}
 {{- end }}
 {{- end }}
-{{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") }}
-{{- fail (printf "\n\ntrainer.ranks: %s, but pipeline.order: strict of the recipe is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
+{{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") (get (.Values.recipe.training | default dict) "batch_vectors") }}
+{{- fail (printf "\n\ntrainer.ranks: %s, but with pipeline.order: strict the recipe's training.batch_vectors is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
 {{- end }}
 {{- $job := printf "kubeflow.org/%s/MPIJob" .Values.trainer.mpiVersion }}
 {{- if and (eq .Values.trainer.launcher "mpijob") (not (.Capabilities.APIVersions.Has $job)) }}

@@ -168,7 +168,7 @@ def test_an_mpijob_that_is_served_is_well():
 def test_the_ranks_of_the_values_count():
     [room] = [f for f in examine(ROOMY, values(trainer__ranks=70), "speech") if f.about == "room"]
     assert "all pods ask for 14" in room.says
-    strict = RECIPE | {"pipeline": {"order": "strict"}}
+    strict = RECIPE | {"pipeline": {"order": "strict"}, "training": {"batch_vectors": 1000}}
     assert "strict" in failures(ROOMY, recipe=strict, trainer__ranks=2)["recipe"]
 
 

@@ -8,14 +8,14 @@ from links_rig import Producer, eventually
 from small_corpus import digits_recipe
 
 from services.runtime.example_source import LinkedExampleSource
-from services.runtime.wiring import stream_name
+from services.runtime.wiring import stream_names
 from sonorant.v1 import coordinator_pb2 as pb
 
 
 @pytest.fixture
 def setting():
     with contextlib.ExitStack() as stack:
-        producer = Producer(dead_after_s=2.5, stream=stream_name(digits_recipe(), "featurizer"))
+        producer = Producer(dead_after_s=2.5, streams=stream_names(digits_recipe(), "featurizer"))
         stack.callback(producer.close)
         coordinator = ScriptedCoordinator()
         stack.callback(coordinator.close)
