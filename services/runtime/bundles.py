@@ -18,7 +18,7 @@ _BUNDLE_EXAMPLES = 64
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """The message of an example, ready to be sent, seconds of audio, its lane, and who owns the memory, if ZeroMQ does."""
+    """The message of an example, ready to be sent, seconds of audio, its lane; who owns the memory, if ZeroMQ does."""
 
     message: memoryview
     audio_s: float

@@ -72,8 +72,8 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (
             HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2, batch_vectors: 900}\n",
             "r.yaml:1: training.batch_vectors=900 with pipeline.order: strict and training.ranks: 2: must be 0, "
-            "because each rank trains on its own part of the order, and with batches of unlike numbers of examples one would "
-            "run out of them early",
+            "because each rank trains on its own part of the order, and with batches of unlike numbers of examples one "
+            "would run out of them early",
         ),
         (
             HEAD + "pipeline:\n  replicas: {featurizer: -1}\n",
