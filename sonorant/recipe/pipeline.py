@@ -32,9 +32,9 @@ class PipelineRecipe(Section):
     order: Literal["fast", "strict"] = Field(
         "fast",
         description="Batches of whatever has arrived; or the same sequence of batches in every run of this recipe, "
-        "however many replicas there are and whatever dies: weights are equal bit for bit on one kind of processor. "
-        "strict waits for the slowest example of each batch, on every rank, and needs training.batch_vectors: 0 where "
-        "there are several.",
+        "however many replicas there are and whatever dies: weights are equal bit for bit on one kind of processor, "
+        "with as many threads a rank. strict waits for the slowest example of each batch, on every rank, and needs "
+        "training.batch_vectors: 0 where there are several.",
     )
     credits: int = Field(
         16, ge=1, le=4096, description="Examples that one replica may hold: being computed, or waiting."
