@@ -222,9 +222,9 @@ def undisturbed(training, data_folder, tmp_path_factory):
 
 def sonorant(*command):
     """Run one of sonorant's commands on two cores: a rank then has one thread, as in its pod, and so adds as there."""
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    line = ["taskset", "--cpu-list", ",".join(map(str, cores)), sys.executable, "-m", "sonorant.cli", *map(str, command)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
+    line = [sys.executable, "-m", "sonorant.cli", *map(str, command)]
+    done = subprocess.run(["taskset", "--cpu-list", cores, *line], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
