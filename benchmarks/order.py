@@ -55,7 +55,7 @@ class _Fed:
         self._exit.callback(ledger.close)
         labeller = Labeller(Units("words", ("one", "two")), [_EXAMPLES], recipe.features)
         if order == "strict":
-            intake: Intake = StrictIntake.of(recipe, [_EXAMPLES], Bitmap(_EXAMPLES))
+            intake: Intake = StrictIntake.of(recipe, [_EXAMPLES], Bitmap(_EXAMPLES), rank=0)
         else:
             intake = Intake(recipe.training, recipe.seed, rank=0)
         self._feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)

@@ -216,7 +216,7 @@ class DownstreamLinks:
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
         if stream not in self._lanes:
             self._send(consumer, Kind.BYE)
-            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {sorted(self._lanes)}")
+            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {next(iter(self._lanes))!r}")
         self._outbox.join(consumer, self._lanes[stream])
         self._liveness.heard(consumer, now_s)
         self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)

@@ -49,8 +49,9 @@ class LinkedExampleSource:
         self._drained: set[int] = set()
         self._crash: Exception | None = None
         pipeline = recipe.pipeline
-        # In strict order nothing is leased far past an example that is not known to have arrived: say so in time.
-        self._most_unreported = pipeline.lookahead_examples // 4 if pipeline.order == "strict" else sys.maxsize
+        # In strict order nothing is leased far past an example that is not known to have arrived: all say so in time.
+        in_time = pipeline.lookahead_examples // 4 // recipe.training.ranks
+        self._most_unreported = in_time if pipeline.order == "strict" else sys.maxsize
         self._wanted = 0  # examples that were granted and have not come
         self.meter = Meter(
             queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults, wanted=lambda: self._wanted
@@ -65,7 +66,7 @@ class LinkedExampleSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=lambda: self._client.link_broke(),
             curve=process_keys().curve,
-            stream=streams[rank % len(streams)],
+            stream=streams[rank if len(streams) > 1 else 0],
         )
         self._loop = LinkLoop([self._upstream])
         self._client = CoordinatorClient(

@@ -91,7 +91,6 @@ class Rank:
     def run(self) -> int:
         """Train; return the exit code."""
         generation, checkpoint = self._begin()
-        whose = (self._replica, generation, self._collective.rank)
         progress = checkpoint.progress if checkpoint else Progress()
         if len(progress.batches) != self._collective.size:  # the gang is another size than before: no number twice
             progress.batches = [max(progress.batches, default=0)] * self._collective.size
@@ -100,7 +99,7 @@ class Rank:
         if checkpoint:
             step.restore(checkpoint)
         with (
-            LinkedExampleSource(self._recipe, self._coordinator, *whose) as source,
+            self._source(generation) as source,
             self._reporter(source, progress) as reporter,
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
@@ -132,6 +131,9 @@ class Rank:
         start = self._collective.broadcast(start)
         assert start is not None
         return start
+
+    def _source(self, generation: int) -> LinkedExampleSource:
+        return LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation, self._collective.rank)
 
     def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
         training, intake = self._recipe.training, self._intake(progress)

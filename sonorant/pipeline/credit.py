@@ -207,15 +207,6 @@ class Outbox(Generic[Peer, Item]):
         """Add an example to send."""
         self._items.append(item)
 
-    def __contains__(self, consumer: Peer) -> bool:
-        """Whether a consumer is known."""
-        return consumer in self._consumers
-
-    @property
-    def consumers(self) -> frozenset[Peer]:
-        """The consumers that are known."""
-        return frozenset(self._consumers)
-
     def join(self, consumer: Peer) -> None:
         """Note a new consumer; it has no credit yet."""
         self._consumers[consumer] = _Consumer()

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def lane_of(lineage: Lineage, lanes: int) -> int:
-    """Return the lane that an example takes in every epoch: neighbours in a shard, who are leased together, another."""
+    """Return the lane that an example takes in every epoch; neighbours, which are leased together, take them in turn."""
     return (lineage.shard + lineage.index) % lanes
 
 
@@ -61,7 +61,7 @@ class Lanes(Generic[Peer, Item]):
 
     def unsent(self, consumer: Peer, item: Item, lane: int) -> None:
         """Put an item back to the front of its lane, and forget the consumer that could not be reached."""
-        self._of.pop(consumer, None)
+        self.leave(consumer)
         self._lanes[lane].unsent(consumer, item)
 
     def next_send(self) -> Send[Peer, Item] | None:

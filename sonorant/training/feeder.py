@@ -85,6 +85,10 @@ class Feeder:
         """Note that a batch's step was done: the next claim commits it, or `flush`, which must end each epoch."""
         self._trained.append(batch)
 
+    def widen(self) -> None:
+        """Let more examples come although there are batches enough: another rank has none, and is waited for."""
+        self._intake.widen()
+
     def flush(self) -> None:
         """Commit all that was trained on; a snapshot of the ledger now has it. Raises what the ledger raises."""
         self._exchange(self._intake.epoch, ())

@@ -88,6 +88,7 @@ class Intake:
     def __init__(self, recipe: TrainingRecipe, seed: int, rank: int, epoch: int = 0, batches: int = 0) -> None:
         self.epoch = epoch
         self.batches = batches
+        self._batch_examples = recipe.batch_examples
         self._capacity = max(recipe.pool_examples, recipe.batch_examples)
         self._enough = max(self._capacity // 2, recipe.batch_examples)
         self._pool = Pool(recipe.batch_examples, recipe.batch_vectors, seed, rank)
@@ -148,6 +149,9 @@ class Intake:
 
     def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
         """Take note that examples were rejected and will never come."""
+
+    def widen(self) -> None:
+        """Take more, if that can help a rank which the others wait for."""
 
     @property
     def _ahead(self) -> int:

@@ -141,7 +141,9 @@ class Trainer:
         result = self.parts.step(batch.tensors if batch else self._empty, self.progress.step, notes)
         step_s = self.parts.clock() - started_s
         self._held = batch if result.notes.late else None
-        if batch and not self._held:
+        if self._held:
+            self.parts.feeder.widen()
+        elif batch:
             self.parts.feeder.commit(batch)
             self.parts.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
             self._batches = batch.number + 1

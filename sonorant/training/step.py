@@ -23,10 +23,10 @@ __all__ = ["Notes", "StepResult", "TrainStep"]
 class Notes(NamedTuple):
     """What a rank tells the others with its gradients; the sums come back, so all ranks decide alike.
 
-    drained: 1 if the rank has no more batch of this epoch; late: 1 if its batch has not come, and no other may be
-    trained on without it; time_over: 1 if it says that time is over; terminated: 1
-    if a signal asked it to leave; spoiled: 1 if it sees that too many examples were rejected; audio_s: audio in its
-    batch; vectors: B x T, of which `padded` are padding.
+    drained: 1 if the rank has no more batch of this epoch; late: 1 if its batch has not come, and the others may not go
+    on without it; time_over: 1 if it says that time is over; terminated: 1 if a signal asked it to leave; spoiled: 1 if
+    it sees that too many examples were rejected; audio_s: audio in its batch; vectors: B x T, of which `padded` are
+    padding.
     """
 
     drained: float = 0.0

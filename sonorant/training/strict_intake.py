@@ -25,10 +25,12 @@ class StrictIntake(Intake):
 
     So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
     drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
-    Of several ranks each has a lane of its own, and trains on its part of the order.
+    Of several ranks each has a lane of its own, and trains on its part of the order. What one of them has no room for
+    may stand in front of what another waits for, so a rank that is held up by a late one takes more (`widen`).
 
     order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
-    that is missing others may come; they wait here. rank, epoch, batches: see `Intake`.
+    that is missing others may come; they wait here. settled: what of the first epoch is committed or rejected already:
+    it is not in the order, and copies of it are dropped. rank, epoch, batches: see `Intake`.
     """
 
     def __init__(
@@ -40,10 +42,13 @@ class StrictIntake(Intake):
         rank: int = 0,
         epoch: int = 0,
         batches: int = 0,
+        settled: Bitmap | None = None,
     ) -> None:
         super().__init__(recipe, seed, rank, epoch, batches)
         self._order = order
         self._reach = reach
+        self._extra = 0
+        self._settled = settled
         self._arrivals: ReorderBuffer[Labelled] = ReorderBuffer(order(epoch))
 
     @classmethod
@@ -52,7 +57,7 @@ class StrictIntake(Intake):
         recipe: Recipe,
         counts: Sequence[int],
         settled: Bitmap,
-        rank: int = 0,
+        rank: int,
         epoch: int = 0,
         batches: int = 0,
     ) -> Self:
@@ -73,7 +78,7 @@ class StrictIntake(Intake):
             return left if ranks == 1 else filter(is_own, left)
 
         reach = max(pipeline.lookahead_examples, pipeline.lease_examples)
-        return cls(recipe.training, recipe.seed, order, reach, rank, epoch, batches)
+        return cls(recipe.training, recipe.seed, order, reach, rank, epoch, batches, settled)
 
     def __len__(self) -> int:
         """Examples of the current epoch that wait."""
@@ -91,6 +96,7 @@ class StrictIntake(Intake):
 
     def form(self) -> list[Labelled]:
         """Remove and return the next batch."""
+        self._extra = 0
         batch = super().form()
         self._fill()
         return batch
@@ -98,6 +104,7 @@ class StrictIntake(Intake):
     def next_epoch(self) -> None:
         """Go on to the next epoch, whose early examples find their places."""
         self._arrivals = ReorderBuffer(self._order(self.epoch + 1))
+        self._settled = None
         super().next_epoch()
 
     def awaited(self, drained: bool) -> list[int]:
@@ -114,12 +121,18 @@ class StrictIntake(Intake):
 
     def _room(self, drained: bool) -> int:
         """As long as the pool waits for an example there is credit for it, whatever else has come."""
-        room = self._capacity + self._reach - len(self)
+        room = self._capacity + self._reach + self._extra - len(self)
         if drained:  # whatever comes is of the next epoch, or of one after it
             return room - self._ahead
         return max(room, 1) if len(self._pool) < self._capacity else room
 
+    def widen(self) -> None:
+        """Make room for a batch more until the next one is formed."""
+        self._extra += self._batch_examples
+
     def _add(self, item: Labelled) -> None:
+        if self._settled is not None and self._settled.has([item.ordinal])[0]:
+            return
         self._arrivals.add(item.ordinal, item)
         self._fill()
 

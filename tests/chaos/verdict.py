@@ -85,7 +85,7 @@ def _strict_sequences(recipe, run, shards):
     from sonorant.training.strict_intake import StrictIntake
 
     label = Labeller(Units.from_json((run.shards / "units.json").read_text()), shards.counts, recipe.features)
-    intake = StrictIntake.of(recipe, shards.counts, Bitmap(shards.total))
+    intake = StrictIntake.of(recipe, shards.counts, Bitmap(shards.total), rank=0)
 
     def sequence(examples):
         for example in examples:

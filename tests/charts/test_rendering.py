@@ -202,7 +202,7 @@ def test_batches_by_frames_of_several_ranks_in_strict_order_are_refused(helm):
     values["recipe"]["pipeline"]["order"] = "strict"
     helm.render(values)
     values["recipe"]["training"]["batch_vectors"] = 1000
-    assert "trainer.ranks: 2, but with pipeline.order: strict" in helm.refusal(values)
+    assert "batch_vectors: 1000: must be 0 with pipeline.order: strict and trainer.ranks: 2" in helm.refusal(values)
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,14 @@ def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
     )
     run(undisturbed)
     held.parts = dataclasses.replace(held.parts, step=_LateAt(held.parts.step, {1, 4, 5}))
-    commit, committed = held.parts.feeder.commit, []
+    commit, committed, widened = held.parts.feeder.commit, [], []
     held.parts.feeder.commit = lambda batch: (committed.append(batch), commit(batch))
+    held.parts.feeder.widen = lambda: widened.append(True)
     assert run(held) is Reason.EPOCHS
     assert len(held.parts.step.asked) > undisturbed.progress.step + 3
     np.testing.assert_array_equal(weights(held), weights(undisturbed))
     assert held.progress.step == undisturbed.progress.step
+    assert len(widened) == 3
     assert held.progress.examples == sum(len(batch.ordinals) for batch in committed) == 44
     assert held.progress.audio_s == pytest.approx(undisturbed.progress.audio_s)
     assert [held.parts.ledger.progress(e).committed for e in range(2)] == [22, 22]

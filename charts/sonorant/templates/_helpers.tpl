@@ -187,7 +187,7 @@ store:
 {{- end }}
 {{- end }}
 {{- if and (gt (include "sonorant.ranks" . | int) 1) (eq (get (.Values.recipe.pipeline | default dict) "order" | default "fast") "strict") (get (.Values.recipe.training | default dict) "batch_vectors") }}
-{{- fail (printf "\n\ntrainer.ranks: %s, but with pipeline.order: strict the recipe's training.batch_vectors is of one rank: give one of them up.\n" (include "sonorant.ranks" .)) }}
+{{- fail (printf "\n\nrecipe.training.batch_vectors: %v: must be 0 with pipeline.order: strict and trainer.ranks: %s; give one of them up.\n" .Values.recipe.training.batch_vectors (include "sonorant.ranks" .)) }}
 {{- end }}
 {{- $job := printf "kubeflow.org/%s/MPIJob" .Values.trainer.mpiVersion }}
 {{- if and (eq .Values.trainer.launcher "mpijob") (not (.Capabilities.APIVersions.Has $job)) }}
