@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def lane_of(lineage: Lineage, lanes: int) -> int:
-    """Return the lane that an example takes in every epoch; neighbours, which are leased together, take them in turn."""
+    """Return the lane that an example takes in every epoch; neighbours, leased together, take them in turn."""
     return (lineage.shard + lineage.index) % lanes
 
 
