@@ -89,6 +89,22 @@ def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
     assert [held.parts.ledger.progress(e).committed for e in range(2)] == [22, 22]
 
 
+def test_a_batch_that_is_held_when_a_signal_comes_is_left_to_the_next_gang(tmp_path):
+    recipe = tiny_recipe(epochs=1)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+    run(whole)
+    ledger = MemoryLedger(22)
+    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=4)
+    first.parts = dataclasses.replace(first.parts, step=_LateAt(first.parts.step, range(3, 9)))
+    assert run(first) is Reason.TERMINATED
+    assert first._held
+    assert ledger.progress(0).committed == first.progress.examples == 8
+    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    assert run(second) is Reason.EPOCHS
+    np.testing.assert_array_equal(weights(second), weights(whole))
+    assert ledger.progress(0).committed == 22
+
+
 @pytest.mark.parametrize("order", ["fast", "strict"])
 def test_only_in_strict_order_does_a_rank_without_a_batch_hold_the_others_up(ledger, tmp_path, order):
     recipe = tiny_recipe(epochs=1)
