@@ -1,10 +1,15 @@
 """A coordinator that answers what a test tells it to: a real gRPC server, so that what is tested is the client."""
 
+import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
 
+from services.runtime.channels import add_port
+from services.runtime.keys import Keys
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1 import coordinator_pb2_grpc
 
@@ -16,7 +21,7 @@ def seconds(value):
 
 
 class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
-    def __init__(self, port=0):
+    def __init__(self, port=0, keys=None):
         self.known = {}
         self.beats = []
         self.rejections = []
@@ -31,7 +36,7 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
         self._pool = ThreadPoolExecutor(max_workers=16)
         self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
         coordinator_pb2_grpc.add_CoordinatorServicer_to_server(self, self._server)
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
+        self.port = add_port(self._server, f"127.0.0.1:{port}", keys or Keys())
         self.address = f"127.0.0.1:{self.port}"
         self._server.start()
 
@@ -67,3 +72,16 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
             context.abort(self.refusals.pop(0), "not now")
         self.rejections.append(request)
         return pb.RejectExampleResponse()
+
+
+def main(port, authority, key, chain):
+    """Be a coordinator in TLS, in a process of its own, until killed."""
+    keys = Keys(authority=Path(authority).read_bytes(), certificate=(Path(key).read_bytes(), Path(chain).read_bytes()))
+    coordinator = ScriptedCoordinator(int(port), keys)
+    coordinator.endpoints = [["tcp://h:1"]]
+    print(coordinator.port, flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -38,6 +38,9 @@ class CoordinatorClient:
 
     on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported before
     is in the answer. A replica that stays waits for leases even when the run is over.
+
+    Calls wait for a connection, as long as they may take: gRPC works at one only while a call waits for it, and every
+    five seconds for a moment, which is too little for a handshake of TLS. Calls that fail at once may do so for ever.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class CoordinatorClient:
         while not self._no_more_leases.is_set():
             try:
                 answer = self._stub.AcquireLease(
-                    pb.AcquireLeaseRequest(replica=self._request.replica), timeout=_CALL_TIMEOUT_S
+                    pb.AcquireLeaseRequest(replica=self._request.replica), timeout=_CALL_TIMEOUT_S, wait_for_ready=True
                 )
             except grpc.RpcError as error:
                 self._note(error, "AcquireLease")
@@ -161,7 +164,7 @@ class CoordinatorClient:
                 self._note(error, "Heartbeat")
 
     def _register(self) -> None:
-        answer = self._stub.Register(self._request, timeout=_CALL_TIMEOUT_S)
+        answer = self._stub.Register(self._request, timeout=_CALL_TIMEOUT_S, wait_for_ready=True)
         self._registered.set()
         log.info("registered", coordinator=self._address, endpoint=self._request.endpoint)
         self._interval_s = seconds(answer.heartbeat_interval) or self._interval_s
@@ -170,7 +173,7 @@ class CoordinatorClient:
         now_s = time.monotonic()
         beat = self._meter.take(self._request.replica, now_s - self._beaten_s)
         try:
-            answer = self._stub.Heartbeat(beat, timeout=timeout_s)
+            answer = self._stub.Heartbeat(beat, timeout=timeout_s, wait_for_ready=not self._quit.is_set())
         except grpc.RpcError as error:
             if _status(error) not in _FINAL:
                 self._meter.restore(beat)
@@ -202,7 +205,7 @@ class CoordinatorClient:
     def _watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
         pause_s = _FIRST_PAUSE_S
         while not self._quit.is_set():
-            stream = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage))
+            stream = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage), wait_for_ready=True)
             self._watches[stage] = stream
             if self._quit.is_set():
                 stream.cancel()

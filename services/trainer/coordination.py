@@ -67,7 +67,7 @@ class StageWatch:
                 self._metrics.write("stages", {"time_s": time_s, **_figures(answered.result())})
         if self._asked is None and now_s >= self._due_s:
             self._due_s = now_s + _EVERY_S
-            self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S)
+            self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S, wait_for_ready=True)
 
     def close(self) -> None:
         """Hang up; an answer that has not come is not waited for."""

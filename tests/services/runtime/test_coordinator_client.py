@@ -1,17 +1,27 @@
 """The line to the coordinator holds, whatever happens at the other end."""
 
 import contextlib
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
+import coordinator_rig
 import grpc
 import pytest
+import trustme
 from coordinator_rig import ScriptedCoordinator
 from links_rig import eventually
 
+from services.runtime import channels
 from services.runtime.coordinator_client import CoordinatorClient
+from services.runtime.keys import Keys
 from services.runtime.meter import Meter
 from sonorant.pipeline.example import Lineage
 from sonorant.v1 import coordinator_pb2 as pb
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -79,6 +89,43 @@ def test_a_coordinator_that_comes_late_or_again_is_found():
                     eventually(lambda server=server: server.rejections)
                     assert [list(r.indexes) for beat in server.beats for r in beat.arrived] == [[1]]
                     meter = None
+
+
+@pytest.fixture
+def start_in_tls(monkeypatch, tmp_path):
+    """Return what starts a coordinator in another process: within one, gRPC's servers would help its clients along."""
+    house = trustme.CA()
+    own = house.issue_cert("127.0.0.1")
+    house.cert_pem.write_to_path(tmp_path / "authority")
+    own.private_key_pem.write_to_path(tmp_path / "key")
+    for pem in own.cert_chain_pems:
+        pem.write_to_path(tmp_path / "chain", append=True)
+    files = [tmp_path / name for name in ("authority", "key", "chain")]
+    monkeypatch.setattr(channels, "process_keys", lambda: Keys(authority=files[0].read_bytes()))
+    with contextlib.ExitStack() as stack:
+
+        def start(port=0):
+            command = [sys.executable, coordinator_rig.__file__, str(port), *map(str, files)]
+            environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment))
+            stack.callback(process.kill)
+            return process, int(process.stdout.readline())
+
+        yield start
+
+
+def test_a_coordinator_that_was_away_for_seconds_is_found_again_in_tls(start_in_tls):
+    process, port = start_in_tls()
+    answers, listed = [], []
+    with client_of(f"127.0.0.1:{port}", on_response=answers.append) as client:
+        client.watch("vtlp", listed.append)
+        eventually(lambda: answers and listed)
+        process.kill()
+        threading.Event().wait(4.0)  # so that attempts fail, with growing pauses
+        answers.clear()
+        listed.clear()
+        start_in_tls(port)
+        eventually(lambda: answers and listed)
 
 
 def test_the_last_heartbeat_says_that_the_replica_drains(coordinator):
