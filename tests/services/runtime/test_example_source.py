@@ -9,6 +9,7 @@ from small_corpus import digits_recipe
 
 from services.runtime.example_source import LinkedExampleSource
 from services.runtime.wiring import stream_names
+from sonorant.recipe import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 
 
@@ -84,3 +85,21 @@ def test_epochs_before_the_oldest_listed_one_are_drained(setting):
     eventually(lambda: source.drained(2))
     assert source.drained(0)
     assert not source.drained(3)
+
+
+def test_in_strict_order_a_rank_takes_its_own_and_reports_before_all_ranks_together_have_much_to_tell():
+    strict = {"pipeline": {"order": "strict", "lookahead_examples": 32}, "training": {"ranks": 4}}
+    recipe = Recipe.model_validate(digits_recipe().model_dump(mode="json") | strict)
+    producer = Producer(dead_after_s=2.5, streams=stream_names(recipe, "featurizer"))
+    coordinator = ScriptedCoordinator()
+    coordinator.interval_s = 1000.0  # no heartbeat but those that are asked for
+    coordinator.endpoints = [[producer.endpoint]]
+    with contextlib.ExitStack() as stack:
+        stack.callback(producer.close)
+        stack.callback(coordinator.close)
+        source = stack.enter_context(LinkedExampleSource(recipe, coordinator.address, "rank-2", generation=4, rank=2))
+        source.grant(8)
+        for lane in range(4):
+            producer.offer(range(10 * lane, 10 * lane + 3), lane=lane)
+        assert _take(source, 3) == [20, 21, 22]
+        eventually(lambda: any(r.indexes for beat in coordinator.beats for r in beat.arrived))
