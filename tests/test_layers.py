@@ -14,10 +14,10 @@ from services.runtime.redis_scripts import SCRIPTS
 from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
-HEAVY = {"models", "training", "export"}  # the rooms that may import TensorFlow
+HEAVY = {"models", "training", "export", "tensorflow.py"}  # the rooms that may import TensorFlow
 EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
-TENSORS = {"tensorflow", "keras", "horovod"}
+TENSORS = {"tensorflow", "keras", "horovod", "sonorant.tensorflow"}
 GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "default_rng"}
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
@@ -25,6 +25,7 @@ AMBIENT = CLOCKS | WALL_CLOCKS | {"os.environ", "os.getenv"}
 
 MODULES = sorted(ROOT.rglob("*.py"))
 SERVICES = sorted((ROOT.parent / "services").rglob("*.py"))
+BENCHMARKS = sorted((ROOT.parent / "benchmarks").rglob("*.py"))
 LIBRARY = [path for path in MODULES if path.relative_to(ROOT).parts[0] not in EDGES]
 
 
@@ -70,8 +71,14 @@ def test_library_opens_no_socket_and_knows_no_service(path):
 
 @pytest.mark.parametrize("path", LIBRARY, ids=_name)
 def test_tensorflow_stays_in_its_rooms(path):
-    found = {name for name in _imports(ast.parse(path.read_text())) if name.split(".")[0] in TENSORS}
+    found = {name for name in _imports(ast.parse(path.read_text())) if {name, name.split(".")[0]} & TENSORS}
     assert not found or path.relative_to(ROOT).parts[0] in HEAVY
+
+
+@pytest.mark.parametrize("path", [*MODULES, *SERVICES, *BENCHMARKS], ids=_name)
+def test_tensorflow_is_loaded_by_one_door(path):
+    found = {name for name in _imports(ast.parse(path.read_text())) if name.split(".")[0] in {"tensorflow", "keras"}}
+    assert not found or path == ROOT / "tensorflow.py"
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=_name)

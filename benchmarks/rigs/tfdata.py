@@ -18,8 +18,9 @@ def serve_in_process(connection: Connection, shards: Path, rate_hz: int) -> None
 
 def serve_by_service(connection: Connection, shards: Path, rate_hz: int) -> None:
     """Do the same by tf.data service: dispatcher, worker and client in one process, which Python functions need."""
-    from tensorflow.data.experimental import service
+    from sonorant.tensorflow import tf
 
+    service = tf.data.experimental.service
     dispatcher = service.DispatchServer()
     _, address = dispatcher.target.split("://")
     worker = service.WorkerServer(service.WorkerConfig(dispatcher_address=address))
@@ -42,10 +43,9 @@ def _answer(connection: Connection, dataset: Any) -> None:
 
 
 def _dataset(shards: Path, rate_hz: int) -> Any:
-    import tensorflow as tf
-
     from benchmarks.rigs import toolkits
     from sonorant.corpus.record import decode_audio
+    from sonorant.tensorflow import tf
 
     rng = np.random.default_rng(1)
     audio = {"audio": tf.io.FixedLenFeature([], tf.string)}

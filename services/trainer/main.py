@@ -137,7 +137,7 @@ def _export(run: "SharedRun") -> None:
 
 def _limit_threads(count: int) -> None:
     """Keep ranks out of each other's way: TensorFlow would take all cores for each of them."""
-    import tensorflow as tf
+    from sonorant.tensorflow import tf
 
     tf.config.threading.set_intra_op_parallelism_threads(count)
     tf.config.threading.set_inter_op_parallelism_threads(1)

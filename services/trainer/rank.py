@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import structlog
-import tensorflow as tf
 from prometheus_client import CollectorRegistry
 
 from services.runtime.example_source import LinkedExampleSource
@@ -23,6 +22,7 @@ from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.recipe import Recipe
+from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
 from sonorant.training.collective import Collective

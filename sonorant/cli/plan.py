@@ -187,10 +187,9 @@ def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "It
 def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
     _say("measuring a training step (--step-seconds says what it takes on another machine)")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
-    import tensorflow as tf
-
     from sonorant.dsp.features import FeatureExtractor
     from sonorant.planning.service_times import StepTime
+    from sonorant.tensorflow import tf
     from sonorant.training.step_time import step_seconds
 
     bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins

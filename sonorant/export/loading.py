@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
@@ -12,6 +11,7 @@ from sonorant.dsp.features import FeatureExtractor
 from sonorant.errors import SonorantError
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe.loading import load_recipe
+from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 __all__ = ["ExportedModel", "State", "load_exported", "use_few_threads"]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
@@ -20,6 +19,7 @@ from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
+from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 __all__ = ["ExportableModel", "export_model"]

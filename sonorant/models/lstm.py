@@ -10,8 +10,7 @@ with the product of the inputs hoisted out of it was no faster (28.0 against 27.
 from collections.abc import Callable
 from typing import Any
 
-import keras
-import tensorflow as tf
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["Lstm"]
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
@@ -14,6 +12,7 @@ from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.running_mean import RunningMean, speech_moments
 from sonorant.recipe.training import ModelRecipe
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["LstmCtc", "WrongWeights"]
 

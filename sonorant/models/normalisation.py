@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["FeatureMoments", "Normalisation"]
 

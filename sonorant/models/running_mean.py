@@ -14,13 +14,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.models.normalisation import FeatureMoments
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["RunningMean", "speech_moments"]
 

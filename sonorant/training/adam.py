@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
+
+from sonorant.tensorflow import tf
 
 __all__ = ["Adam"]
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
+
+from sonorant.tensorflow import tf
 
 __all__ = ["WeightAverage"]
 

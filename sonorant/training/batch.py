@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
+from sonorant.tensorflow import tf
 from sonorant.training.alignment import UNKNOWN
 from sonorant.training.pool import Labelled
 

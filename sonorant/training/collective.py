@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-import tensorflow as tf
-
 from sonorant.errors import SonorantError
+from sonorant.tensorflow import tf
 
 __all__ = ["Collective", "HorovodCollective", "LostRank", "SingleProcess"]
 

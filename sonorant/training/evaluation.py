@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import tensorflow as tf
 
 from sonorant.arrays import Features
 from sonorant.corpus.shards import ShardSet
@@ -14,6 +13,7 @@ from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.pipeline.example import Lineage
+from sonorant.tensorflow import tf
 from sonorant.text.scoring import score
 from sonorant.text.units import Units
 from sonorant.training.collective import Collective

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import tensorflow as tf
+from sonorant.tensorflow import tf
 
 __all__ = ["alignment_loss", "ctc_loss", "frames_needed"]
 

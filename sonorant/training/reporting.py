@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
+from sonorant.tensorflow import tf
 from sonorant.training.checkpoints import Progress
 from sonorant.training.metrics import MetricsLog, SessionMeter
 from sonorant.training.step import StepResult

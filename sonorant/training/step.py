@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import tf
 from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import BatchTensors

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import tf
 from sonorant.training.alignment import UNKNOWN
 from sonorant.training.batch import BatchTensors
 from sonorant.training.collective import SingleProcess

@@ -2,12 +2,12 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
 
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_model import export_model
+from sonorant.tensorflow import tf
 
 
 class Drifting:

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc, WrongWeights
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.recipe.training import ModelRecipe
+from sonorant.tensorflow import tf
 
 
 @pytest.fixture(params=["global", "running"])

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.models.running_mean import RunningMean
 from sonorant.recipe.training import ModelRecipe
+from sonorant.tensorflow import tf
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 from training.tiny import tiny_recipe
 
 from sonorant.pipeline.example import WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.tensorflow import tf
 from sonorant.training.alignment import UNKNOWN, frame_targets
 from sonorant.training.losses import alignment_loss
 

@@ -1,6 +1,6 @@
 import numpy as np
-import tensorflow as tf
 
+from sonorant.tensorflow import tf
 from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
 

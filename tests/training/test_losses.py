@@ -2,8 +2,8 @@ import itertools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
+from sonorant.tensorflow import tf
 from sonorant.training.losses import ctc_loss, frames_needed
 
 

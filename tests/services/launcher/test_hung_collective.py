@@ -16,8 +16,8 @@ import sys, time
 from pathlib import Path
 from services.launcher.rank_process import await_gang
 from services.runtime.watchdog import Watchdog
+from sonorant.tensorflow import tf
 import horovod.tensorflow as hvd
-import tensorflow as tf
 
 await_gang()
 hvd.init()
