@@ -20,7 +20,7 @@ def kubectl(*arguments, documents=()):
     return done.stdout
 
 
-def eventually(condition, what, patience_s=300.0, every_s=0.2):
+def eventually(condition, what, patience_s=300.0, every_s=0.5):
     """Wait until `condition` returns something, and return it; `what` says what was found instead."""
     deadline_s = time.monotonic() + patience_s
     while not (found := condition()):

@@ -7,13 +7,11 @@ from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
+import grpc
 from cluster_rig import eventually
 
 from services.runtime.durations import seconds
-from services.runtime.forwarding import forwarded_coordinator
-from services.runtime.status_client import ask_status
 from services.runtime.wiring import TRAINER
-from sonorant.errors import Unavailable
 
 _PLOTTED_S = 10.0  # of each t_session that is plotted
 
@@ -41,18 +39,17 @@ def t_session(before, after):
 
 
 class Watch:
-    """Looks at release `words`, about one a second."""
+    """Looks at a release (a KeyedRelease), about one a second."""
 
-    def __init__(self, space, slow):
-        self.space, self.slow = space, slow
+    def __init__(self, release, slow):
+        self.release, self.space, self.slow = release, release.space, slow
         self.begun_s = time.monotonic()
         self.looks = []
 
     def look(self):
         try:
-            with forwarded_coordinator("words", self.space.name) as (address, keys):
-                status = ask_status(address, keys)
-        except Unavailable:
+            status = self.release.status()
+        except grpc.RpcError:  # it has not begun to listen
             return None
         living = Counter(replica.stage for replica in status.replicas)[self.slow]
         deployment = self.space.found("deployments", component=self.slow)[0]

@@ -89,17 +89,17 @@ def scaling(mode, most_of_slow):
 @pytest.fixture(scope="module")
 def watch(helm, space, values):
     space.install(helm, values)
-    watch = Watch(space, SLOW)
+    watch = Watch(KeyedRelease(space), SLOW)
     yield watch
     watch.write(ROOT / "runs" / "cluster")
     helm.run("uninstall", "words", "--namespace", space.name)
 
 
 @pytest.fixture(scope="module")
-def release(space, watch):
+def release(watch):
     """The release, once it trains."""
     watch.until(lambda status: status.HasField("t_session"))
-    return KeyedRelease(space)
+    return watch.release
 
 
 def said_by_ranks(space):
