@@ -32,6 +32,7 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
         self.endpoints = []
         self.epochs = []
         self.finished = False
+        self.status = pb.GetStatusResponse()
         self.registrations = 0
         self._pool = ThreadPoolExecutor(max_workers=16)
         self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
@@ -66,6 +67,9 @@ class ScriptedCoordinator(coordinator_pb2_grpc.CoordinatorServicer):
         if self.leases:
             return self.leases.pop(0)
         return pb.AcquireLeaseResponse(retry_after=seconds(0.02), finished=self.finished)
+
+    def GetStatus(self, request, context):
+        return self.status
 
     def RejectExample(self, request, context):
         if self.refusals:
