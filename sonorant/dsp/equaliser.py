@@ -1,7 +1,6 @@
 """Equaliser: a filter with a smooth response over frequency, such as microphones and loudspeakers have."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -63,7 +62,7 @@ def equaliser_stage(recipe: EqualiserRecipe) -> Stage:
         points_hz = np.geomspace(_LOWEST_HZ, example.sample_rate_hz / 2, recipe.points)
         gains_db = rng.uniform(-recipe.most_db, recipe.most_db, recipe.points)
         filtered = equalise(waveform, example.sample_rate_hz, points_hz.tolist(), gains_db.tolist(), recipe.phase)
-        return replace(example, waveform=within_full_scale(filtered))
+        return example._replace(waveform=within_full_scale(filtered))
 
     return by_chance(recipe.probability, change)
 

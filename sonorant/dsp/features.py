@@ -8,8 +8,6 @@ A vector has the same bits however its samples arrive, since no value depends on
 FFTs come in full groups of SIMD lanes, and filters sum in one fixed order; BLAS would choose the order by shape.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import scipy.sparse
 from ducc0 import fft
@@ -173,7 +171,7 @@ def featurizer_stage(recipe: FeaturesRecipe, sample_rate_hz: int) -> Stage:
             raise RejectedExample(
                 f"{waveform.size} samples at {sample_rate_hz} Hz are too short: one vector needs {shortest_s:.4g} s"
             )
-        return replace(example, waveform=None, features=features)
+        return example._replace(waveform=None, features=features)
 
     return featurize
 

@@ -1,7 +1,5 @@
 """Levels: a random gain, and full scale, which no waveform may leave."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from sonorant.arrays import Waveform
@@ -27,6 +25,6 @@ def gain_stage(recipe: GainRecipe) -> Stage:
     """Return the stage; it draws whether to act, then the gain, the same for all microphones."""
 
     def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
-        return replace(example, waveform=amplify(waveform, rng.uniform(recipe.gain_db.low, recipe.gain_db.high)))
+        return example._replace(waveform=amplify(waveform, rng.uniform(recipe.gain_db.low, recipe.gain_db.high)))
 
     return by_chance(recipe.probability, change)

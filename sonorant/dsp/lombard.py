@@ -6,8 +6,6 @@ spectrum falls less; and longer syllables (Junqua, "The Lombard reflex and its r
 speech recognizers", JASA 93, 1993). Pitch and articulation change too in truth, and stay here.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from sonorant.arrays import Waveform
@@ -42,6 +40,6 @@ def lombard_stage(recipe: LombardRecipe) -> Stage:
         rate_hz = example.sample_rate_hz
         longer = stretch(waveform, 1 + effort * (recipe.stretch - 1), rate_hz)
         raised = amplify(tilt(longer, rate_hz, effort * recipe.tilt_db_per_octave), effort * recipe.level_db)
-        return replace(example, waveform=raised, words=moved(example.words, longer.shape[-1] / waveform.shape[-1]))
+        return example._replace(waveform=raised, words=moved(example.words, longer.shape[-1] / waveform.shape[-1]))
 
     return by_chance(recipe.probability, change)

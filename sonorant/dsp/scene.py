@@ -5,7 +5,7 @@ stage draws one, computes its responses and plays the utterance in it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -130,7 +130,7 @@ def scene_stage(
             found = "no waveform" if speech is None else f"shape {speech.shape} at {example.sample_rate_hz} Hz"
             raise RejectedExample(f"{recipe.stage} got {found}; it needs one channel at {sample_rate_hz} Hz, not empty")
         if rng.random() >= recipe.probability:
-            return example if recipe.microphones == 1 else replace(example, waveform=np.stack([speech, speech]))
+            return example if recipe.microphones == 1 else example._replace(waveform=np.stack([speech, speech]))
         scene, responses, played = set_up(example, speech.size, rng)
         noises = np.array(played, dtype=np.float32).reshape(len(played), speech.size)
         delay_s = float(scene.direct_delays_s()[0, 0])
@@ -140,7 +140,7 @@ def scene_stage(
         mixture = mix(speech, noises, responses, scene.snr_db, LEAD if kept else onset, early_taps)
         words = _delayed(example.words, delay_s, speech.size / sample_rate_hz) if kept else example.words
         waveform = mixture.waveform if recipe.microphones == 2 else mixture.waveform[0]
-        return replace(example, waveform=waveform, words=words)
+        return example._replace(waveform=waveform, words=words)
 
     return play
 

@@ -5,8 +5,6 @@ normalised; here the model normalises, bin by bin, and this mean is what an utte
 there. A 0 put in before would be far outside of all that speech gives: the logarithm of silence, or less.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from sonorant.arrays import Features
@@ -42,7 +40,7 @@ def spec_augment_stage(recipe: SpecAugmentRecipe, stack: int) -> Stage:
         acts = rng.random() < recipe.probability
         if example.features is None:
             raise RejectedExample("no features to mask; spec_augment comes after the featurizer")
-        return replace(example, features=mask(example.features, recipe, stack, rng)) if acts else example
+        return example._replace(features=mask(example.features, recipe, stack, rng)) if acts else example
 
     return stage
 

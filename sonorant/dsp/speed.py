@@ -4,8 +4,6 @@ Ko et al., "Audio augmentation for speech recognition", Interspeech 2015. Deep S
 must not see the same speech too often; playing it at another speed is the cheapest way to make it other speech.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import soxr
 
@@ -31,7 +29,7 @@ def speed_stage(recipe: SpeedRecipe) -> Stage:
 
     def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
         played = within_full_scale(change_speed(waveform, rng.uniform(recipe.factor.low, recipe.factor.high)))
-        return replace(example, waveform=played, words=moved(example.words, played.shape[-1] / waveform.shape[-1]))
+        return example._replace(waveform=played, words=moved(example.words, played.shape[-1] / waveform.shape[-1]))
 
     return by_chance(recipe.probability, change)
 

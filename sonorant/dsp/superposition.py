@@ -6,7 +6,6 @@ power in a frequency band differs significantly from that of real noisy recordin
 bound. Ours are octaves and decibels, of each band's share of the power, as the level of the noise is set afterwards.
 """
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -109,6 +108,6 @@ def superposition_stage(recipe: SuperpositionRecipe, resources: StageResources, 
         noise = np.zeros(waveform.shape[-1], np.float32)
         for _ in range(int(rng.integers(recipe.noises[0], recipe.noises[1], endpoint=True))):
             noise += draw_noise(example, noise.size, rng)
-        return replace(example, waveform=superimpose(waveform, noise, snr_db))
+        return example._replace(waveform=superimpose(waveform, noise, snr_db))
 
     return by_chance(recipe.probability, change)

@@ -5,7 +5,6 @@ adds a bias, so that its segments are exact octaves; A-law lets the two lowest s
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -99,7 +98,7 @@ def telephone_stage(recipe: TelephoneRecipe) -> Stage:
 
     def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
         codec = recipe.codecs[int(rng.integers(len(recipe.codecs)))]
-        return replace(example, waveform=within_full_scale(telephone(waveform, example.sample_rate_hz, codec)))
+        return example._replace(waveform=within_full_scale(telephone(waveform, example.sample_rate_hz, codec)))
 
     return by_chance(recipe.probability, change)
 

@@ -11,7 +11,6 @@ lie within half a bin of where it belongs; zero-padding would halve that at twic
 one tone that drift apart towards their edges, is a known loss of level (0.9 dB at most), which is given back.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -104,6 +103,6 @@ def vtlp_stage(recipe: VtlpRecipe) -> Stage:
             return example
         microphones = np.atleast_2d(waveform)
         warped = [warp(microphone, alpha, example.sample_rate_hz, recipe.window_ms) for microphone in microphones]
-        return replace(example, waveform=within_full_scale(np.stack(warped).reshape(waveform.shape)))
+        return example._replace(waveform=within_full_scale(np.stack(warped).reshape(waveform.shape)))
 
     return perturb

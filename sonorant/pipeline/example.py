@@ -1,6 +1,5 @@
 """An example: one utterance on its way from a shard to the trainer, and where it comes from."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sonorant.arrays import Features, Waveform
@@ -24,8 +23,7 @@ class WordSpan(NamedTuple):
     end_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """One utterance; `waveform` is set up to the featurizer, `features` after it.
 
     waveform: Float32[samples] or Float32[microphones, samples] in [-1, 1], at `sample_rate_hz`.
@@ -41,4 +39,4 @@ class Example:
     speaker: str = ""
     waveform: Waveform | None = None
     features: Features | None = None
-    words: tuple[WordSpan, ...] = field(default=())
+    words: tuple[WordSpan, ...] = ()

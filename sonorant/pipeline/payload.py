@@ -7,7 +7,6 @@ rounds after each stage (`as_carried`) has the very bits of one whose stages are
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +36,9 @@ class Packing(NamedTuple):
 def as_carried(example: Example, payload: PayloadRecipe) -> Example:
     """Return the example as it comes out of a link with this payload."""
     if example.waveform is not None and payload.waveform != "float32":
-        return replace(example, waveform=_rounded(example.waveform, payload.waveform))
+        return example._replace(waveform=_rounded(example.waveform, payload.waveform))
     if example.features is not None and payload.features != "float32":
-        return replace(example, features=_rounded(example.features, payload.features))
+        return example._replace(features=_rounded(example.features, payload.features))
     return example
 
 

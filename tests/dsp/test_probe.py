@@ -1,6 +1,5 @@
 import importlib
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,7 @@ def test_a_single_bit_in_a_single_example_makes_another_checksum(stage):
         values = getattr(made, field).copy()
         if len(calls) == 5:
             values.flat[7] = np.nextafter(values.flat[7], np.float32(2))
-        return replace(made, **{field: values})
+        return made._replace(**{field: values})
 
     assert arithmetic({stage: flawed}, RECIPE, NOTHING) != of(stage)
     calls += [None] * 5

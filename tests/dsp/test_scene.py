@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +94,7 @@ def test_the_same_generator_gives_the_same_bits_and_another_gives_others(utteran
 
 def test_only_the_waveform_changes():
     played = room_stage(_recipe(), NOTHING, 8000)(EXAMPLE, np.random.default_rng(0))
-    assert replace(played, waveform=None) == replace(EXAMPLE, waveform=None)
+    assert played._replace(waveform=None) == EXAMPLE._replace(waveform=None)
 
 
 def test_direct_sound_stays_where_the_words_are():
@@ -106,7 +105,7 @@ def test_direct_sound_stays_where_the_words_are():
     recipe = _recipe(noise_sources=(0, 0), t60_s={"low": 0.082, "high": 0.1}, **near)
     stage = room_stage(recipe, NOTHING, 8000)
     for seed in range(20):
-        played = stage(replace(EXAMPLE, waveform=click), np.random.default_rng(seed)).waveform
+        played = stage(EXAMPLE._replace(waveform=click), np.random.default_rng(seed)).waveform
         assert abs(int(np.abs(played).argmax()) - 4000) <= 1
 
 
@@ -171,7 +170,7 @@ def test_the_direct_delay_is_kept_on_request_and_moves_the_words(monkeypatch):
 def test_kept_words_end_with_the_recording():
     words = (WordSpan("one", 0.99, 1.0),)
     stage = room_stage(_recipe(direct_delay="kept"), NOTHING, 8000)
-    ((_, start_s, end_s),) = stage(replace(EXAMPLE, words=words), np.random.default_rng(0)).words
+    ((_, start_s, end_s),) = stage(EXAMPLE._replace(words=words), np.random.default_rng(0)).words
     assert 0.99 < start_s <= end_s == 1.0
 
 
@@ -237,7 +236,7 @@ def test_utterance_outside_the_probability_has_two_equal_channels_for_two_microp
 )
 def test_examples_that_cannot_be_played_are_rejected(change, message):
     with pytest.raises(RejectedExample, match=message):
-        room_stage(_recipe(), NOTHING, 8000)(replace(EXAMPLE, **change), np.random.default_rng(0))
+        room_stage(_recipe(), NOTHING, 8000)(EXAMPLE._replace(**change), np.random.default_rng(0))
 
 
 def test_silent_noise_leaves_speech_alone(tmp_path):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -82,7 +80,7 @@ def test_the_stage_acts_by_chance_and_repeats_with_its_random_numbers():
 
 
 def test_without_features_an_example_is_rejected():
-    waveform = replace(EXAMPLE, features=None, waveform=np.ones(4, np.float32))
+    waveform = EXAMPLE._replace(features=None, waveform=np.ones(4, np.float32))
     with pytest.raises(RejectedExample, match="no features to mask; spec_augment comes after the featurizer"):
         spec_augment_stage(recipe(), STACK)(waveform, np.random.default_rng(0))
 

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from small_corpus import digits_recipe, record
@@ -31,9 +29,9 @@ def test_the_report_shows_an_utterance_that_every_stage_changes_and_its_words_at
 def test_what_changed_is_seen_at_the_first_microphone():
     example = record(0).example(Lineage(0, 0, 0))
     chain = {
-        "pair": lambda e, rng: replace(e, waveform=np.stack([0.5 * e.waveform, e.waveform])),
+        "pair": lambda e, rng: e._replace(waveform=np.stack([0.5 * e.waveform, e.waveform])),
         "rest": lambda e, rng: e,
-        "featurizer": lambda e, rng: replace(e, waveform=None, features=np.ones((2, 2), np.float32)),
+        "featurizer": lambda e, rng: e._replace(waveform=None, features=np.ones((2, 2), np.float32)),
     }
     passed = dict(pass_through(chain, example, 0))
     assert list(passed) == ["recording", "pair", "rest", "featurizer"]
@@ -51,6 +49,6 @@ def test_who_rejects_what_is_said():
 
 
 def test_silence_and_single_samples_can_be_plotted():
-    views = changed_views({"recording": replace(record(0).example(Lineage(0, 0, 0)), words=(WordSpan("a", 0, 0.1),))})
+    views = changed_views({"recording": record(0).example(Lineage(0, 0, 0))._replace(words=(WordSpan("a", 0, 0.1),))})
     silent = views[0]._replace(waveform=np.zeros(4000, np.float32))
     assert "<svg" in stages_plot([*views, silent])

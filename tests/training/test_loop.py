@@ -184,7 +184,7 @@ def spoil(ordinals):
     def make(ordinal, epoch=0):
         example = tiny_example(ordinal, epoch)
         huge = np.full_like(example.features, 3e38)  # finite, so only the step can find out
-        return dataclasses.replace(example, features=huge) if ordinal in ordinals else example
+        return example._replace(features=huge) if ordinal in ordinals else example
 
     return make
 
@@ -225,7 +225,7 @@ def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_
 
 def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_completes(ledger, tmp_path):
     def make(ordinal, epoch=0):
-        return dataclasses.replace(tiny_example(ordinal, epoch), text="five" if ordinal == 3 else "one")
+        return tiny_example(ordinal, epoch)._replace(text="five" if ordinal == 3 else "one")
 
     run(tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22, make=make))
     assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (21, 1)
@@ -237,7 +237,7 @@ def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_compl
 def test_more_rejections_than_the_recipe_allows_end_training_with_the_commonest_reason(ledger, tmp_path, usable):
     def make(ordinal, epoch=0):
         text = "five" if ordinal == 21 else "" if ordinal >= usable else "one"
-        return dataclasses.replace(tiny_example(ordinal, epoch), text=text)
+        return tiny_example(ordinal, epoch)._replace(text=text)
 
     trainer = tiny_trainer(tiny_recipe(epochs=2, max_rejected=0.55), tmp_path, ledger, total=22, make=make)
     if usable == 10:

@@ -4,7 +4,6 @@ import contextlib
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 from coordinator_rig import ScriptedCoordinator
@@ -31,8 +30,8 @@ def _double(example, rng):
     if index == 9_999:
         raise OSError("the volume is gone")
     if index == 7:
-        return replace(example, waveform=example.waveform.repeat(10_000))
-    return replace(example, waveform=2 * example.waveform)
+        return example._replace(waveform=example.waveform.repeat(10_000))
+    return example._replace(waveform=2 * example.waveform)
 
 
 @pytest.fixture
