@@ -1,7 +1,7 @@
 """Parcels that share a message: small ones that wait for the same consumer anyway."""
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import zmq
@@ -16,8 +16,7 @@ OWN_ABOVE_BYTES = BUNDLE_BYTES  # what is larger travels alone, so it is written
 _BUNDLE_EXAMPLES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(NamedTuple):
     """The message of an example, ready to be sent, seconds of audio, its lane; who owns the memory, if ZeroMQ does."""
 
     message: memoryview

@@ -15,7 +15,6 @@ from sonorant.pipeline.wire import (
     BUNDLE_BYTES,
     PROTOCOL_VERSION,
     BadMessage,
-    Header,
     Kind,
     decode_examples,
     decode_header,
@@ -203,33 +202,33 @@ class UpstreamLinks:
         return True
 
     def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
-        header = decode_header(message)
-        if header.kind is Kind.WELCOME:
-            self._on_welcome(link, header.number, now_s)
-        elif header.kind is Kind.BYE and not link.welcomed:
-            self._close(link.endpoint, "unwanted", now_s)
+        kind, number = decode_header(message)
+        if kind is Kind.WELCOME:
+            self._on_welcome(link, number, now_s)
         elif not link.welcomed:
-            raise BadMessage(f"{header.kind.name} before WELCOME")
-        elif header.kind is Kind.BYE:
+            if kind is not Kind.BYE:
+                raise BadMessage(f"{kind.name} before WELCOME")
+            self._close(link.endpoint, "unwanted", now_s)
+        elif kind is Kind.EXAMPLES:
+            self._on_examples(link, message, number >> 1, backlogged=bool(number & 1))
+        elif kind is Kind.BYE:
             # The answer tells the producer that all it sent is here. It may hang up now: if it did so earlier, whatever
             # is sent to it would make TCP reset the connection, and throw away what had not been read yet.
             self._send(link, Kind.BYE, 0, now_s)
             self._close(link.endpoint, "bye", now_s)
         else:
-            self._on_linked_message(link, header, message)
+            self._on_credit_message(link, kind, number)
         if link.welcomed and self._links.get(link.endpoint) is link:
             self._liveness.heard(link.endpoint, now_s)
 
-    def _on_linked_message(self, link: UpstreamLink, header: Header, message: memoryview) -> None:
-        if header.kind is Kind.EXAMPLES:
-            self._on_examples(link, message, header.number >> 1, backlogged=bool(header.number & 1))
-        elif header.kind is Kind.BACKLOG:
-            self._grants.on_backlog(link.endpoint, bool(header.number))
-        elif header.kind is Kind.RETURN:
-            if not self._grants.on_return(link.endpoint, header.number):
-                raise BadMessage(f"RETURN of {header.number} credits, more than were granted and recalled")
-        elif header.kind is not Kind.PONG:
-            raise BadMessage(f"{header.kind.name} from a producer")
+    def _on_credit_message(self, link: UpstreamLink, kind: Kind, number: int) -> None:
+        if kind is Kind.BACKLOG:
+            self._grants.on_backlog(link.endpoint, bool(number))
+        elif kind is Kind.RETURN:
+            if not self._grants.on_return(link.endpoint, number):
+                raise BadMessage(f"RETURN of {number} credits, more than were granted and recalled")
+        elif kind is not Kind.PONG:
+            raise BadMessage(f"{kind.name} from a producer")
 
     def _on_welcome(self, link: UpstreamLink, version: int, now_s: float) -> None:
         if version != PROTOCOL_VERSION:
@@ -251,7 +250,7 @@ class UpstreamLinks:
         try:
             if len(message) > self._max_bytes:
                 raise BadMessage(f"message of {len(message)} bytes: at most pipeline.max_example_mb, {self._max_bytes}")
-            examples = decode_examples(message)
+            examples = decode_examples(message, count)
         except BadMessage:
             self._grants.release(count)
             raise

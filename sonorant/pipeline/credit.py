@@ -190,6 +190,10 @@ class _Consumer:
     told: bool = False
     turn: int = 0
 
+    def before(self, other: "_Consumer") -> bool:
+        """Whether this one should be sent to rather than the other: it has more credit, or waited longer."""
+        return self.credit > other.credit or (self.credit == other.credit and self.turn < other.turn)
+
 
 class Outbox(Generic[Peer, Item]):
     """The producer's side: examples that wait, and the credit of each consumer."""
@@ -238,10 +242,12 @@ class Outbox(Generic[Peer, Item]):
         """Return the next thing to send: to the consumer with most credit, in turn among equals."""
         if not self._items:
             return None
-        ready = [(peer, c) for peer, c in self._consumers.items() if c.credit]
-        if not ready:
+        richest = None
+        for other, consumer in self._consumers.items():
+            if consumer.credit and (richest is None or consumer.before(richest)):
+                peer, richest = other, consumer
+        if richest is None:
             return None
-        peer, richest = max(ready, key=lambda entry: (entry[1].credit, -entry[1].turn))
         self._turn += 1
         richest.credit -= 1
         richest.turn = self._turn

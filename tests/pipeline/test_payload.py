@@ -20,7 +20,7 @@ def _example(**content):
 
 
 def _linked(example, payload):
-    return decode_examples(encode_example(example, payload))[0]
+    return decode_examples(encode_example(example, payload), 1)[0]
 
 
 @given(_ARRAYS, st.booleans())

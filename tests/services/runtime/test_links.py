@@ -44,7 +44,8 @@ def receive_bundle(dealer):
     """Return the examples of the next message that has some, and whether others wait."""
     while (header := decode_header(message := dealer.recv())).kind is not Kind.EXAMPLES:
         assert header.kind is Kind.BACKLOG
-    return [e.lineage.index for e in decode_examples(memoryview(message))], header.number % 2 == 1
+    examples = decode_examples(memoryview(message), header.number >> 1)
+    return [e.lineage.index for e in examples], header.number % 2 == 1
 
 
 def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go(rig, bare):
