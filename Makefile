@@ -35,8 +35,9 @@ ablation: setup ## train once more without augmentation and show what it brings
 
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
-test: setup ## run the tests, a file at a time on each of two processors
-	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+# Three at a time on two processors: many wait for processes to start, or to be found dead.
+test: setup ## run the tests, three files at a time
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 chaos: setup ## kill, stop, cut and restart everything during a training; prove each example used once (MINUTES, SEED, VARIANT)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) --variant $(VARIANT) $(if $(SEED),--seed $(SEED))
