@@ -142,14 +142,17 @@ def test_each_example_was_trained_on_once_an_epoch(training, figures):
 
 @pytest.fixture(scope="module")
 def undisturbed(training, data_folder, tmp_path_factory):
-    """The future folder of a run of the same recipe on this machine, undisturbed: it trains while other tests go on."""
+    """The future folder of a run of the same recipe on this machine, undisturbed: it trains while other tests go on.
+
+    In the other layout, which is the same in all but its processes.
+    """
     recipe = tmp_path_factory.mktemp("undisturbed") / "recipe.yaml"
     recipe.write_text(json.dumps(training.values["recipe"]))
     run = recipe.with_name("run")
 
     def prepare_and_train():
         for command in ("prepare", "train"):
-            sonorant(command, "--recipe", recipe, "--run", run, "--data", data_folder)
+            sonorant(command, "--recipe", recipe, "--run", run, "--data", data_folder, "--set", "pipeline.layout=fused")
         return run
 
     with ThreadPoolExecutor(1) as beside:
