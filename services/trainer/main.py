@@ -106,8 +106,8 @@ def main() -> None:
     from sonorant.errors import SonorantError
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
-    # Ranks agree every millisecond, unless told otherwise, and MPI polls for the others' words, on cores that stages want
-    # too. On two cores, two ranks and one pipeline took 76 CPU seconds so, and 47 with these; 43 and 29 s passed.
+    # Unless told otherwise, ranks agree every millisecond, and MPI polls for that, on cores that the stages want.
+    # Two ranks and a pipeline on two cores took 81 CPU seconds and 43 s so; with these 51 and 29.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     os.environ.setdefault("HOROVOD_CYCLE_TIME", "5")  # ms; a step takes a hundred
     try:
