@@ -207,14 +207,14 @@ def test_an_example_without_credit_is_refused():
     assert not grants.on_examples("stranger", 1, backlogged=False)
 
 
-def test_the_consumer_with_most_credit_is_served_first():
+def test_the_consumer_with_most_credit_is_served_first_and_of_equals_who_waited_longest():
     outbox = Outbox()
     for consumer, credit in (("slow", 1), ("free", 4)):
         outbox.join(consumer)
         outbox.on_grant(consumer, credit)
     for item in range(5):
         outbox.offer(item)
-    assert [outbox.next_send().consumer for _ in range(5)].count("free") == 4
+    assert [outbox.next_send().consumer for _ in range(5)] == ["free", "free", "free", "slow", "free"]
     assert outbox.next_send() is None
 
 

@@ -88,6 +88,12 @@ def test_a_garbage_header_is_a_header_or_a_bad_message(frame):
     assert kind in (Kind.EXAMPLES, Kind.HELLO) or len(frame) == 8
 
 
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.EXAMPLES, Kind.HELLO}))
+def test_what_is_a_header_alone_may_not_be_longer(kind):
+    with pytest.raises(BadMessage, match=f"{kind.name} of 9 bytes: must have 8"):
+        decode_header(encode_header(kind) + b"!")
+
+
 @given(
     st.integers(0, 9),
     st.lists(st.binary(max_size=200) | st.builds(_SIZES, st.integers(0, 99), st.integers(0, 99)), max_size=4),
