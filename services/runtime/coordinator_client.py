@@ -12,9 +12,9 @@ from services.runtime.channels import open_channel
 from services.runtime.durations import seconds
 from services.runtime.meter import Meter
 from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.wire import lineage_to_proto
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
+from sonorant.v1.example_pb2 import Lineage as Named
 
 __all__ = ["CoordinatorClient"]
 
@@ -97,7 +97,7 @@ class CoordinatorClient:
     def reject(self, lineage: Lineage, utterance: str, stage: str, reason: str) -> None:
         """Report an example that a stage could not process; it is sent as soon as the coordinator hears it."""
         self._rejections.append(
-            pb.RejectExampleRequest(lineage=lineage_to_proto(lineage), utterance=utterance, stage=stage, reason=reason)
+            pb.RejectExampleRequest(lineage=Named(**lineage._asdict()), utterance=utterance, stage=stage, reason=reason)
         )
         self._wake.set()
 

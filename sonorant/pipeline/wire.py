@@ -42,7 +42,6 @@ __all__ = [
     "encode_header",
     "encode_hello",
     "join_examples",
-    "lineage_to_proto",
     "stream_of",
 ]
 
@@ -119,11 +118,6 @@ def stream_of(hello: Buffer) -> str:
 
 _KINDS = {int(kind): kind for kind in Kind}
 _WITH_MORE = frozenset({Kind.HELLO, Kind.EXAMPLES})  # than a header
-
-
-def lineage_to_proto(lineage: Lineage) -> pb.Lineage:
-    """Return the message that names the example."""
-    return pb.Lineage(epoch=lineage.epoch, shard=lineage.shard, index=lineage.index)
 
 
 class ExampleMessage:
