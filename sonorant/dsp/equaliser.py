@@ -5,12 +5,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
-from scipy.interpolate import PchipInterpolator
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.convolution import convolved
 from sonorant.dsp.gain import within_full_scale
+from sonorant.dsp.monotone_curve import monotone_curve
 from sonorant.dsp.stage import Stage, by_chance
 from sonorant.pipeline.example import Example
 from sonorant.recipe.channel import EqualiserRecipe
@@ -29,12 +28,11 @@ def smooth_curve(
 ) -> NDArray[np.float64]:
     """Return a gain in decibels at each frequency of `at_hz`, in its shape.
 
-    The curve passes through the points over the logarithm of frequency without overshoot (monotone cubic pieces;
-    Fritsch and Carlson 1980), hence stays within the points' gains; outside the points it is level.
+    The curve passes through the points over the logarithm of frequency without overshoot (`monotone_curve`), hence
+    stays within the points' gains; outside the points it is level.
     """
     octaves = np.log2(np.clip(at_hz, points_hz[0], points_hz[-1]))
-    curve: NDArray[np.float64] = PchipInterpolator(np.log2(points_hz), gains_db)(octaves)
-    return curve
+    return monotone_curve(np.log2(points_hz), np.asarray(gains_db, np.float64), octaves)
 
 
 def equalise(
@@ -46,10 +44,10 @@ def equalise(
     """
     taps = 2 * round(_FILTER_S * sample_rate_hz / 2)
     size = _OVERSAMPLING * taps
-    gain_db = smooth_curve(points_hz, gains_db, fft.rfftfreq(size, 1 / sample_rate_hz))
+    gain_db = smooth_curve(points_hz, gains_db, np.fft.rfftfreq(size, 1 / sample_rate_hz))
     samples, before = waveform.shape[-1], taps // 2
     if phase == "zero":
-        response = np.roll(fft.irfft(10 ** (gain_db / 20), size), before)[: taps + 1] * np.hanning(taps + 1)
+        response = np.roll(np.fft.irfft(10 ** (gain_db / 20), size), before)[: taps + 1] * np.hanning(taps + 1)
     else:
         response, before = _minimum_phase(gain_db, size)[:taps] * np.hanning(2 * taps)[taps:], 0
     return np.ascontiguousarray(convolved(waveform, response.astype(np.float32))[..., before : before + samples])
@@ -72,8 +70,8 @@ def _minimum_phase(gain_db: NDArray[np.float64], size: int) -> NDArray[np.float6
 
     Folds the cepstrum onto its causal half (Oppenheim and Schafer, "Discrete-Time Signal Processing", chapter 13).
     """
-    cepstrum = fft.irfft(gain_db * (np.log(10) / 20), size)
+    cepstrum = np.fft.irfft(gain_db * (np.log(10) / 20), size)
     cepstrum[1 : size // 2] *= 2
     cepstrum[size // 2 + 1 :] = 0
-    response: NDArray[np.float64] = fft.irfft(np.exp(fft.rfft(cepstrum)), size)
+    response: NDArray[np.float64] = np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), size)
     return response

@@ -9,7 +9,6 @@ FFTs come in full groups of SIMD lanes, and filters sum in one fixed order; BLAS
 """
 
 import numpy as np
-import scipy.sparse
 from ducc0 import fft
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -52,7 +51,7 @@ class FeatureExtractor:
         if recipe.kind != "spectrogram":
             self._fft_size = resolving_size(self._fft_size, self._window, band)
             self._filters = _triangles(mel_filters(self._fft_size, *band))
-            self._dct = scipy.sparse.csr_array(dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32))
+            self._dct = dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32)
 
     @property
     def bins(self) -> int:
@@ -117,7 +116,7 @@ class FeatureExtractor:
             return
         np.log(np.maximum(energies, _LOG_FLOOR, out=energies), out=energies)
         if kind == "mfcc":
-            features[:] = (self._dct @ energies.T).T
+            np.sum(energies[:, None] * self._dct, axis=2, out=features)
 
 
 class FeatureStream:

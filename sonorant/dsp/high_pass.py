@@ -1,12 +1,9 @@
-"""The high-pass that room responses need: apart from them, as scipy's filters load for a second.
-
-Whoever reads a recipe looks at rooms; only who plays sounds in them filters.
-"""
+"""The high-pass that room responses need."""
 
 import numpy as np
-from scipy.signal import lfilter
 
 from sonorant.arrays import Responses
+from sonorant.dsp import kernels
 
 __all__ = ["high_passed"]
 
@@ -21,6 +18,7 @@ def high_passed(responses: Responses, sample_rate_hz: int) -> Responses:
     """
     angle = 2 * np.pi * _CUTOFF_HZ / sample_rate_hz
     radius = np.exp(-angle)
-    zeros, poles = (1.0, -(1 + radius), radius), (1.0, -2 * radius * np.cos(angle), radius**2)
-    passed: Responses = lfilter(zeros, poles, responses, axis=-1).astype(np.float32)
+    passed = np.array(responses, np.float32, order="C")
+    rows = passed.reshape(-1, passed.shape[-1])
+    kernels.biquad(rows, 1, -(1 + radius), radius, -2 * radius * np.cos(angle), radius**2)
     return passed

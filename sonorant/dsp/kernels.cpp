@@ -99,6 +99,27 @@ void spread(Floats x2, Floats x_gain, Floats y2, Floats y_gain, Floats z2, Float
                 {z2.data(), z_gain.data(), z2.size()}, reach * reach, grid.data());
 }
 
+// ------------------------------------------------------------------------------------------------------- high-pass
+
+struct Biquad {
+    double b0, b1, b2, a1, a2;
+};
+
+FAST void filter_row(float* values, size_t count, Biquad f) {
+    double soon = 0, later = 0;  // what past samples add to this one, and to the next
+    for (size_t i = 0; i < count; ++i) {
+        const double x = values[i], y = f.b0 * x + soon;
+        soon = f.b1 * x - f.a1 * y + later;
+        later = f.b2 * x - f.a2 * y;
+        values[i] = static_cast<float>(y);
+    }
+}
+
+void biquad(Rows values, double b0, double b1, double b2, double a1, double a2) {
+    for (size_t row = 0; row < values.shape(0); ++row)
+        filter_row(values.data() + row * values.shape(1), values.shape(1), {b0, b1, b2, a1, a2});
+}
+
 // ------------------------------------------------------------------------------------------------------------ vtlp
 
 constexpr size_t REACH = 2;  // bins on either side that a peak tops
@@ -433,6 +454,7 @@ NB_MODULE(MODULE, module) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     module.def("spread", &spread, exact("x2"), exact("x_gain"), exact("y2"), exact("y_gain"), exact("z2"),
                exact("z_gain"), "reach"_a, exact("grid"), free);
+    module.def("biquad", &biquad, exact("values"), "b0"_a, "b1"_a, "b2"_a, "a1"_a, "a2"_a, free);
     module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "turns_per_bin"_a,
                exact("turns"), exact("moved"), free);
     module.def("cut_frames", &cut_frames, exact("samples"), "hop"_a, exact("window"), exact("frames"), free);

@@ -30,6 +30,12 @@ def spread(
     begins one point before time 0.
     """
 
+def biquad(values: NDArray[np.float32], b0: float, b1: float, b2: float, a1: float, a2: float) -> None:
+    """Filter each row of Float32[rows, samples], in place and in double precision, from rest.
+
+    The transfer function is (b0 + b1/z + b2/z²) / (1 + a1/z + a2/z²); the transposed direct form II computes it.
+    """
+
 def move_peaks(
     spectra: NDArray[np.complex64],
     rise: NDArray[np.float32],

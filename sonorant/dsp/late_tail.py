@@ -12,8 +12,8 @@ are mixed to it frequency by frequency with the coherence matrix's Cholesky fact
 """
 
 import numpy as np
+from ducc0 import fft
 from numpy.typing import NDArray
-from scipy import fft, special
 
 from sonorant.arrays import Responses
 from sonorant.dsp.fft_sizes import coarse_length
@@ -60,7 +60,7 @@ def image_power(room_m: _Floats, absorption: float, time_s: _Floats) -> _Floats:
     c / (4 pi V) arrives per second. An image in direction u was reflected r (|u_x| / L_x + |u_y| / L_y + |u_z| / L_z)
     times; the mean over all directions decays more slowly than at the mean number of reflections.
     """
-    nodes, weights = special.roots_legendre(_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     height = ((nodes + 1) / 2)[:, None]  # of u, uniform on the sphere; by symmetry an eighth of it will do
     angle = (nodes + 1) / 2 * np.pi / 2
     level = np.sqrt(1 - height**2)
@@ -84,8 +84,9 @@ def diffuse_noise(
     if microphones == 1:
         return noise[..., :samples]
     distance_m = np.linalg.norm(microphones_m[:, None] - microphones_m, axis=-1)
-    frequency_hz = fft.rfftfreq(length, 1 / sample_rate_hz)
+    frequency_hz = np.fft.rfftfreq(length, 1 / sample_rate_hz)
     coherence = np.sinc(2 * frequency_hz[:, None, None] * distance_m / SPEED_OF_SOUND)
     factor = np.linalg.cholesky(coherence + _LEAST_EIGENVALUE * np.eye(microphones)).astype(np.float32)
-    mixed: Responses = fft.irfft(np.einsum("fmn,snf->smf", factor, fft.rfft(noise)), length)[..., :samples]
+    spectra = np.einsum("fmn,snf->smf", factor, fft.r2c(noise, axes=(2,)))
+    mixed: Responses = fft.c2r(spectra, axes=(2,), lastsize=length, forward=False, inorm=2)[..., :samples]
     return mixed

@@ -4,7 +4,7 @@ All noises are Float32[samples]. Their level does not matter: `sonorant.dsp.mixi
 """
 
 import numpy as np
-from scipy import fft
+from ducc0 import fft
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.fft_sizes import coarse_length
@@ -25,10 +25,10 @@ def white_noise(samples: int, rng: np.random.Generator) -> Waveform:
 def pink_noise(samples: int, rng: np.random.Generator) -> Waveform:
     """Return Gaussian noise whose power falls by 3 dB an octave, without a constant part: Float32[samples]."""
     length = 2 * coarse_length((samples + 1) // 2)
-    spectrum = fft.rfft(white_noise(length, rng))
+    spectrum = fft.r2c(white_noise(length, rng))
     spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum), dtype=np.float32))
     spectrum[0] = 0
-    pink: Waveform = fft.irfft(spectrum, length)[:samples]
+    pink: Waveform = fft.c2r(spectrum, lastsize=length, forward=False, inorm=2)[:samples]
     return pink
 
 

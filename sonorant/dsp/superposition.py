@@ -9,8 +9,8 @@ bound. Ours are octaves and decibels, of each band's share of the power, as the 
 from itertools import pairwise
 
 import numpy as np
+from ducc0 import fft
 from numpy.typing import NDArray
-from scipy import fft
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.gain import within_full_scale
@@ -38,7 +38,7 @@ def band_shares(waveform: Waveform, sample_rate_hz: int) -> _Shares:
 
     The lowest octave starts between 100 and 200 Hz. All zero if the waveform has no power in any.
     """
-    power = np.square(np.abs(fft.rfft(waveform.astype(np.float64))))
+    power = np.square(np.abs(fft.r2c(waveform.astype(np.float64))))
     octaves = int(np.log2(sample_rate_hz / 2 / _LOWEST_HZ))
     edges = (len(power) * 0.5 ** np.arange(octaves, -1, -1)).astype(int)
     bands = np.array([power[low:high].sum() for low, high in pairwise(edges)])

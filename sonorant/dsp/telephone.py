@@ -5,11 +5,11 @@ adds a bias, so that its segments are exact octaves; A-law lets the two lowest s
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import firwin
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.convolution import convolved
@@ -25,6 +25,7 @@ __all__ = [
     "decode_mu_law",
     "encode_a_law",
     "encode_mu_law",
+    "line_filter",
     "telephone",
     "telephone_stage",
 ]
@@ -80,14 +81,24 @@ _CODECS: dict[str, Callable[[_Samples], _Samples]] = {
 }
 
 
+@cache
+def line_filter() -> NDArray[np.float32]:
+    """Return a line's taps, Float32[161]: its ideal band under a Hamming window, with gain 1 in the band's middle."""
+    low, high = (2 * edge_hz / LINE_RATE_HZ for edge_hz in _BAND_HZ)  # 1: half the sample rate
+    time = np.arange(_TAPS) - _TAPS // 2
+    taps = (high * np.sinc(high * time) - low * np.sinc(low * time)) * np.hamming(_TAPS)
+    middle = np.cos(np.pi * (low + high) / 2 * time)
+    filtering: NDArray[np.float32] = (taps / (taps @ middle)).astype(np.float32)
+    return filtering
+
+
 def telephone(waveform: Waveform, sample_rate_hz: int, codec: Literal["mu_law", "a_law"]) -> Waveform:
     """Return Float32[..., samples] as it leaves a telephone line, at its old rate, length and timing.
 
     What exceeds full scale on the line is clipped there.
     """
     line = change_speed(waveform, sample_rate_hz / LINE_RATE_HZ)
-    band = firwin(_TAPS, _BAND_HZ, pass_zero=False, fs=LINE_RATE_HZ).astype(np.float32)
-    line = convolved(line, band)[..., _TAPS // 2 : _TAPS // 2 + line.shape[-1]]
+    line = convolved(line, line_filter())[..., _TAPS // 2 : _TAPS // 2 + line.shape[-1]]
     samples = np.clip(np.rint(line * 32768.0), -32768, 32767).astype(np.int16)
     heard = _CODECS[codec](samples).astype(np.float32) / np.float32(32768)
     return change_speed(heard, heard.shape[-1] / waveform.shape[-1])

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from ducc0 import fft
 from numpy.typing import NDArray
-from scipy.fft import next_fast_len
 
 from sonorant.arrays import Waveform
 from sonorant.dsp import kernels
@@ -50,7 +49,7 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     Timing stays; with alpha = 1 the samples do, to 1e-5. Peaks may pass 1, as partials meet in other phases.
     window_ms is lengthened to what transforms quickly.
     """
-    hop = next_fast_len(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), real=True)
+    hop = fft.good_size(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), True)
     window = _OVERLAP * hop
     hann = _hann(window)
     synthesis = hann / np.float32(_WINDOW_SUM * window)  # the transform back leaves out its 1 / window

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 
 RNG = np.random.default_rng
 
@@ -109,6 +110,14 @@ def test_peaks_move_as_one_by_one(kernels, bins, most, seed):
     kernels.move_peaks(spectra, rise, slope, 0.25, turns, moved)
     np.testing.assert_allclose(moved, expected, atol=1e-4)
     np.testing.assert_allclose(np.exp(2j * np.pi * turns), np.exp(2j * np.pi * last), atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0), (1, 1), (3, 700)])
+def test_rows_are_filtered_from_rest(kernels, shape):
+    values = RNG(0).standard_normal(shape, dtype=np.float32)
+    expected = lfilter((1, -1.9, 0.93), (1, -1.8, 0.9), values.astype(float), axis=-1) if values.size else values.copy()
+    kernels.biquad(values, 1, -1.9, 0.93, -1.8, 0.9)
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_frames_are_cut_under_the_window(kernels):

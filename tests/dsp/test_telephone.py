@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import firwin
 
 from sonorant.dsp.telephone import (
     decode_a_law,
     decode_mu_law,
     encode_a_law,
     encode_mu_law,
+    line_filter,
     telephone,
     telephone_stage,
 )
@@ -60,6 +62,10 @@ def test_mu_law_is_the_logarithm_of_its_closed_form(sample):
     steps = (code & 0x7F) + 0.5
     closed = 128 * np.log1p(255 * abs(sample) / 32635) / np.log(256)
     assert abs(steps - closed) <= 2.0
+
+
+def test_the_line_is_filtered_as_scipy_designs_it():
+    np.testing.assert_allclose(line_filter(), firwin(161, (300, 3400), pass_zero=False, fs=8000), atol=1e-7)
 
 
 @pytest.mark.parametrize("rate_hz", [8000, 11025, 16000])
