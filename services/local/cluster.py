@@ -80,7 +80,8 @@ class LocalCluster:
     async def _supervise(self) -> None:
         loop = asyncio.get_running_loop()
         self._failed = loop.create_future()
-        work = asyncio.create_task(self._work())
+        redis = LocalRedis(self._run.redis)
+        work = asyncio.create_task(self._work(redis))
         interrupted = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: self._on_signal(interrupted))
@@ -98,6 +99,7 @@ class LocalCluster:
             if not self._failed.done():
                 self._failed.cancel()
             await self._stop(work)
+            redis.remove_socket()
 
     def _on_signal(self, interrupted: asyncio.Event) -> None:
         """Drain at the first signal, kill at the second."""
@@ -108,34 +110,27 @@ class LocalCluster:
         log.info("interrupted")
         interrupted.set()
 
-    async def _work(self) -> None:
+    async def _work(self, redis: LocalRedis) -> None:
         make_folder(self._run.logs)
-        redis = LocalRedis(self._run.redis)
+        await self._keep(Child("redis", lambda _: redis.command, self._log("redis"), self._environment))
+        await redis.wait_ready(_READY_S, self._log("redis"))
+        address = await self._start_coordinator(redis.url)
+        for name, stage in self._replicas():
+            await self._keep(self._stage(name, stage, address))
+        self._gang = self._make_gang(address, redis.url)
+        watching = asyncio.create_task(self._watch(address))
         try:
-            await self._keep(Child("redis", lambda _: redis.command, self._log("redis"), self._environment))
-            await redis.wait_ready(_READY_S, self._log("redis"))
-            address = await self._start_coordinator(redis.url)
-            for name, stage in self._replicas():
-                await self._keep(self._stage(name, stage, address))
-            self._gang = self._make_gang(address, redis.url)
-            watching = asyncio.create_task(self._watch(address))
-            try:
-                await self._gang.run()
-            finally:
-                watching.cancel()
+            await self._gang.run()
         finally:
-            await self._stop_children()
-            redis.remove_socket()
+            watching.cancel()
 
     async def _stop(self, work: asyncio.Task[None]) -> None:
-        """Stop the trainer first, so that its checkpoint finds everyone there; then the others."""
+        """Stop the trainer first, so that its checkpoint finds everyone there; then stages, coordinator and Redis."""
         if self._gang is not None:
             await self._gang.stop()
         work.cancel()
         with suppress(asyncio.CancelledError, Exception):  # its error, if any, is being raised already
             await work
-
-    async def _stop_children(self) -> None:
         children = list(self._keepers)
         redis_and_coordinator, stages = children[:2], children[2:]
         await asyncio.gather(*(child.stop(_STAGE_GRACE_S) for child in stages))

@@ -137,6 +137,7 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     code, said = finish(second)
     assert (code, "goes on from the last checkpoint" in said) == (130, True)
     assert processes_of(workplace) == {}
+    assert "Redis is now ready to exit" in (workplace / "run/logs/redis.log").read_text()  # asked to leave, not killed
     assert not (workplace / "run/finished.json").exists()
 
     code, said = finish(sonorant(workplace, "train", "--set", "model.cells=9"))
