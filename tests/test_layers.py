@@ -18,6 +18,7 @@ HEAVY = {"models", "training", "export", "tensorflow.py"}  # the rooms that may 
 EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
 TENSORS = {"tensorflow", "keras", "horovod", "sonorant.tensorflow"}
+NOT_IN_A_STAGE = TENSORS | {"jinja2", "matplotlib", "scipy"}  # packages that its image has not
 GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "default_rng"}
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
@@ -135,7 +136,7 @@ def test_the_walk_finds_what_it_looks_for(source, found):
     assert set(_ambient(ast.parse(source))) == found
 
 
-def test_the_data_path_runs_without_tensorflow():
+def test_the_data_path_runs_on_what_the_image_of_a_stage_has():
     rooms = ("arrays", "corpus", "dsp", "pipeline", "recipe", "text", "planning", "decoding")
     modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in rooms]
     modules = [name.removesuffix(".__init__") for name in modules]
@@ -147,7 +148,7 @@ def test_the_data_path_runs_without_tensorflow():
 import importlib, sys
 for name in {modules}:
     importlib.import_module(name)
-print(sorted({TENSORS} & set(sys.modules)))
+print(sorted({NOT_IN_A_STAGE} & set(sys.modules)))
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
