@@ -88,17 +88,23 @@ def _version(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
         yield Finding("well", "version", f"Kubernetes {cluster.version}")
 
 
-def _namespace(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
+def _namespace(cluster: Cluster, values: _Values) -> Iterator[Finding]:
     if cluster.labels is None:
         yield Finding("warning", "namespace", "NAMESPACE does not exist: helm install --create-namespace")
-    elif (enforced := cluster.labels.get(_POD_SECURITY)) != "restricted":
+        return
+    trainer, enforced = values["trainer"], cluster.labels.get(_POD_SECURITY)
+    strictest = "baseline" if (trainer["launcher"], trainer["mpiVersion"]) == ("mpijob", "v1") else "restricted"
+    label = f"kubectl label --overwrite namespace NAMESPACE {_POD_SECURITY}={strictest}"
+    if enforced == strictest:
+        yield Finding("well", "namespace", f"NAMESPACE enforces {strictest} pods")
+    elif enforced == "restricted":
+        refused = "the init container that the operator gives the launcher's pod of an MPIJob v1"
+        yield Finding("failure", "namespace", f"NAMESPACE enforces restricted pods, which refuses {refused}: {label}")
+    else:
         yield Finding(
             "warning", "namespace",
-            f"NAMESPACE enforces pod security {enforced or 'privileged'}; the chart's pods pass the strictest: "
-            f"kubectl label namespace NAMESPACE {_POD_SECURITY}=restricted",
+            f"NAMESPACE enforces pod security {enforced or 'privileged'}; the chart's pods pass {strictest}: {label}",
         )  # fmt: skip
-    else:
-        yield Finding("well", "namespace", "NAMESPACE enforces restricted pods")
 
 
 def _permissions(cluster: Cluster, values: _Values) -> Iterator[Finding]:

@@ -161,8 +161,13 @@ def test_a_wrong_recipe_is_one_of_the_findings(recipe, says):
     assert {"recipe", "redis.secret"} == failures(ROOMY, recipe=recipe, redis__secret="legder").keys()
 
 
-def test_an_mpijob_that_is_served_is_well():
-    assert not failures(replace(ROOMY, kinds=MPI_V1), trainer__launcher="mpijob")
+def test_an_mpijob_that_is_served_is_well_where_its_launcher_may_be():
+    served, security = replace(ROOMY, kinds=MPI_V1), "pod-security.kubernetes.io/enforce"
+    baseline = replace(served, labels={security: "baseline"})
+    assert {f.level for f in examine(baseline, values(trainer__launcher="mpijob"), "speech")} == {"well"}
+    assert f"{security}=baseline" in failures(served, trainer__launcher="mpijob")["namespace"]
+    [advice] = [f for f in examine(baseline, values(), "speech") if f.about == "namespace"]
+    assert (advice.level, f"{security}=restricted" in advice.says) == ("warning", True)
 
 
 def test_the_ranks_of_the_values_count():
