@@ -41,3 +41,12 @@ def helm(tmp_path_factory):
     if program is None:
         pytest.fail("helm is not in PATH; these tests install charts/sonorant with it")
     return Helm(program, tmp_path_factory.mktemp("values"))
+
+
+@pytest.fixture(scope="session")
+def data_folder(request):
+    """As in other tests, but not to be done without."""
+    try:
+        return request.getfixturevalue("data_folder")
+    except pytest.skip.Exception as missing:
+        pytest.fail(str(missing))

@@ -36,7 +36,10 @@ NO_CERTIFICATE, STRANGE_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERT
 def s3(tmp_path_factory):
     (node, *_) = json.loads(kubectl("get", "nodes", "--output=json"))["items"]
     address = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
-    server = S3Server(tmp_path_factory.mktemp("s3"), address)
+    try:
+        server = S3Server(tmp_path_factory.mktemp("s3"), address)
+    except pytest.skip.Exception as missing:
+        pytest.fail(str(missing))
     server.start()
     yield server
     server.kill()
