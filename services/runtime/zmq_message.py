@@ -51,7 +51,9 @@ class ZmqMessage:
         while _send(self._at, socket.underlying, zmq.NOBLOCK) < 0:
             if (failed := _errno()) != errno.EINTR:
                 raise zmq.ZMQError(failed)
+        self._at = 0
         self.buffer.release()
 
     def __del__(self) -> None:
-        _close(self._at)
+        if self._at:
+            _close(self._at)

@@ -50,10 +50,6 @@ def _bits(array):
     return None if array is None else (array.shape, array.dtype, array.tobytes())
 
 
-def _bits(array):
-    return None if array is None else (array.shape, array.dtype, array.tobytes())
-
-
 def _received(message):
     """Return the examples of a message as who receives it reads them."""
     return decode_examples(memoryview(message), decode_header(message).number >> 1)
