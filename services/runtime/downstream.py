@@ -87,6 +87,10 @@ class DownstreamLinks:
         """Return the sockets to listen to."""
         return self._sockets
 
+    def written(self) -> Sequence[zmq.Socket[bytes]]:
+        """Return the socket that may have been written to."""
+        return (self._router,)
+
     @property
     def faults(self) -> int:
         """Messages that were dropped, and connections that ended without a goodbye."""

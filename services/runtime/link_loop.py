@@ -3,11 +3,14 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
 import zmq
+
+from services.runtime.socket_poll import SocketPoll
 
 __all__ = ["LinkLoop", "Links"]
 
@@ -24,6 +27,10 @@ class Links(Protocol):
 
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to now: the same object as before, if they are the same."""
+        ...
+
+    def written(self) -> Collection[zmq.Socket[bytes]]:
+        """Return those of the sockets that were written to since this was last asked; others may be among them."""
         ...
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
@@ -131,35 +138,32 @@ class LinkLoop:
 
     def _turn(self, work: Callable[[], bool]) -> None:
         """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
-        poller, owners = zmq.Poller(), dict[zmq.Socket[bytes], Links]()
+        owners: dict[zmq.Socket[bytes], Links] = {}
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
         timeout_ms = 0
         woke_s = time.perf_counter()
-        while not self._stopping:
-            current = [links.sockets() for links in self._links]
-            if current != listed:
-                listed, poller = current, zmq.Poller()
-                owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
-                for pollable in (self._bell, *owners):
-                    poller.register(pollable, zmq.POLLIN)
-                timeout_ms = 0
-            polled_s = time.perf_counter()
-            self._on_awake(polled_s - woke_s)
-            events = poller.poll(timeout_ms)
-            woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
-            self._receive(events, owners)
-            now_s = time.monotonic()
-            due_s = min([links.on_time(now_s) for links in self._links], default=float("inf"))
-            busy = self._stopping or work()
-            timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
-
-    def _receive(self, events: Sequence[tuple[object, int]], owners: Mapping["zmq.Socket[bytes]", Links]) -> None:
-        for readable, _ in events:
-            if isinstance(readable, zmq.Socket):
-                if not readable.closed:
-                    owners[readable].on_readable(readable, time.monotonic())
-            else:
-                self._run_tasks()
+        with closing(SocketPoll(self._bell)) as poll:
+            while not self._stopping:
+                current = [links.sockets() for links in self._links]
+                if current != listed:
+                    listed, timeout_ms = current, 0
+                    owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
+                    poll.watch(owners.keys())
+                for links in self._links:
+                    poll.touch(links.written())
+                polled_s = time.perf_counter()
+                self._on_awake(polled_s - woke_s)
+                rung, readable = poll.wait(timeout_ms)
+                woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
+                if rung:
+                    self._run_tasks()
+                for one in readable:
+                    if not one.closed:  # by what was read from another
+                        owners[one].on_readable(one, time.monotonic())
+                now_s = time.monotonic()
+                due_s = min([links.on_time(now_s) for links in self._links], default=float("inf"))
+                busy = self._stopping or work()
+                timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
 
     def _run_tasks(self) -> None:
         self._bell.recv(4096)

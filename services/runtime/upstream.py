@@ -62,6 +62,7 @@ class UpstreamLinks:
         self._links: dict[str, UpstreamLink] = {}
         self._by_socket: dict[zmq.Socket[bytes], UpstreamLink] = {}
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
+        self._written: set[zmq.Socket[bytes]] = set()
         self._listed: frozenset[str] = frozenset()
         self._grants: Grants[str] = Grants()
         self._liveness: Liveness[str] = Liveness(dead_after_s)
@@ -80,6 +81,11 @@ class UpstreamLinks:
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to now."""
         return self._sockets
+
+    def written(self) -> set[zmq.Socket[bytes]]:
+        """Return the sockets that were written to since this was last asked."""
+        written, self._written = self._written, set()
+        return written
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
         """Connect to the endpoints that are new."""
@@ -277,3 +283,4 @@ class UpstreamLinks:
     def _send_message(self, link: UpstreamLink, message: bytes, now_s: float) -> None:
         link.ping_due_s = now_s + self._dead_after_s / _PINGS
         link.send(message)
+        self._written.add(link.socket)

@@ -75,6 +75,9 @@ class _Recorder:
     def sockets(self):
         return self.listed
 
+    def written(self):
+        return ()
+
     def on_readable(self, readable, now_s):
         self.calls.append(readable.recv())
 

@@ -1,0 +1,63 @@
+"""Which of many sockets have something to read: the kernel is asked once, not each socket at every turn."""
+
+import selectors
+import socket
+from collections.abc import Collection, Iterable
+
+import zmq
+
+__all__ = ["SocketPoll"]
+
+_EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)  # numbers: an enumeration's take as long as the question itself
+
+
+class SocketPoll:
+    """Waits for a bell and for ZeroMQ sockets, at a cost that grows with those that have news, not with all.
+
+    zmq_poll asks every socket, twice, which takes 0.3 us each. A ZeroMQ socket also tells of news by a file (ZMQ_FD in
+    ZeroMQ's manual), but once only: whoever writes to the socket, or does not read all, may have taken the notice away.
+    So those that were found readable are asked again at the next `wait`, and whoever writes to others names them
+    (`touch`). Only one thread may use it.
+    """
+
+    def __init__(self, bell: socket.socket) -> None:
+        self._bell = bell
+        self._selector = selectors.DefaultSelector()
+        self._doubtful: set[zmq.Socket[bytes]] = set()
+        self.watch(())
+
+    def watch(self, sockets: Collection["zmq.Socket[bytes]"]) -> None:
+        """Wait for these ZeroMQ sockets from now on, and for no others."""
+        self._selector.close()  # what was closed meanwhile may have left its file's number to another
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        for watched in sockets:
+            self._selector.register(int(watched.fd), selectors.EVENT_READ, watched)
+        self._doubtful = set(sockets)
+
+    def touch(self, sockets: Iterable["zmq.Socket[bytes]"]) -> None:
+        """Note that sockets were written to."""
+        self._doubtful.update(sockets)
+
+    def wait(self, timeout_ms: int) -> tuple[bool, list["zmq.Socket[bytes]"]]:
+        """Return whether the bell has something to read, and which sockets have; sleep until one has.
+
+        It may also return earlier, with nothing.
+        """
+        readable = [watched for watched in self._doubtful if _has_news(watched)]
+        rung = False
+        for key, _ in self._selector.select(0 if readable else timeout_ms / 1000):
+            if key.data is None:
+                rung = True
+            elif key.data not in readable and _has_news(key.data):
+                readable.append(key.data)
+        self._doubtful = set(readable)
+        return rung, readable
+
+    def close(self) -> None:
+        """Let go of the sockets, which stay open."""
+        self._selector.close()
+
+
+def _has_news(asked: "zmq.Socket[bytes]") -> bool:
+    return not asked.closed and bool(asked.get(_EVENTS) & _READABLE)  # type: ignore[operator]
