@@ -1,4 +1,4 @@
-"""Links between processes on loopback, beside gRPC streaming and bare ZeroMQ: speed, cost, fairness, memory.
+"""Links between processes on loopback, beside gRPC streaming and bare ZeroMQ: speed, cost, scale, fairness, memory.
 
 Each producer is a process that sends the same array over and over, as fast as the consumer lets it; the consumer looks
 at one sample of each. Links encode and decode every envelope; gRPC carries the bare bytes without any protobuf around
@@ -17,6 +17,7 @@ from benchmarks.rigs.transport import (
     produce_copied,
     produce_uncopied,
     resident_mb,
+    stand_idle,
     take_slowly,
 )
 from benchmarks.rigs.way import Way
@@ -29,6 +30,7 @@ _HUGE, _LARGE, _SMALL = 500_000, 50_000, 500  # samples of an example: 2 MB, 200
 _CASES = ((_LARGE, 1), (_LARGE, 8), (_LARGE, 64), (_SMALL, 1), (_SMALL, 8))
 _WARM_S, _TURN_S, _TURNS = 0.2, 0.8, 5
 _REST_S = 0.02  # of the slow consumer, after each look
+_IDLE = 1000  # replicas that are there and have nothing to send
 
 
 def rows(progress: Progress) -> Iterator[Row]:
@@ -43,6 +45,8 @@ def rows(progress: Progress) -> Iterator[Row]:
     for samples in (_LARGE, _HUGE):
         progress(f"{_size(samples)}, copied or not")
         yield _beside_copies(samples)
+    progress(f"{_IDLE} idle replicas")
+    yield _beside_idle()
     progress("a slow consumer")
     yield from _slow_consumer()
 
@@ -73,6 +77,16 @@ def _beside_copies(samples: int) -> Row:
         turns = [(_turn(uncopied, samples), _turn(copied, samples)) for _ in range(_TURNS)]
     ours, theirs = zip(*turns, strict=True)
     return Row("zero copy", _size(samples), _cheapest(ours), "CPU-s/GB", "copied", _cheapest(theirs))
+
+
+def _beside_idle() -> Row:
+    """Say what examples of one producer cost a consumer that has links to many others."""
+    with Child(stand_idle, _IDLE) as idle:
+        beside = idle.ask("endpoint").split()
+        with LinksWay(_LARGE, 1) as alone, LinksWay(_LARGE, 1, beside=beside) as among:
+            turns = [(_turn(among, _LARGE), _turn(alone, _LARGE)) for _ in range(_TURNS)]
+    ours, theirs = zip(*turns, strict=True)
+    return Row("idle replicas", f"{_IDLE} beside a busy one", _cheapest(ours), "CPU-s/GB", "alone", _cheapest(theirs))
 
 
 def _slow_consumer() -> Iterator[Row]:

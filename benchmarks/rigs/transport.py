@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Self
@@ -23,6 +23,7 @@ from services.runtime import bundles
 from services.runtime.bundles import Parcel
 from services.runtime.downstream import DownstreamLinks
 from services.runtime.link_loop import LinkLoop
+from services.runtime.sockets import link_context
 from services.runtime.stage import TURN_S
 from services.runtime.upstream import UpstreamLinks
 from sonorant.pipeline.example import Example, Lineage
@@ -30,22 +31,25 @@ from sonorant.pipeline.wire import ExampleMessage
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 
-__all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "take_slowly"]
+__all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "stand_idle", "take_slowly"]
 
 CREDITS = 64
-_AHEAD = 8  # examples that a producer keeps ready
+_A_TURN = CREDITS // 4  # examples between two looks at the links, as many as a stage computes
 _DEAD_AFTER_S = 30.0
 _LARGEST_BYTES = 1 << 24
 
 
 class LinksWay:
-    """The pipeline's links: `producers` ROUTERs in processes that run `main`, and UpstreamLinks here."""
+    """The pipeline's links: `producers` ROUTERs in processes that run `main`, and UpstreamLinks here.
 
-    def __init__(self, samples: int, producers: int, main: Main | None = None) -> None:
+    beside: other endpoints that the consumer has links to.
+    """
+
+    def __init__(self, samples: int, producers: int, main: Main | None = None, beside: Sequence[str] = ()) -> None:
         self._producers = Producers(main or produce_links, samples, producers)
         self.endpoints = self._producers.endpoints
         self.cpu_s = self._producers.cpu_s
-        self._consumer = _LinksConsumer(self.endpoints, CREDITS)
+        self._consumer = _LinksConsumer([*self.endpoints, *beside], CREDITS)
 
     @property
     def taken(self) -> int:
@@ -80,7 +84,7 @@ class _LinksConsumer:
     def __init__(self, endpoints: Iterable[str], credits: int) -> None:
         self.taken, self.going = 0, False
         self._kept: list[Example] = []
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context = link_context()
         self._links = UpstreamLinks(
             self._context, self._on_example, dead_after_s=_DEAD_AFTER_S, max_example_bytes=_LARGEST_BYTES
         )
@@ -121,13 +125,14 @@ def produce_links(connection: Connection, samples: int) -> None:
     waveform, numbers = np.full(samples, 0.5, np.float32), itertools.count()
 
     def work() -> bool:
-        until_s, worked = time.monotonic() + TURN_S, False
-        while links.waiting < _AHEAD and time.monotonic() < until_s:
+        until_s, room = time.monotonic() + TURN_S, _A_TURN - links.waiting
+        for _ in range(room):
             lineage = Lineage(0, 0, next(numbers))
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
             links.offer(Parcel.pack(ExampleMessage(example), example.duration_s))
-            worked = True
-        return worked
+            if time.monotonic() > until_s:
+                break
+        return room > 0
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     links = DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)
@@ -149,6 +154,18 @@ def produce_uncopied(connection: Connection, samples: int) -> None:
     """Produce, and let ZeroMQ send messages of any size from the memory that they were written to."""
     bundles.OWN_ABOVE_BYTES = 0
     produce_links(connection, samples)
+
+
+def stand_idle(connection: Connection, replicas: int) -> None:
+    """Be `replicas` producers that have nothing to send; the answer is their endpoints, in one line."""
+    context = link_context()
+    links = [DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S) for _ in range(replicas)]
+    loop = LinkLoop(links)
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    answer(connection, " ".join(one.endpoint for one in links))
+    loop.stop()
+    thread.join()
 
 
 def take_slowly(connection: Connection, endpoints: list[str], rest_s: float) -> None:
