@@ -37,7 +37,7 @@ def parcel(number, samples=16, lane=0):
 
 def message(number, samples=16):
     """Return the message that brings one example."""
-    return join_examples([encode_example(example(number, samples))], more=False)
+    return join_examples([encode_example(example(number, samples))], waiting=0)
 
 
 def eventually(condition):

@@ -40,21 +40,21 @@ class Bundle:
     consumer: bytes
     parcels: list[Parcel] = field(default_factory=list)
     size: int = 0
-    more: bool = False
+    waiting: int = 0
 
     def has_room(self, parcel: Parcel) -> bool:
         """Whether the message stays worth sharing with one parcel more."""
         return len(self.parcels) < _BUNDLE_EXAMPLES and self.size + len(parcel.message) <= BUNDLE_BYTES
 
-    def add(self, parcel: Parcel, more: bool) -> None:
-        """Take a parcel in; more: whether others wait."""
+    def add(self, parcel: Parcel, waiting: int) -> None:
+        """Take a parcel in, while `waiting` others wait."""
         self.parcels.append(parcel)
         self.size += len(parcel.message)
-        self.more = more
+        self.waiting = waiting
 
     def send(self, socket: "zmq.Socket[bytes]") -> None:
         """Send one message with all parcels, without blocking; raise ZMQError if the socket does not take it."""
-        message = join_examples([parcel.message for parcel in self.parcels], self.more)
+        message = join_examples([parcel.message for parcel in self.parcels], self.waiting)
         owner = self.parcels[0].owner
         if owner is not None and len(self.parcels) == 1:
             owner.send(socket)
@@ -71,5 +71,5 @@ def gather(outbox: Lanes[bytes, Parcel]) -> list[Bundle]:
         if bundle is None or not bundle.has_room(send.item):
             bundle = latest[send.consumer] = Bundle(send.consumer)
             bundles.append(bundle)
-        bundle.add(send.item, send.more)
+        bundle.add(send.item, send.waiting)
     return bundles

@@ -232,7 +232,7 @@ class DownstreamLinks:
                 for parcel in reversed(bundle.parcels):
                     self._outbox.unsent(bundle.consumer, parcel, parcel.lane)
         for notice in self._outbox.backlogs():
-            self._send(notice.consumer, Kind.BACKLOG, int(notice.waiting))
+            self._send(notice.consumer, Kind.BACKLOG, notice.waiting)
 
     def _send_bundle(self, bundle: Bundle) -> bool:
         """Send a bundle; False if its consumer cannot be reached."""

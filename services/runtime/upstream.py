@@ -16,6 +16,7 @@ from sonorant.pipeline.wire import (
     PROTOCOL_VERSION,
     BadMessage,
     Kind,
+    decode_counts,
     decode_examples,
     decode_header,
     encode_header,
@@ -216,7 +217,7 @@ class UpstreamLinks:
                 raise BadMessage(f"{kind.name} before WELCOME")
             self._close(link.endpoint, "unwanted", now_s)
         elif kind is Kind.EXAMPLES:
-            self._on_examples(link, message, number >> 1, backlogged=bool(number & 1))
+            self._on_examples(link, message, number)
         elif kind is Kind.BYE:
             # The answer tells the producer that all it sent is here. It may hang up now: if it did so earlier, whatever
             # is sent to it would make TCP reset the connection, and throw away what had not been read yet.
@@ -229,7 +230,7 @@ class UpstreamLinks:
 
     def _on_credit_message(self, link: UpstreamLink, kind: Kind, number: int) -> None:
         if kind is Kind.BACKLOG:
-            self._grants.on_backlog(link.endpoint, bool(number))
+            self._grants.on_backlog(link.endpoint, number)
         elif kind is Kind.RETURN:
             if not self._grants.on_return(link.endpoint, number):
                 raise BadMessage(f"RETURN of {number} credits, more than were granted and recalled")
@@ -250,8 +251,9 @@ class UpstreamLinks:
         self._grants.join(link.endpoint)
         log.info("link_open", endpoint=link.endpoint)
 
-    def _on_examples(self, link: UpstreamLink, message: memoryview, count: int, backlogged: bool) -> None:
-        if not self._grants.on_examples(link.endpoint, count, backlogged):
+    def _on_examples(self, link: UpstreamLink, message: memoryview, number: int) -> None:
+        count, waiting = decode_counts(number)
+        if not self._grants.on_examples(link.endpoint, count, waiting):
             raise BadMessage(f"{count} examples without credit")
         try:
             if len(message) > self._max_bytes:

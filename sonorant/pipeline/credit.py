@@ -4,7 +4,7 @@ A consumer grants credits for examples that it has room for, and a producer send
 to whoever is free, a slow replica is never buried, and what a replica holds is bounded by its own choice.
 
 The consumer spreads its free slots over all producers. A credit that lies unused with an idle producer is missing at a
-busy one; so a producer with examples but no credit says so (backlog), and the consumer then recalls idle credits.
+busy one; so a producer with examples but no credit says how many (backlog), and the consumer then recalls idle credits.
 Messages of one link keep their order: when a recall is answered, all examples sent before have arrived.
 """
 
@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
-_HANDFUL, _HANDFULS = 8, 8  # slots go to a producer in handfuls, of which there are so many at least
+_HANDFUL, _HANDFULS = 16, 8  # slots go to a producer in handfuls, of which there are so many at least
 
 Peer = TypeVar("Peer", bound=Hashable)
 Item = TypeVar("Item")
@@ -39,9 +39,14 @@ class Recall(NamedTuple, Generic[Peer]):
 @dataclass(slots=True)
 class _Producer:
     granted: int = 0
-    backlogged: bool = False
+    waiting: int = 0  # examples, of which it said that they wait there
     recalling: bool = False
     turn: int = 0
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Who is dealt slots first: where more wait than may come, then who has the fewest, then who waited longest."""
+        return self.waiting <= self.granted, self.granted, self.turn
 
 
 class Grants(Generic[Peer]):
@@ -52,6 +57,7 @@ class Grants(Generic[Peer]):
 
     def __init__(self) -> None:
         self._free = 0
+        self._granted = 0
         self._turn = 0
         self._withdrawn = False
         self._changed = False  # since the last actions; without news there is nothing to do
@@ -60,7 +66,7 @@ class Grants(Generic[Peer]):
     @property
     def granted(self) -> int:
         """Credits that producers have: examples that may still come."""
-        return sum(producer.granted for producer in self._producers.values())
+        return self._granted
 
     def release(self, count: int) -> None:
         """Note that `count` slots are free: new ones, or those of examples that were handed on."""
@@ -76,23 +82,28 @@ class Grants(Generic[Peer]):
         """Note that nothing more comes from `producer`; its credits are free again."""
         gone = self._producers.pop(producer, None)
         if gone is not None:
+            self._granted -= gone.granted
             self._free += gone.granted
             self._changed = True
 
-    def on_examples(self, producer: Peer, count: int, backlogged: bool) -> bool:
-        """Note examples that came; return False if they had not credit enough and must be dropped."""
+    def on_examples(self, producer: Peer, count: int, waiting: int) -> bool:
+        """Note examples that came, and how many others wait; return False if they had not credit enough.
+
+        They must be dropped then.
+        """
         sender = self._producers.get(producer)
         if sender is None or sender.granted < count:
             return False
         sender.granted -= count
-        sender.backlogged = backlogged
+        self._granted -= count
+        sender.waiting = waiting
         self._changed = True
         return True
 
-    def on_backlog(self, producer: Peer, backlogged: bool) -> None:
-        """Note whether examples wait at `producer`."""
+    def on_backlog(self, producer: Peer, waiting: int) -> None:
+        """Note how many examples wait at `producer`."""
         if producer in self._producers:
-            self._producers[producer].backlogged = backlogged
+            self._producers[producer].waiting = waiting
             self._changed = True
 
     def on_return(self, producer: Peer, count: int) -> bool:
@@ -102,6 +113,7 @@ class Grants(Generic[Peer]):
             return False
         sender.granted -= count
         sender.recalling = False
+        self._granted -= count
         self._free += count
         self._changed = True
         return True
@@ -122,44 +134,45 @@ class Grants(Generic[Peer]):
     @property
     def _starving(self) -> bool:
         """Whether examples wait at a producer without credit."""
-        return any(p.backlogged and not p.granted for p in self._producers.values())
-
-    @property
-    def _handful(self) -> int:
-        """Slots that are dealt together; fewer where the consumer holds most of them."""
-        return max(1, min(_HANDFUL, (self._free + self.granted) // _HANDFULS))
+        return any(p.waiting and not p.granted for p in self._producers.values())
 
     def _spread(self) -> list[Grant[Peer]]:
-        """Deal free slots by the handful: to producers with a backlog first, then to those with the fewest.
+        """Deal free slots by the handful: where examples wait as many as wait, elsewhere everybody's share at most.
 
         Who gets a handful is woken once for several examples; with one slot for each of many producers, all would be
         woken for every example. While producers have plenty of credit and none waits for one, slots gather until a
-        message is worth its while.
+        message is worth its while. Where the consumer holds most slots, there are fewer in a handful.
         """
-        handful = self._handful
-        if self._free < handful or (self._free * _WORTH_A_MESSAGE < self.granted and not self._starving):
+        if not self._free or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
             return []
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
         if not open_to:
             return []
-        poorest = [(not p.backlogged, p.granted, p.turn, number) for number, (_, p) in enumerate(open_to)]
-        heapq.heapify(poorest)
+        handful = max(1, min(_HANDFUL, (self._free + self._granted) // _HANDFULS))
+        share = max(1, min(handful, (self._free + self._granted) // len(open_to)))
+        first = [(p.rank, number) for number, (_, p) in enumerate(open_to)]
+        heapq.heapify(first)
         counts: dict[Peer, int] = {}
-        for _ in range(self._free // handful):
-            peer, producer = open_to[poorest[0][-1]]
+        while True:
+            number = first[0][-1]
+            peer, producer = open_to[number]
+            lacking = producer.waiting - producer.granted
+            count = min(handful, lacking) if lacking > 0 else share
+            if count > self._free:
+                return [Grant(peer, count) for peer, count in counts.items()]
             self._turn += 1
-            self._free -= handful
-            producer.granted += handful
+            self._free -= count
+            self._granted += count
+            producer.granted += count
             producer.turn = self._turn
-            counts[peer] = counts.get(peer, 0) + handful
-            heapq.heapreplace(poorest, (not producer.backlogged, producer.granted, producer.turn, poorest[0][-1]))
-        return [Grant(peer, count) for peer, count in counts.items()]
+            counts[peer] = counts.get(peer, 0) + count
+            heapq.heapreplace(first, (producer.rank, number))
 
     def _rebalance(self) -> list[Recall[Peer]]:
         """Recall the most that lies idle, if a producer has a backlog and no credit at all."""
         if not self._starving or any(p.recalling for p in self._producers.values()):
             return []
-        idle = [(p.granted, peer) for peer, p in self._producers.items() if p.granted and not p.backlogged]
+        idle = [(p.granted, peer) for peer, p in self._producers.items() if p.granted and not p.waiting]
         if not idle:
             return []
         return [self._recall(max(idle, key=lambda entry: entry[0])[1])]
@@ -170,18 +183,18 @@ class Grants(Generic[Peer]):
 
 
 class Send(NamedTuple, Generic[Peer, Item]):
-    """Send `item` to `consumer`; `more` says whether others wait."""
+    """Send `item` to `consumer`, while `waiting` others wait."""
 
     consumer: Peer
     item: Item
-    more: bool
+    waiting: int
 
 
 class Backlog(NamedTuple, Generic[Peer]):
-    """Tell `consumer` whether examples wait here without credit."""
+    """Tell `consumer` how many examples wait here without credit."""
 
     consumer: Peer
-    waiting: bool
+    waiting: int
 
 
 @dataclass(slots=True)
@@ -253,7 +266,7 @@ class Outbox(Generic[Peer, Item]):
         richest.turn = self._turn
         item = self._items.popleft()
         richest.told = bool(self._items)
-        return Send(peer, item, more=richest.told)
+        return Send(peer, item, len(self._items))
 
     def backlogs(self) -> list[Backlog[Peer]]:
         """Return what consumers should learn about this outbox; call it when `next_send` gave nothing.
@@ -261,10 +274,10 @@ class Outbox(Generic[Peer, Item]):
         A consumer that believes in a backlog which is gone is told when its next credit comes, not earlier: until then
         its belief costs nobody anything.
         """
-        waiting = bool(self._items)
+        waiting = len(self._items)
         changes = []
         for peer, consumer in self._consumers.items():
-            if waiting != consumer.told and (waiting or consumer.credit):
-                consumer.told = waiting
+            if bool(waiting) != consumer.told and (waiting or consumer.credit):
+                consumer.told = bool(waiting)
                 changes.append(Backlog(peer, waiting))
         return changes

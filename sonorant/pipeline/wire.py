@@ -36,6 +36,7 @@ __all__ = [
     "ExampleMessage",
     "Header",
     "Kind",
+    "decode_counts",
     "decode_examples",
     "decode_header",
     "encode_example",
@@ -45,12 +46,14 @@ __all__ = [
     "stream_of",
 ]
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 BUNDLE_BYTES = 1 << 16  # of a message with several examples, at most; a larger example travels alone
 _HEADER = struct.Struct("<B3xI")
 _SIZES = struct.Struct("<QI4x")  # of array and envelope
 _START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with one example
 _ARRAY_AT = _START.size
+_COUNTS = 1 << 8  # what a message can say of how many examples are in it
+_MOST_WAITING = (1 << 24) - 1
 _ALIGNMENT = 16
 _ALIGNED = np.dtype(np.longdouble)  # of which numpy tells, in a fifth of the time that an address takes, how it lies
 assert _ALIGNED.alignment == _ALIGNMENT
@@ -72,11 +75,11 @@ class Kind(IntEnum):
     GRANT = 3  # C: send me as many examples more; number of credits
     RECALL = 4  # C: give back what you have not used; 0
     RETURN = 5  # P: answer to RECALL; number of credits given back
-    BACKLOG = 6  # P: 1: examples wait here and you have no credit with me; 0: no longer
+    BACKLOG = 6  # P: examples wait here, and you have no credit with me; how many, 0: no longer any
     PING = 7  # C: are you there; 0
     PONG = 8  # P: I am; 0
     BYE = 9  # C, P: I forget you; 0
-    EXAMPLES = 10  # P: examples follow; twice how many there are, and 1 more if others wait here
+    EXAMPLES = 10  # P: examples follow; their number, and 256 times how many others wait here
 
 
 class Header(NamedTuple):
@@ -145,7 +148,7 @@ class ExampleMessage:
     def write(self, message: memoryview) -> None:
         """Write it to `size` bytes, of which every one is set."""
         end = _ARRAY_AT + self._array_bytes
-        _START.pack_into(message, 0, Kind.EXAMPLES, 2, self._array_bytes, len(self._envelope))
+        _START.pack_into(message, 0, Kind.EXAMPLES, 1, self._array_bytes, len(self._envelope))
         self._packing.pack(self._array, np.ndarray(self._array.shape, self._packing.dtype, message, _ARRAY_AT))
         message[end:] = (bytes(self._gap) + self._envelope).ljust(self.size - end, b"\0")
 
@@ -176,16 +179,21 @@ def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape
     return message.SerializeToString()
 
 
-def join_examples(messages: Sequence[memoryview], more: bool) -> Buffer:
+def join_examples(messages: Sequence[memoryview], waiting: int) -> Buffer:
     """Return one message with the examples of all; a single one is not copied, but its header is changed.
 
-    messages: what `encode_example` returned. more: whether other examples wait.
+    messages: what `encode_example` returned, 255 at most. waiting: how many other examples wait.
     """
-    number = 2 * len(messages) + more
+    number = len(messages) + _COUNTS * min(waiting, _MOST_WAITING)
     if len(messages) > 1:
         return b"".join((_HEADER.pack(Kind.EXAMPLES, number), *(message[_HEADER.size :] for message in messages)))
     _HEADER.pack_into(messages[0], 0, Kind.EXAMPLES, number)
     return messages[0]
+
+
+def decode_counts(number: int) -> tuple[int, int]:
+    """Return how many examples are in a message with such a number in its header, and how many others wait."""
+    return number % _COUNTS, number // _COUNTS
 
 
 def decode_examples(message: memoryview, count: int) -> list[Example]:

@@ -47,11 +47,11 @@ class Links(RuleBasedStateMachine):
         while (send := outbox.next_send()) is not None:
             if (send.consumer, p) in self.linked:
                 items, _ = bundles.get(send.consumer, ([], None))
-                bundles[send.consumer] = ([*items, send.item], send.more)
+                bundles[send.consumer] = ([*items, send.item], send.waiting)
             else:
                 outbox.unsent(send.consumer, send.item)
-        for consumer, (items, more) in bundles.items():
-            self.down[consumer, p].append(("examples", items, more))
+        for consumer, (items, waiting) in bundles.items():
+            self.down[consumer, p].append(("examples", items, waiting))
         for notice in outbox.backlogs():
             if (notice.consumer, p) in self.linked:
                 self.down[notice.consumer, p].append(("backlog", notice.waiting, None))
@@ -66,9 +66,9 @@ class Links(RuleBasedStateMachine):
         self._pump(p)
 
     def _to_consumer(self, c, p):
-        kind, value, more = self.down[c, p].popleft()
+        kind, value, waiting = self.down[c, p].popleft()
         if kind == "examples":
-            assert self.grants[c].on_examples(p, len(value), more), "more examples came than were granted"
+            assert self.grants[c].on_examples(p, len(value), waiting), "more examples came than were granted"
             self.held[c] += value
         elif kind == "backlog":
             self.grants[c].on_backlog(p, value)
@@ -161,7 +161,7 @@ def test_slots_are_spread_evenly_over_producers():
 def test_the_only_credit_is_recalled_from_an_idle_producer_for_a_busy_one():
     grants = _grants(1, "idle", "busy")
     assert grants.actions() == [Grant("idle", 1)]
-    grants.on_backlog("busy", True)
+    grants.on_backlog("busy", 1)
     assert grants.actions() == [Recall("idle")]
     assert grants.on_return("idle", 1)
     assert grants.actions() == [Grant("busy", 1)]
@@ -172,10 +172,10 @@ def test_busy_producers_take_turns():
     grants.actions()
     turns = []
     for _ in range(6):
-        grants.on_backlog("a", True)
-        grants.on_backlog("b", True)
+        grants.on_backlog("a", 1)
+        grants.on_backlog("b", 1)
         sender = "a" if not turns or turns[-1] == "b" else "b"
-        assert grants.on_examples(sender, 1, backlogged=True)
+        assert grants.on_examples(sender, 1, waiting=1)
         grants.release(1)
         turns.append(sender)
         assert grants.actions() == [Grant("b" if sender == "a" else "a", 1)]
@@ -202,9 +202,9 @@ def test_after_withdrawal_nothing_is_granted_and_all_unused_credit_is_recalled()
 def test_an_example_without_credit_is_refused():
     grants = _grants(1, "a")
     grants.actions()
-    assert grants.on_examples("a", 1, backlogged=False)
-    assert not grants.on_examples("a", 1, backlogged=False)
-    assert not grants.on_examples("stranger", 1, backlogged=False)
+    assert grants.on_examples("a", 1, waiting=0)
+    assert not grants.on_examples("a", 1, waiting=0)
+    assert not grants.on_examples("stranger", 1, waiting=0)
 
 
 def test_the_consumer_with_most_credit_is_served_first_and_of_equals_who_waited_longest():
@@ -238,14 +238,14 @@ def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starv
     grants.release(16)
     assert {tuple(grant) for grant in grants.actions()} == {("a", 8), ("b", 8)}
     for _ in range(3):
-        assert grants.on_examples("a", 1, backlogged=False)
+        assert grants.on_examples("a", 1, waiting=0)
     grants.release(3)
     assert grants.actions() == []
-    assert grants.on_examples("a", 1, backlogged=False)
+    assert grants.on_examples("a", 1, waiting=0)
     grants.release(1)
     assert [tuple(grant) for grant in grants.actions()] == [("a", 4)]
     for _ in range(8):
-        assert grants.on_examples("a", 1, backlogged=True)
+        assert grants.on_examples("a", 1, waiting=1)
     grants.release(1)
     assert [tuple(grant) for grant in grants.actions()] == [("a", 1)]
 
@@ -256,19 +256,37 @@ def test_many_producers_get_slots_by_the_handful_in_turn():
     served = []
     for _ in range(2):  # everybody has examples; who was granted slots uses them at once
         for producer in producers:
-            grants.on_backlog(producer, True)
+            grants.on_backlog(producer, 9)
         for peer, count in grants.actions():
             assert count == 8
-            assert grants.on_examples(peer, count, backlogged=True)
+            assert grants.on_examples(peer, count, waiting=9)
             grants.release(count)
             served.append(peer)
     assert len(served) == 16
     assert len(set(served)) == 16
 
 
+def test_slots_go_first_where_examples_wait_and_no_more_than_wait_there():
+    grants = _grants(24, "few", "many", "idle")
+    grants.on_backlog("few", 3)
+    grants.on_backlog("many", 40)
+    assert sorted(grants.actions()) == [("few", 3), ("many", 21)]
+
+
+def test_nobody_has_to_ask_for_slots_while_there_are_enough_for_all():
+    """Those that lay idle with some would have to be recalled for the others, from one after another."""
+    producers = [f"p{number}" for number in range(100)]
+    grants = _grants(128, *producers)
+    assert {peer for peer, _ in grants.actions()} == set(producers)
+    for producer in producers:
+        assert grants.on_examples(producer, 1, waiting=0)
+        grants.release(1)
+        assert not any(isinstance(action, Recall) for action in grants.actions())
+
+
 def test_a_single_slot_is_granted_where_the_consumer_holds_all_others():
     grants = _grants(64, "a")
     grants.actions()
-    assert grants.on_examples("a", 64, backlogged=True)
+    assert grants.on_examples("a", 64, waiting=1)
     grants.release(1)
     assert grants.actions() == [Grant("a", 1)]

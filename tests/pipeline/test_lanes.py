@@ -34,7 +34,7 @@ def test_each_consumer_is_sent_what_is_of_its_lane_in_order_as_far_as_its_credit
         assert sent[lane] == [item for item in items if item[0] == lane][: credit[lane]]
     waiting = Counter(offered) - Counter({lane: len(sent[lane]) for lane in sent})
     assert len(outbox) == waiting.total()
-    told = {send.consumer for send in sends if send.more}  # with what was sent last
+    told = {send.consumer for send in sends if send.waiting}  # with what was sent last
     told |= {notice.consumer for notice in outbox.backlogs() if notice.waiting}
     assert told >= {f"rank {lane}" for lane in waiting}
 

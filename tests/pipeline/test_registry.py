@@ -100,7 +100,7 @@ class RegistryMachine(RuleBasedStateMachine):
     @rule(passed=st.floats(0, 3))
     def time_passes(self, passed):
         self.now += passed
-        silent = {name for name, (_, heard) in self.model.items() if self.now - heard >= DEAD_AFTER_S}
+        silent = {name for name, (_, heard) in self.model.items() if self.now >= heard + DEAD_AFTER_S}
         assert {r.name for r in self.registry.expire(self.now)} == silent
         for name in silent:
             del self.model[name]

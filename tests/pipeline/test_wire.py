@@ -13,6 +13,7 @@ from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.pipeline.wire import (
     BadMessage,
     Kind,
+    decode_counts,
     decode_examples,
     decode_header,
     encode_example,
@@ -52,13 +53,15 @@ def _bits(array):
 
 def _received(message):
     """Return the examples of a message as who receives it reads them."""
-    return decode_examples(memoryview(message), decode_header(message).number >> 1)
+    return decode_examples(memoryview(message), decode_counts(decode_header(message).number)[0])
 
 
-@given(st.lists(_examples(), min_size=1, max_size=4), st.booleans())
-def test_examples_come_out_as_they_went_in(examples, more):
-    message = join_examples([encode_example(example) for example in examples], more)
-    assert decode_header(message) == (Kind.EXAMPLES, 2 * len(examples) + more)
+@given(st.lists(_examples(), min_size=1, max_size=4), st.integers(0, 2**40))
+def test_examples_come_out_as_they_went_in(examples, waiting):
+    message = join_examples([encode_example(example) for example in examples], waiting)
+    kind, number = decode_header(message)
+    assert kind is Kind.EXAMPLES
+    assert decode_counts(number) == (len(examples), min(waiting, 2**24 - 1))
     carried = _received(bytes(message))
     assert len(carried) == len(examples)
     for example, back in zip(examples, carried, strict=True):
@@ -97,12 +100,12 @@ def test_what_is_a_header_alone_may_not_be_longer(kind):
 def test_a_garbage_message_is_examples_or_a_bad_message(number, parts):
     with contextlib.suppress(BadMessage):
         message = memoryview(encode_header(Kind.EXAMPLES, number) + b"".join(parts))
-        assert len(_received(message)) == number >> 1
+        assert len(_received(message)) == number
 
 
 @given(st.lists(_examples(), min_size=1, max_size=3), st.data())
 def test_a_flipped_byte_or_a_cut_never_gives_an_array_from_beyond_the_message(examples, data):
-    message = bytearray(join_examples([encode_example(example) for example in examples], more=False))
+    message = bytearray(join_examples([encode_example(example) for example in examples], waiting=0))
     message[data.draw(st.integers(0, len(message) - 1))] ^= data.draw(st.integers(1, 255))
     message = message[: data.draw(st.integers(8, len(message)))]
     try:
@@ -133,13 +136,13 @@ def test_a_message_that_lies_as_zeromq_places_it_is_not_copied():
 
 def test_a_single_message_is_not_copied_when_it_is_sent():
     message = encode_example(_example(waveform=np.ones(9, np.float32)))
-    assert join_examples([message], more=True) is message
+    assert join_examples([message], waiting=1) is message
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(0, 15))
 def test_received_arrays_are_aligned_as_numpy_aligns_its_own(sizes, shift):
     messages = [encode_example(_example(waveform=np.full(size, size, np.float32))) for size in sizes]
-    received = _placed(join_examples(messages, more=False), shift)
+    received = _placed(join_examples(messages, waiting=0), shift)
     for size, example in zip(sizes, _received(received.data), strict=True):
         assert example.waveform.__array_interface__["data"][0] % 16 == 0
         np.testing.assert_array_equal(example.waveform, np.full(size, size))

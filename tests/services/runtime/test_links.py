@@ -16,7 +16,7 @@ import zmq
 from links_rig import Consumer, Producer, bare_consumer, bare_producer, eventually, message, welcome
 
 from services.runtime.addresses import local_address, nearest_address
-from sonorant.pipeline.wire import Kind, decode_examples, decode_header, encode_header
+from sonorant.pipeline.wire import Kind, decode_counts, decode_examples, decode_header, encode_header
 
 
 @pytest.mark.parametrize(("producers", "consumers"), [(1, 1), (3, 1), (1, 3), (3, 3)])
@@ -41,11 +41,11 @@ def test_a_consumer_without_room_gets_no_more_than_its_credits(rig):
 
 
 def receive_bundle(dealer):
-    """Return the examples of the next message that has some, and whether others wait."""
+    """Return the examples of the next message that has some, and how many others wait."""
     while (header := decode_header(message := dealer.recv())).kind is not Kind.EXAMPLES:
         assert header.kind is Kind.BACKLOG
-    examples = decode_examples(memoryview(message), header.number >> 1)
-    return [e.lineage.index for e in examples], header.number % 2 == 1
+    count, waiting = decode_counts(header.number)
+    return [e.lineage.index for e in decode_examples(memoryview(message), count)], waiting
 
 
 def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go(rig, bare):
@@ -54,10 +54,10 @@ def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go
     producer.offer(range(100))
     eventually(lambda: producer.links.waiting == 100)
     dealer.send(encode_header(Kind.GRANT, 5))
-    assert receive_bundle(dealer) == ([0, 1, 2, 3, 4], True)
+    assert receive_bundle(dealer) == ([0, 1, 2, 3, 4], 95)
     dealer.send(encode_header(Kind.GRANT, 95))
-    assert receive_bundle(dealer) == (list(range(5, 69)), True)
-    assert receive_bundle(dealer) == (list(range(69, 100)), False)
+    assert receive_bundle(dealer) == (list(range(5, 69)), 31)
+    assert receive_bundle(dealer) == (list(range(69, 100)), 0)
     producer.offer(range(100, 105), samples=6000)  # 24 KB each
     eventually(lambda: producer.links.waiting == 5)
     dealer.send(encode_header(Kind.GRANT, 5))
@@ -88,7 +88,7 @@ def test_an_example_that_is_alone_leaves_at_once(rig, bare):
     dealer.send(encode_header(Kind.GRANT, 50))
     for number in range(3):
         producer.offer([number])
-        assert receive_bundle(dealer) == ([number], False)
+        assert receive_bundle(dealer) == ([number], 0)
 
 
 def test_a_single_credit_serves_whichever_producer_has_something(rig):

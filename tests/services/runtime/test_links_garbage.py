@@ -72,8 +72,8 @@ def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
     good = bytes(message(7))
     messages = [
         [b"garbage"], [encode_header(Kind.HELLO, 1)], [encode_header(Kind.RETURN, 9)], [encode_header(Kind.EXAMPLES)],
-        [encode_header(Kind.EXAMPLES, 2)], [good[:-1]], [good, b""], [good + bytes(16)], [good * 2],
-        [encode_header(Kind.EXAMPLES, 4) + good[8:]], [encode_header(Kind.WELCOME, PROTOCOL_VERSION)],
+        [encode_header(Kind.EXAMPLES, 1)], [good[:-1]], [good, b""], [good + bytes(16)], [good * 2],
+        [encode_header(Kind.EXAMPLES, 2) + good[8:]], [encode_header(Kind.WELCOME, PROTOCOL_VERSION)],
     ]  # fmt: skip
     for frames in messages:
         rogue.send_multipart([peer, *frames])

@@ -41,9 +41,7 @@ def found(poll, timeout_ms=0):
     return set(poll.wait(timeout_ms)[1])
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(["send", "read", "cross", "watch"]), st.integers(0, SOCKETS - 1)), max_size=40)
-)
+@given(st.lists(STEPS, max_size=40))
 @settings(deadline=None)
 def test_whatever_is_sent_and_read_it_finds_exactly_the_sockets_with_messages(steps):
     bell, ringer = socket.socketpair()
