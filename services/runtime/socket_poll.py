@@ -14,10 +14,10 @@ _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)  # numbers: an enumeration
 class SocketPoll:
     """Waits for a bell and for ZeroMQ sockets, at a cost that grows with those that have news, not with all.
 
-    zmq_poll asks every socket, twice, which takes 0.3 us each. A ZeroMQ socket also tells of news by a file (ZMQ_FD in
-    ZeroMQ's manual), but once only: whoever writes to the socket, or does not read all, may have taken the notice away.
-    So those that were found readable are asked again at the next `wait`, and whoever writes to others names them
-    (`touch`). Only one thread may use it.
+    ZeroMQ's own poll asks every socket at every turn. A socket also tells of news by a file (ZMQ_FD in its manual), but
+    once only: whoever writes to the socket, or does not read all, may have taken the notice away. So those that were
+    found readable are asked again at the next `wait`, and whoever writes to others names them (`touch`). Only one
+    thread may use it.
     """
 
     def __init__(self, bell: socket.socket) -> None:
