@@ -44,10 +44,9 @@ class DownstreamLinks:
 
     Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
     Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
-    have; None: no matter who they are. streams: what they may have come for, one for each lane of parcels. Silent
-    consumers are forgotten. A parcel whose consumer is gone goes to another of its lane; `on_broken` is called, because
-    what was sent before may not have arrived. Messages that make no sense are dropped. Only one thread may use it.
-    Raises Unavailable if they cannot be bound.
+    have; None: any. streams: what they may have come for, one for each lane of parcels. Silent consumers are forgotten.
+    A parcel whose consumer is gone goes to another of its lane; `on_broken` is called, as what was sent before may not
+    have arrived. Messages without sense are dropped. Only one thread may use it. Raises Unavailable if it cannot bind.
     """
 
     def __init__(
