@@ -17,17 +17,25 @@ from sonorant.pipeline.credit import Grant, Grants, Outbox, Recall
 
 __all__ = ["Fleet", "rows"]
 
-_CASES = ((512, 64, 10), (512, 64, 100), (512, 128, 100), (128, 64, 10), (512, 500, 200), (64, 500, 200))
+_CASES = (  # slots, producers, time between what one makes, how many it makes at once
+    (512, 64, 10, 1),
+    (512, 128, 100, 1),
+    (128, 64, 10, 1),
+    (512, 500, 200, 1),
+    (64, 500, 200, 1),
+    (512, 500, 2000, 16),
+    (64, 500, 2000, 16),
+)
 _SECONDS = 4
 _CONSUMER = "consumer"
 
 
 def rows(progress: Progress) -> Iterator[Row]:
-    """Yield the 99th percentile of waiting, and recalls for each example, by slots, producers and their pace."""
-    for slots, producers, every_ms in _CASES:
-        case = f"{slots} slots, {producers} x {1000 // every_ms}/s"
+    """Yield the 99th percentile of waiting and recalls for each example, by slots, producers and their pace."""
+    for slots, producers, every_ms, burst in _CASES:
+        case = f"{slots} slots, {producers} x {burst} each {every_ms} ms"
         progress(case)
-        fleet = Fleet(slots, producers, every_ms)
+        fleet = Fleet(slots, producers, every_ms, burst)
         fleet.run(1000 * _SECONDS)
         yield Row("waiting for credit", case, float(np.percentile(fleet.waited_ms, 99)), "ms", "a step", 1)
         yield Row("recalls", case, fleet.recalls / len(fleet.waited_ms), "an example")
@@ -44,13 +52,13 @@ class _Producer:
 
 
 class Fleet:
-    """Producers that make one example each `every_ms` on average, and a consumer with `slots`; the seed is fixed."""
+    """Producers that make `burst` examples each `every_ms` on average, and a consumer with `slots`."""
 
-    def __init__(self, slots: int, producers: int, every_ms: float) -> None:
+    def __init__(self, slots: int, producers: int, every_ms: float, burst: int = 1) -> None:
         self.waited_ms: list[float] = []
         self.recalls = 0
         self._random = random.Random(1)
-        self._every_ms = every_ms
+        self._every_ms, self._burst = every_ms, burst
         self._producers = [_Producer(self._random.uniform(0, every_ms)) for _ in range(producers)]
         self._grants: Grants[int] = Grants()
         for number in range(producers):
@@ -78,7 +86,8 @@ class Fleet:
 
     def _make(self, producer: _Producer, now_ms: int) -> None:
         while producer.due_ms <= now_ms:
-            producer.outbox.offer(producer.due_ms)
+            for _ in range(self._burst):
+                producer.outbox.offer(producer.due_ms)
             producer.due_ms += self._every_ms * self._random.uniform(0.5, 1.5)
 
     def _send(self, number: int, producer: _Producer, now_ms: int) -> None:

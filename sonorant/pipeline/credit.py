@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
-_HANDFUL, _HANDFULS = 16, 8  # slots go to a producer in handfuls, of which there are so many at least
+_HANDFUL, _HANDFULS = 16, 8  # slots dealt together, at most, and how many such deals there are slots for, at least
 
 Peer = TypeVar("Peer", bound=Hashable)
 Item = TypeVar("Item")
@@ -74,7 +74,8 @@ class Grants(Generic[Peer]):
         self._changed = True
 
     def join(self, producer: Peer) -> None:
-        """Note a new producer."""
+        """Note a new producer, or one that begins again."""
+        self.leave(producer)
         self._producers[producer] = _Producer()
         self._changed = True
 
@@ -129,7 +130,7 @@ class Grants(Generic[Peer]):
         self._changed = False
         if self._withdrawn:
             return [self._recall(peer) for peer, p in self._producers.items() if p.granted and not p.recalling]
-        return [*self._spread(), *self._rebalance()]
+        return [*self._rebalance(), *self._spread()]
 
     @property
     def _starving(self) -> bool:
@@ -141,15 +142,16 @@ class Grants(Generic[Peer]):
 
         Who gets a handful is woken once for several examples; with one slot for each of many producers, all would be
         woken for every example. While producers have plenty of credit and none waits for one, slots gather until a
-        message is worth its while. Where the consumer holds most slots, there are fewer in a handful.
+        message is worth its while. A handful is smaller where few slots are on the move, the others lying idle or held.
         """
         if not self._free or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
             return []
         open_to = [(peer, p) for peer, p in self._producers.items() if not p.recalling]
         if not open_to:
             return []
-        handful = max(1, min(_HANDFUL, (self._free + self._granted) // _HANDFULS))
-        share = max(1, min(handful, (self._free + self._granted) // len(open_to)))
+        moving = self._free + sum(p.granted for p in self._producers.values() if p.waiting or p.recalling)
+        handful = max(1, min(_HANDFUL, moving // _HANDFULS))
+        share = max(1, min(_HANDFUL, (self._free + self._granted) // max(_HANDFULS, len(open_to))))
         first = [(p.rank, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(first)
         counts: dict[Peer, int] = {}
@@ -169,13 +171,19 @@ class Grants(Generic[Peer]):
             heapq.heapreplace(first, (producer.rank, number))
 
     def _rebalance(self) -> list[Recall[Peer]]:
-        """Recall the most that lies idle, if a producer has a backlog and no credit at all."""
-        if not self._starving or any(p.recalling for p in self._producers.values()):
+        """Recall what lies idle, the most of it first, as far as producers without any credit could use it."""
+        wanted = sum(min(p.waiting, _HANDFUL) for p in self._producers.values() if not p.granted)
+        wanted -= self._free + sum(p.granted for p in self._producers.values() if p.recalling)
+        if wanted <= 0:
             return []
-        idle = [(p.granted, peer) for peer, p in self._producers.items() if p.granted and not p.waiting]
-        if not idle:
-            return []
-        return [self._recall(max(idle, key=lambda entry: entry[0])[1])]
+        idle = [(peer, p) for peer, p in self._producers.items() if p.granted and not p.waiting and not p.recalling]
+        recalls = []
+        for peer, producer in sorted(idle, key=lambda entry: -entry[1].granted):
+            recalls.append(self._recall(peer))
+            wanted -= producer.granted
+            if wanted <= 0:
+                break
+        return recalls
 
     def _recall(self, peer: Peer) -> Recall[Peer]:
         self._producers[peer].recalling = True

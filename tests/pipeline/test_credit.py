@@ -268,20 +268,59 @@ def test_many_producers_get_slots_by_the_handful_in_turn():
 
 def test_slots_go_first_where_examples_wait_and_no_more_than_wait_there():
     grants = _grants(24, "few", "many", "idle")
-    grants.on_backlog("few", 3)
+    grants.on_backlog("few", 2)
     grants.on_backlog("many", 40)
-    assert sorted(grants.actions()) == [("few", 3), ("many", 21)]
+    assert sorted(grants.actions()) == [("few", 2), ("many", 21)]
 
 
 def test_nobody_has_to_ask_for_slots_while_there_are_enough_for_all():
-    """Those that lay idle with some would have to be recalled for the others, from one after another."""
+    """Those that lay idle with some would have to be recalled for the others."""
     producers = [f"p{number}" for number in range(100)]
     grants = _grants(128, *producers)
     assert {peer for peer, _ in grants.actions()} == set(producers)
-    for producer in producers:
-        assert grants.on_examples(producer, 1, waiting=0)
-        grants.release(1)
-        assert not any(isinstance(action, Recall) for action in grants.actions())
+
+
+def test_as_much_is_recalled_at_once_as_a_starving_producer_can_use():
+    idle = [f"p{number}" for number in range(40)]
+    grants = _grants(40, *idle)
+    grants.actions()
+    grants.join("busy")
+    grants.on_backlog("busy", 5)
+    recalled = [action.producer for action in grants.actions()]
+    assert len(recalled) == 5
+    assert grants.actions() == []
+    for producer in recalled:
+        assert grants.on_return(producer, 1)
+    assert grants.actions() == [Grant("busy", 5)]
+
+
+def test_credit_that_a_producer_is_about_to_use_is_not_recalled():
+    grants = _grants(1, "a", "b")
+    assert grants.actions() == [Grant("a", 1)]
+    grants.on_backlog("a", 1)
+    grants.on_backlog("b", 1)
+    assert grants.actions() == []
+
+
+def test_a_producer_that_begins_again_has_no_credit():
+    grants = _grants(4, "a")
+    grants.actions()
+    grants.join("a")
+    assert grants.granted == 0
+    assert grants.actions() == [Grant("a", 4)]
+
+
+def test_where_most_slots_lie_idle_those_that_are_free_are_dealt_at_once_and_others_recalled():
+    """A handful of all would have to be gathered first, from many."""
+    grants = _grants(101, *[f"p{number}" for number in range(100)])
+    grants.actions()
+    grants.join("busy")
+    assert grants.on_examples("p0", 1, waiting=0)
+    grants.release(1)
+    grants.on_backlog("busy", 15)
+    actions = grants.actions()
+    assert Grant("busy", 1) in actions
+    assert sum(isinstance(action, Recall) for action in actions) == 14
 
 
 def test_a_single_slot_is_granted_where_the_consumer_holds_all_others():
