@@ -30,7 +30,7 @@ _HUGE, _LARGE, _SMALL = 500_000, 50_000, 500  # samples of an example: 2 MB, 200
 _CASES = ((_LARGE, 1), (_LARGE, 8), (_LARGE, 64), (_SMALL, 1), (_SMALL, 8))
 _WARM_S, _TURN_S, _TURNS = 0.2, 0.8, 5
 _REST_S = 0.02  # of the slow consumer, after each look
-_IDLE = 1000  # replicas that are there and have nothing to send
+_IDLE, _LINKING_S = 1000, 2.0  # replicas that are there and have nothing to send; until there is a link to each
 
 
 def rows(progress: Progress) -> Iterator[Row]:
@@ -81,11 +81,11 @@ def _beside_copies(samples: int) -> Row:
 
 def _beside_idle() -> Row:
     """Say what examples of one producer cost a consumer that has links to many others."""
-    with Child(stand_idle, _IDLE) as idle:
-        beside = idle.ask("endpoint").split()
-        with LinksWay(_LARGE, 1) as alone, LinksWay(_LARGE, 1, beside=beside) as among:
-            turns = [(_turn(among, _LARGE), _turn(alone, _LARGE)) for _ in range(_TURNS)]
-    ours, theirs = zip(*turns, strict=True)
+    with Child(stand_idle, _IDLE) as idle, LinksWay(_LARGE, 1, beside=idle.ask("endpoint").split()) as among:
+        time.sleep(_LINKING_S)
+        ours = [_turn(among, _LARGE) for _ in range(_TURNS)]
+    with LinksWay(_LARGE, 1) as alone:
+        theirs = [_turn(alone, _LARGE) for _ in range(_TURNS)]
     return Row("idle replicas", f"{_IDLE} beside a busy one", _cheapest(ours), "CPU-s/GB", "alone", _cheapest(theirs))
 
 

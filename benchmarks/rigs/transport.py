@@ -33,7 +33,7 @@ structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.
 
 __all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "stand_idle", "take_slowly"]
 
-CREDITS = 128  # two for each of the most producers
+CREDITS = 128  # two for each of the most producers that send
 _A_TURN = 16  # examples between two looks at the links, as many as a stage with 64 credits computes
 _DEAD_AFTER_S = 30.0
 _LARGEST_BYTES = 1 << 24

@@ -12,7 +12,7 @@ _EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)  # numbers: an enumeration
 
 
 class SocketPoll:
-    """Waits for a bell and for ZeroMQ sockets, at a cost that grows with those that have news, not with all.
+    """Waits for a bell and for ZeroMQ sockets, at a cost that grows with those in use, not with all.
 
     ZeroMQ's own poll asks every socket at every turn. A socket also tells of news by a file (ZMQ_FD in its manual), but
     once only: whoever writes to the socket, or does not read all, may have taken the notice away. So those that were
@@ -39,20 +39,20 @@ class SocketPoll:
         """Note that sockets were written to."""
         self._doubtful.update(sockets)
 
-    def wait(self, timeout_ms: int) -> tuple[bool, list["zmq.Socket[bytes]"]]:
+    def wait(self, timeout_ms: int) -> tuple[bool, set["zmq.Socket[bytes]"]]:
         """Return whether the bell has something to read, and which sockets have; sleep until one has.
 
         It may also return earlier, with nothing.
         """
-        readable = [watched for watched in self._doubtful if _has_news(watched)]
+        readable = {watched for watched in self._doubtful if _has_news(watched)}
         rung = False
         for key, _ in self._selector.select(0 if readable else timeout_ms / 1000):
             if key.data is None:
                 rung = True
             elif key.data not in readable and _has_news(key.data):
-                readable.append(key.data)
-        self._doubtful = set(readable)
-        return rung, readable
+                readable.add(key.data)
+        self._doubtful = readable
+        return rung, set(readable)
 
     def close(self) -> None:
         """Let go of the sockets, which stay open."""

@@ -52,11 +52,9 @@ _HEADER = struct.Struct("<B3xI")
 _SIZES = struct.Struct("<QI4x")  # of array and envelope
 _START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with one example
 _ARRAY_AT = _START.size
-_COUNTS = 1 << 8  # what a message can say of how many examples are in it
-_MOST_WAITING = (1 << 24) - 1
+_MOST_EXAMPLES, _MOST_WAITING = (1 << 8) - 1, (1 << 24) - 1  # that a header can tell of
 _ALIGNMENT = 16
-_ALIGNED = np.dtype(np.longdouble)  # numpy tells sooner whether one of these lies well than at which address it lies
-assert _ALIGNED.alignment == _ALIGNMENT
+_TELLING = np.dtype(np.longdouble)  # numpy tells sooner whether one of these lies well than at which address it lies
 
 Buffer = bytes | bytearray | memoryview
 
@@ -184,7 +182,8 @@ def join_examples(messages: Sequence[memoryview], waiting: int) -> Buffer:
 
     messages: what `encode_example` returned, 255 at most. waiting: how many other examples wait.
     """
-    number = len(messages) + _COUNTS * min(waiting, _MOST_WAITING)
+    assert len(messages) <= _MOST_EXAMPLES
+    number = len(messages) + (_MOST_EXAMPLES + 1) * min(waiting, _MOST_WAITING)
     if len(messages) > 1:
         return b"".join((_HEADER.pack(Kind.EXAMPLES, number), *(message[_HEADER.size :] for message in messages)))
     _HEADER.pack_into(messages[0], 0, Kind.EXAMPLES, number)
@@ -193,15 +192,18 @@ def join_examples(messages: Sequence[memoryview], waiting: int) -> Buffer:
 
 def decode_counts(number: int) -> tuple[int, int]:
     """Return how many examples are in a message with such a number in its header, and how many others wait."""
-    return number % _COUNTS, number // _COUNTS
+    waiting, count = divmod(number, _MOST_EXAMPLES + 1)
+    return count, waiting
 
 
 def decode_examples(message: memoryview, count: int) -> list[Example]:
     """Read a message whose header announces `count` examples.
 
     Float32 arrays are read-only views of it, or copies if it lies badly in memory. Raises BadMessage if it does not
-    hold as many, or if one of them makes no sense.
+    hold as many, or none, or if one of them makes no sense.
     """
+    if count < 1:
+        raise BadMessage("0 examples: a message must have 1 at least")
     examples = [_decode_example(array, envelope) for array, envelope in _records(message)]
     if len(examples) != count:
         raise BadMessage(f"{len(examples)} examples: the header announced {count}")
@@ -263,7 +265,14 @@ def _decode_array(header: pb.ArrayHeader, frame: memoryview, dimensions: tuple[i
     if len(shape) not in dimensions or packing.dtype.itemsize * math.prod(shape) != len(frame):
         raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of {packing.dtype}")
     values = packing.unpack(np.ndarray(shape, packing.dtype, frame))
-    if values.nbytes < _ALIGNMENT or not np.ndarray((), _ALIGNED, values).flags.aligned:
+    if not _lies_well(values):
         values = values.copy()
     values.setflags(write=False)
     return values
+
+
+def _lies_well(values: NDArray[np.float32]) -> bool:
+    """Whether an array is known to be aligned to 16 bytes; of some that are, on some platforms of all, it is not."""
+    if values.nbytes < _TELLING.itemsize or _TELLING.alignment < _ALIGNMENT:
+        return False
+    return np.ndarray((), _TELLING, values).flags.aligned

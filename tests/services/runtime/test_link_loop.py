@@ -118,6 +118,41 @@ def test_what_came_during_work_is_read_before_anybody_is_judged(context):
     assert links.calls == ["time", "work", b"news", "time", "close"]
 
 
+class _Distracted(_Recorder):
+    """Writes to its socket while a message comes in, and takes the notice of that away, as writing may."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self.peer = context.socket(zmq.PUSH)
+        self.peer.connect(self.address)
+
+    def on_time(self, now_s):
+        if "time" not in self.calls:
+            self.peer.send(b"news")
+            assert self.socket.get(zmq.EVENTS) & zmq.POLLIN
+        return super().on_time(now_s)
+
+    def written(self):
+        return (self.socket,)
+
+    def close(self):
+        super().close()
+        self.peer.close()
+
+
+def test_a_message_whose_notice_was_lost_in_writing_is_read(context):
+    links, began_s = _Distracted(context), time.monotonic()
+    loop = LinkLoop([links])
+
+    def work():
+        if b"news" in links.calls or time.monotonic() - began_s > 5:
+            loop.stop()
+        return False
+
+    loop.run(work)
+    assert links.calls == ["time", b"news", "time", "close"]
+
+
 def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken():
     loop, left, calls = LinkLoop([]), [3], []
     asleep, done = threading.Event(), threading.Event()

@@ -78,6 +78,7 @@ def test_garbage_from_a_producer_is_dropped_and_nobody_else_notices(rig, bare):
     for frames in messages:
         rogue.send_multipart([peer, *frames])
     eventually(lambda: consumer.links.faults == len(messages))
+    assert not consumer.broken
     producer.offer(range(30))
     assert consumer.take(30) == list(range(30))
 

