@@ -155,13 +155,13 @@ class Grants(Generic[Peer]):
         first = [(p.rank, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(first)
         counts: dict[Peer, int] = {}
-        while True:
+        while self._free:
             number = first[0][-1]
             peer, producer = open_to[number]
             lacking = producer.waiting - producer.granted
-            count = min(handful, lacking) if lacking > 0 else share
+            count = min(handful, lacking) if lacking > 0 else min(share, self._free)
             if count > self._free:
-                return [Grant(peer, count) for peer, count in counts.items()]
+                break
             self._turn += 1
             self._free -= count
             self._granted += count
@@ -169,6 +169,7 @@ class Grants(Generic[Peer]):
             producer.turn = self._turn
             counts[peer] = counts.get(peer, 0) + count
             heapq.heapreplace(first, (producer.rank, number))
+        return [Grant(peer, count) for peer, count in counts.items()]
 
     def _rebalance(self) -> list[Recall[Peer]]:
         """Recall what lies idle, the most of it first, as far as producers without any credit could use it."""
