@@ -33,8 +33,8 @@ structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.
 
 __all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "stand_idle", "take_slowly"]
 
-CREDITS = 128  # two for each of the most producers that send
-_A_TURN = 16  # examples between two looks at the links, as many as a stage with 64 credits computes
+CREDITS = 64  # at least, and two for each producer
+_A_TURN = CREDITS // 4  # examples between two looks at the links, as many as a stage computes
 _DEAD_AFTER_S = 30.0
 _LARGEST_BYTES = 1 << 24
 
@@ -49,7 +49,7 @@ class LinksWay:
         self._producers = Producers(main or produce_links, samples, producers)
         self.endpoints = self._producers.endpoints
         self.cpu_s = self._producers.cpu_s
-        self._consumer = _LinksConsumer([*self.endpoints, *beside], CREDITS)
+        self._consumer = _LinksConsumer([*self.endpoints, *beside], max(CREDITS, 2 * producers))
 
     @property
     def taken(self) -> int:
