@@ -280,8 +280,8 @@ class Outbox(Generic[Peer, Item]):
     def backlogs(self) -> list[Backlog[Peer]]:
         """Return what consumers should learn about this outbox; call it when `next_send` gave nothing.
 
-        A consumer that believes in a backlog which is gone is told when its next credit comes, not earlier: until then
-        its belief costs nobody anything.
+        A consumer that believes in a backlog which is gone is told when its next credit comes, not earlier; what it
+        granted in that belief it recalls when others lack it.
         """
         waiting = len(self._items)
         changes = []
