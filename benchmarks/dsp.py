@@ -19,10 +19,11 @@ from benchmarks.rigs import toolkits
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
 from services.runtime.memory import keep_freed_memory
+from sonorant.dsp.decay import absorption_of
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.high_pass import high_passed
 from sonorant.dsp.mixing import mix
-from sonorant.dsp.room import LEAD, absorption_of, image_responses
+from sonorant.dsp.room import LEAD, image_responses
 from sonorant.dsp.vtlp import warp
 from sonorant.recipe.signal import FeaturesRecipe
 

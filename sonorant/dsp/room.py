@@ -25,7 +25,6 @@ __all__ = [
     "LEAD",
     "SPEED_OF_SOUND",
     "ImpossibleRoom",
-    "absorption_of",
     "image_responses",
     "response_taps",
 ]
@@ -45,24 +44,6 @@ class ImpossibleRoom(SonorantError):
     exit_code = 65
 
 
-def absorption_of(t60_s: float, room_m: ArrayLike) -> float:
-    """Return the walls' absorption (share of the energy, 0 to 1) that gives a reverberation time, after Sabine.
-
-    T60 = 24 ln(10) V / (c S a), V the volume and S the surface. ImpossibleRoom if that takes more than all energy:
-    the room is too large to fall silent so soon.
-    """
-    length, width, height = np.asarray(room_m, dtype=float)
-    volume = length * width * height
-    surface = 2 * (length * width + width * height + height * length)
-    shortest_s = 24 * np.log(10) * volume / (SPEED_OF_SOUND * surface)
-    if not t60_s >= shortest_s:
-        raise ImpossibleRoom(
-            f"t60_s={t60_s:.3g} in a room of {length:.3g} x {width:.3g} x {height:.3g} m: even walls that swallow "
-            f"everything give {shortest_s:.3g} s; take a longer time or a smaller room"
-        )
-    return float(shortest_s / t60_s)
-
-
 def image_responses(
     room_m: ArrayLike,
     absorption: float,
@@ -74,7 +55,7 @@ def image_responses(
     """Return the impulse responses from each source to each microphone: Float32[sources, microphones, taps].
 
     room_m: length, width, height. sources_m: [sources, 3] and microphones_m: [microphones, 3], inside the room.
-    absorption: share of the energy that a wall swallows, 0 to 1 (see `absorption_of`).
+    absorption: share of the energy that a wall swallows, 0 to 1 (see `decay.absorption_of`).
     duration_s: images that arrive later are left out; T60 is usual.
 
     Tap `LEAD` is the time of emission, so a direct path over d metres peaks at LEAD + d / 343 * sample_rate_hz, with
@@ -141,7 +122,7 @@ def _axis(
     offsets = np.concatenate([there, mirrored], axis=1)[:, None] - microphones[:, axis, None]
     squares = (offsets * points_per_m) ** 2
     order = np.argsort(squares, axis=-1)
-    return np.take_along_axis(squares, order, axis=-1).astype(np.float32), gains[order].astype(np.float32)
+    return np.sort(squares, axis=-1).astype(np.float32), gains[order].astype(np.float32)
 
 
 def _decimate(grid: Waveform, samples: int) -> Responses:

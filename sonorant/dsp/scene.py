@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Responses, Waveform
+from sonorant.dsp.decay import absorption_of
 from sonorant.dsp.high_pass import high_passed
 from sonorant.dsp.late_tail import add_late_tail
 from sonorant.dsp.mixing import mix
@@ -21,7 +22,6 @@ from sonorant.dsp.room import (
     LEAD,
     SPEED_OF_SOUND,
     ImpossibleRoom,
-    absorption_of,
     image_responses,
     response_taps,
 )
@@ -43,7 +43,7 @@ class Scene:
     """A room and what is in it; positions in metres from one corner of the floor.
 
     sources_m: Float64[1 + noises, 3], the speaker first. microphones_m: Float64[microphones, 3].
-    absorption: of the walls, after Sabine. redraws: how often a draw was impossible and made again.
+    absorption: of the walls (`decay.absorption_of`). redraws: how often a draw was impossible and made again.
     """
 
     room_m: NDArray[np.float64]
@@ -72,9 +72,9 @@ class Setting(NamedTuple):
 def draw_scene(recipe: SceneRecipe, rng: np.random.Generator) -> Scene:
     """Draw a scene.
 
-    Room and T60 are drawn again, together, when no absorption of the walls gives that T60 in that room, so they
-    follow the recipe's distributions among what is possible; so is the whole scene when a source comes closer than
-    5 cm to a microphone. Raises RejectedExample after 1,000 redraws.
+    Room and T60 are drawn again, together, when no absorption of the walls gives that T60 in that room, after Sabine,
+    so they follow the recipe's distributions among what is possible; so is the whole scene when a source comes closer
+    than 5 cm to a microphone. Raises RejectedExample after 1,000 redraws.
     """
     for redraws in range(_MOST_REDRAWS):
         room_m = np.array([_uniform(side, rng) for side in (recipe.length_m, recipe.width_m, recipe.height_m)])

@@ -188,7 +188,8 @@ class NoiseStylesRecipe(SceneRecipe):
 
 def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None:
     """Refuse distributions of which not even the smallest room can have the longest T60: then none can have any."""
-    from sonorant.dsp.room import ImpossibleRoom, absorption_of  # only recipes with rooms pay for this import
+    from sonorant.dsp.decay import absorption_of  # only recipes with rooms pay for these imports
+    from sonorant.dsp.room import ImpossibleRoom
 
     try:
         absorption_of(t60_s, room_m)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sonorant.dsp.late_tail import add_late_tail, diffuse_noise, image_power
-from sonorant.dsp.room import LEAD, absorption_of, image_responses
+from sonorant.dsp.decay import absorption_of
+from sonorant.dsp.late_tail import add_late_tail, diffuse_noise
+from sonorant.dsp.room import LEAD, image_responses
 
 RATE = 8000
 ROOM = np.array([6.0, 5.0, 3.0])
@@ -22,31 +23,6 @@ def band_power(responses):
         responses[:, LEAD:][:, : responses.shape[1] // 200 * 200 - 200].astype(float).reshape(len(responses), -1, 200)
     )
     return (np.abs(np.fft.rfft(whole * np.hanning(200)))[..., 13:-3] ** 2).mean(axis=-1) / (np.hanning(200) ** 2).sum()
-
-
-def test_image_power_is_that_of_the_image_method():
-    """Averaged over places, from 50 ms on, within the spread that 64 responses leave."""
-    exact = band_power(random_responses(8, 0.4, 0.4)).mean(axis=0)[2:]
-    centre_s = 0.025 * (np.arange(2, 2 + len(exact)) + 0.5)
-    predicted = image_power(ROOM, absorption_of(0.4, ROOM), centre_s) / RATE
-    np.testing.assert_allclose(10 * np.log10(exact), 10 * np.log10(predicted), atol=0.8)
-    assert abs(np.mean(10 * np.log10(exact / predicted))) < 0.25
-
-
-def test_image_power_starts_as_if_walls_swallowed_nothing():
-    found = image_power(ROOM, 0.4, np.array([0.0, 0.1]))
-    assert found[0] == pytest.approx(343 / (4 * np.pi * 90))
-    np.testing.assert_allclose(image_power(ROOM, 0.0, np.array([0.0, 0.1, 1.0])), found[0])
-    assert found[1] < found[0]
-
-
-def test_image_power_is_a_mean_over_directions():
-    """Random directions in place of the quadrature."""
-    direction = np.random.default_rng(0).standard_normal((400_000, 3))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    reflections = 343 * 0.3 * (np.abs(direction) / ROOM).sum(axis=1)
-    expected = 343 / (4 * np.pi * 90) * np.mean(0.7**reflections)
-    assert image_power(ROOM, 0.3, np.array([0.3]))[0] == pytest.approx(expected, rel=0.01)
 
 
 def test_a_tail_has_the_decay_of_the_exact_response():

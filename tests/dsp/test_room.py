@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroomacoustics.experimental import measure_rt60
 
-from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, absorption_of, image_responses
+from sonorant.dsp.decay import absorption_of
+from sonorant.dsp.room import LEAD, SPEED_OF_SOUND, ImpossibleRoom, image_responses
 
 ROOMS = range(6)
 
@@ -127,16 +128,6 @@ def test_responses_come_as_float32_by_source_microphone_and_tap():
     responses = image_responses([5, 4, 2.5], 0.4, np.ones((3, 3)), [[2, 2, 2], [2, 2.1, 2]], 8000, 0.1)
     assert responses.shape == (3, 2, 800 + 81)
     assert responses.dtype == np.float32
-
-
-@given(st.floats(0.3, 2.0))
-def test_absorption_is_sabines(t60_s):
-    assert absorption_of(t60_s, (6, 5, 3)) == pytest.approx(pra.inverse_sabine(t60_s, (6, 5, 3))[0])
-
-
-def test_t60_below_what_the_room_allows_is_refused_with_the_shortest():
-    with pytest.raises(ImpossibleRoom, match=r"t60_s=0.1 in a room of 10 x 8 x 4 m: .* 0.17 s"):
-        absorption_of(0.1, (10, 8, 4))
 
 
 @pytest.mark.parametrize(
