@@ -23,7 +23,7 @@ from sonorant.dsp.decay import absorption_of
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.high_pass import high_passed
 from sonorant.dsp.mixing import mix
-from sonorant.dsp.room import LEAD, image_responses
+from sonorant.dsp.room import LEAD, image_responses, response_taps
 from sonorant.dsp.vtlp import warp
 from sonorant.recipe.signal import FeaturesRecipe
 
@@ -116,26 +116,32 @@ def _responses(progress: Progress) -> Iterator[Row]:
 
 
 def _mixing(scene: _Scene, sound: _Array) -> tuple[_Way, str, _Way]:
-    responses, dry = scene.responses(), sound[: scene.sources]
+    responses, dry, noises = scene.responses(), sound[: scene.sources], _begun_before(scene, sound)
 
     def ours() -> object:
-        return mix(dry[0], dry[1:], responses, 10, LEAD, _EARLY_TAPS)
+        return mix(dry[0], noises, responses, 10, LEAD, _EARLY_TAPS)
 
     return ours, "scipy", lambda: toolkits.mix(dry, responses)
 
 
 def _chain(scene: _Scene, sound: _Array, extractor: FeatureExtractor) -> tuple[_Way, str, _Way]:
-    dry = sound[: scene.sources]
+    dry, noises = sound[: scene.sources], _begun_before(scene, sound)
 
     def ours() -> object:
         speech = warp(dry[0], _ALPHA, _RATE_HZ)
-        return extractor(mix(speech, dry[1:], scene.responses(), 10, LEAD, _EARLY_TAPS).waveform[0])
+        return extractor(mix(speech, noises, scene.responses(), 10, LEAD, _EARLY_TAPS).waveform[0])
 
     def theirs() -> object:
         speech = toolkits.warp(dry[0], _ALPHA)
         return toolkits.power_mel(toolkits.mix(np.vstack([speech, dry[1:]]), scene.peer_responses())[0], _RATE_HZ)
 
     return ours, "toolkits", theirs
+
+
+def _begun_before(scene: _Scene, sound: _Array) -> _Array:
+    """Return the scene's noises, which begin a response earlier than the speech: Float32[noises, samples]."""
+    noises = sound[1 : scene.sources]
+    return np.concatenate([noises[:, 1 - response_taps(scene.t60_s, _RATE_HZ) :], noises], axis=1)
 
 
 def _traffic_bytes(scene: _Scene) -> float:

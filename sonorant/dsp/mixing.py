@@ -40,8 +40,9 @@ def mix(
 ) -> Mixture:
     """Play speech and noises in a room.
 
-    speech: Float32[samples]. noises: Float32[noises, samples], equally loud at their places.
-    responses: Float32[1 + noises, microphones, taps], the speech's first.
+    speech: Float32[samples]. responses: Float32[1 + noises, microphones, taps], the speech's first.
+    noises: Float32[noises, samples + taps - 1], equally loud at their places. They begin taps - 1 samples before
+    what is heard, so that their reverberation has built up by then.
     snr_db: power of the speech over power of all noises, whole utterance, at microphone 0.
     start: tap that the result starts with; with that of the speech's direct path at microphone 0, words stay where they
     were. The result has the length of the speech: the reverberation after its end is cut off.
@@ -73,8 +74,8 @@ def _images(
     """Return what is heard of the speech, and of all noises, from tap `start` on: Float32[microphones, samples] each.
 
     The third is the energy of the speech at microphone 0 that the first `early_taps` give, None if they are None.
-    By overlap-add: each block is heard for so many samples longer as the response has taps, less one. Blocks and
-    responses are transformed together.
+    Speech by overlap-add: each block is heard for so many samples longer as the response has taps, less one. Noises by
+    overlap-save: each block begins so many samples earlier. Blocks and responses are transformed together.
     """
     samples, (sources, microphones, taps) = speech.size, responses.shape
     early = None if early_taps is None else responses[0, 0, :early_taps]
@@ -101,17 +102,21 @@ def _images(
     images = spaced_rows(len(products), block)
     fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2, out=images)
     heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
-    for index, image in enumerate(images[: rows * blocks]):
+    for index, image in enumerate(images[: microphones * blocks]):
         begin = index % blocks * step - start
         there = heard[index // blocks, max(0, begin) : max(0, begin + block)]
         there += image[max(0, -begin) :][: there.size]
+    for index, image in enumerate(images[microphones * blocks : rows * blocks], microphones * blocks):
+        there = heard[index // blocks, index % blocks * step :][:step]
+        there[:] = image[taps - 1 :][: there.size]
     return heard[:microphones], heard[microphones:], energy
 
 
 def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Waveform | None, block: int) -> Waveform:
     """Return what is transformed: Float32[lines, block].
 
-    First the blocks of all sources, then the responses of each microphone, and the early part of the speech's first.
+    First the blocks of all sources, those of noises with the taps - 1 samples before them; then the responses of each
+    microphone, and the early part of the speech's first.
     """
     samples, (sources, microphones, taps) = speech.size, responses.shape
     step = block - taps + 1
@@ -120,9 +125,9 @@ def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Wave
     lines[:] = 0
     cut = lines[: sources * blocks].reshape(sources, blocks, block)
     for number in range(blocks):
-        now = slice(number * step, (number + 1) * step)
-        cut[0, number, : speech[now].size] = speech[now]
-        cut[1:, number, : speech[now].size] = noises[:, now]
+        said, played = speech[number * step :][:step], noises[:, number * step :][:, :block]
+        cut[0, number, : said.size] = said
+        cut[1:, number, : played.shape[1]] = played
     rest = lines[sources * blocks :]
     rest[: sources * microphones].reshape(microphones, sources, block)[..., :taps] = responses.swapaxes(0, 1)
     if early is not None:

@@ -67,7 +67,8 @@ def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sam
     def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
         index = int(rng.integers(len(catalogue)))
         style = catalogue[index]
-        noises = [source.play(kind, example, samples, rng) for kind in style.kinds]
-        return Setting(style.scene, responses(index), noises)
+        heard = responses(index)
+        noises = [source.play(kind, example, samples + heard.shape[-1] - 1, rng) for kind in style.kinds]
+        return Setting(style.scene, heard, noises)
 
     return scene_stage(recipe, sample_rate_hz, set_up)

@@ -62,7 +62,10 @@ class Scene:
 
 
 class Setting(NamedTuple):
-    """Where an utterance is played: a scene, its responses, and a noise of mean square 1 for each noise source."""
+    """Where an utterance is played: a scene, its responses, and a noise of mean square 1 for each noise source.
+
+    The noises have taps - 1 samples more than the utterance: they begin before it, as `mix` wants them.
+    """
 
     scene: Scene
     responses: Responses
@@ -106,8 +109,9 @@ def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: in
         scene = draw_scene(recipe, rng)
         resources.counts["rooms"] += 1
         resources.counts["rooms_redrawn"] += scene.redraws
-        noises = [source.draw(example, samples, rng) for _ in scene.sources_m[1:]]
-        return Setting(scene, scene_responses(scene, sample_rate_hz, recipe.tail_after_ms, rng), noises)
+        responses = scene_responses(scene, sample_rate_hz, recipe.tail_after_ms, rng)
+        noises = [source.draw(example, samples + responses.shape[-1] - 1, rng) for _ in scene.sources_m[1:]]
+        return Setting(scene, responses, noises)
 
     return scene_stage(recipe, sample_rate_hz, set_up)
 
@@ -132,7 +136,7 @@ def scene_stage(
         if rng.random() >= recipe.probability:
             return example if recipe.microphones == 1 else example._replace(waveform=np.stack([speech, speech]))
         scene, responses, played = set_up(example, speech.size, rng)
-        noises = np.array(played, dtype=np.float32).reshape(len(played), speech.size)
+        noises = np.array(played, dtype=np.float32).reshape(len(played), speech.size + responses.shape[-1] - 1)
         delay_s = float(scene.direct_delays_s()[0, 0])
         onset = LEAD + round(delay_s * sample_rate_hz)
         early_taps = onset + round(_EARLY_S * sample_rate_hz) if recipe.snr_speech == "early" else None

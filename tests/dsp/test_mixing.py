@@ -9,7 +9,7 @@ from sonorant.errors import RejectedExample
 
 RNG = np.random.default_rng(0)
 SPEECH = (0.05 * RNG.standard_normal(8000)).astype(np.float32)
-NOISES = RNG.standard_normal((2, 8000)).astype(np.float32)
+NOISES = RNG.standard_normal((2, 8899)).astype(np.float32)  # as many taps, less one, before the speech
 RESPONSES = (RNG.standard_normal((3, 2, 900)) * np.exp(-np.arange(900) / 150)).astype(np.float32)
 
 
@@ -28,7 +28,7 @@ def test_snr_at_the_first_microphone_is_the_one_asked_for(snr_db, noises):
 @pytest.mark.parametrize("early_taps", [21, 60, 400, 5000])
 @pytest.mark.parametrize("samples", [500, 8000, 60_000])
 def test_snr_counts_what_the_early_taps_give(early_taps, samples):
-    speech, noises = np.cumsum(np.resize(SPEECH, samples)), np.resize(NOISES, (2, samples))  # far from white
+    speech, noises = np.cumsum(np.resize(SPEECH, samples)), np.resize(NOISES, (2, samples + 899))  # far from white
     mixture = mix(speech, noises, RESPONSES, 7, 20, early_taps)
     early, whole = (fftconvolve(speech.astype(float), h) for h in (RESPONSES[0, 0][:early_taps], RESPONSES[0, 0]))
     early_db = _level_db(mixture.speech[0]) + 10 * np.log10((early**2).sum() / (whole[20:][:samples] ** 2).sum())
@@ -58,13 +58,23 @@ def test_images_are_the_sources_convolved_with_their_responses():
     mixture = mix(SPEECH, NOISES, RESPONSES, 10, 20)
     for m in range(2):
         speech = fftconvolve(SPEECH.astype(float), RESPONSES[0, m])[20:8020]
-        noise = sum(fftconvolve(NOISES[n].astype(float), RESPONSES[1 + n, m])[20:8020] for n in range(2))
+        noise = sum(fftconvolve(NOISES[n].astype(float), RESPONSES[1 + n, m], "valid") for n in range(2))
         for found, expected in ((mixture.speech[m], speech), (mixture.noise[m], noise)):
             correlation = found.astype(float) @ expected / np.linalg.norm(found) / np.linalg.norm(expected)
             assert correlation > 1 - 1e-7
     ratio = np.linalg.norm(mixture.speech[1]) / np.linalg.norm(mixture.speech[0])
     expected = [np.linalg.norm(fftconvolve(SPEECH.astype(float), RESPONSES[0, m])[20:8020]) for m in range(2)]
     assert ratio == pytest.approx(expected[1] / expected[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("samples", [1, 700, 8000, 60_000])
+def test_noise_is_heard_from_the_first_sample_to_the_last_as_if_it_had_always_been(samples):
+    """A constant comes out constant: nothing of it builds up or fades, whatever the blocks."""
+    steady = np.ones((1, samples + 899), np.float32)
+    noise = mix(np.resize(SPEECH, samples), steady, np.abs(RESPONSES[:2]), 0, 20).noise
+    for m in range(2):
+        np.testing.assert_allclose(noise[m], noise[m, 0], rtol=1e-4)
+    assert noise[1, 0] / noise[0, 0] == pytest.approx(np.abs(RESPONSES[1, 1]).sum() / np.abs(RESPONSES[1, 0]).sum())
 
 
 def test_direct_path_stays_at_its_sample_and_length_is_kept():
