@@ -41,6 +41,31 @@ def test_zero_phase_is_symmetric_and_minimum_phase_is_causal():
     assert energy[RATE_HZ // 2 + 16] > 0.9 * energy[-1]
 
 
+def group_delay_ms(gains_db, low_hz):
+    """Return the largest group delay, either way, from low_hz to 3,400 Hz: the real part of DFT(n h) / DFT(h)."""
+    points_hz = np.geomspace(100, 4000, len(gains_db))
+    response = equalise(click(4000, 0), 8000, points_hz, gains_db, "minimum").astype(float)
+    delay = (np.fft.rfft(np.arange(4000) * response) / np.fft.rfft(response)).real / 8
+    return np.abs(delay[low_hz // 2 : 1700 + 1]).max()
+
+
+@pytest.mark.parametrize(
+    ("points", "most_db", "low_hz", "longest_ms", "steepest"),
+    [
+        (6, 6, 300, 1.3, (-1, -1, 1, -1, -1, -1)),
+        (6, 6, 100, 5.3, (-1, 1, -1, 1, 1, 1)),
+        (12, 24, 300, 13, (1, 1, 1, 1, -1, 1, 1, -1, 1, 1, 1, 1)),
+        (12, 24, 100, 40, (-1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1)),
+    ],
+)
+def test_minimum_phase_delays_by_what_its_docstring_says(points, most_db, low_hz, longest_ms, steepest):
+    """Over random curves, and those of all signs that a search found to delay most."""
+    curves = most_db * np.random.default_rng(0).uniform(-1, 1, (100, points))
+    for gains_db in curves:
+        assert group_delay_ms(gains_db, low_hz) < longest_ms
+    assert 0.95 * longest_ms < group_delay_ms(most_db * np.array(steepest), low_hz) < 1.01 * longest_ms
+
+
 def test_level_curve_changes_nothing_but_the_level():
     noise = np.random.default_rng(0).standard_normal((2, 4000)).astype(np.float32)
     for phase in ("zero", "minimum"):
