@@ -40,9 +40,9 @@ def equalise(
 ) -> Waveform:
     """Return Float32[..., samples], filtered with `smooth_curve`, of the same length.
 
-    With phase zero sounds stay where they are. With minimum the response is causal, as a device's, and each frequency is
-    moved by its group delay: with the recipe's defaults (6 points, 6 dB), at 8 kHz, by at most 1.3 ms, either way, from
-    300 to 3,400 Hz and 5.3 ms from 100 Hz on; with its steepest curves (12 points, 24 dB) by 13 and 40 ms.
+    With phase zero sounds stay where they are. With minimum the response is causal, as a device's, and each frequency
+    is moved by its group delay: with the recipe's defaults (6 points, 6 dB), at 8 kHz, by at most 1.3 ms, either way,
+    from 300 to 3,400 Hz and 5.3 ms from 100 Hz on; with its steepest curves (12 points, 24 dB) by 13 and 40 ms.
     """
     taps = 2 * round(_FILTER_S * sample_rate_hz / 2)
     size = _OVERSAMPLING * taps

@@ -9,6 +9,9 @@ number of bins and under one rotation, which follows the interpolated frequency 
 A lobe keeps its width, hence a sound its time; what stretches or shrinks is the room between the lobes. A lobe comes to
 lie within half a bin of where it belongs; zero-padding would halve that at twice the cost, but what it cures, frames of
 one tone that drift apart towards their edges, is a known loss of level (0.9 dB at most), which is given back.
+Where the map squeezes frequencies, bins between peaks are dropped: a tone keeps its level, white noise loses 0.8 dB for
+alpha 0.8 or 1.2, and 1.6 dB in the twelfth of the band that is squeezed most; `tests/dsp/test_vtlp_speech.py` has that
+of read sentences.
 """
 
 from functools import lru_cache
