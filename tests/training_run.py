@@ -7,6 +7,7 @@ import time
 
 from small_corpus import digits_recipe, record
 
+from services.runtime.status_client import ask_status
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
@@ -78,9 +79,9 @@ class Run:
         unique = f"example_server-{len(self.servers)}"
         self.servers.append(self._start("example_server", "--coordinator", self._coordinator, "--replica", unique))
 
-    def train(self, *launcher, more=()):
+    def train(self, *launcher, more=(), environment=None):
         arguments = ("--coordinator", self._coordinator, "--redis", self._redis_url, *more)
-        return self._start("trainer", *arguments, launcher=launcher)
+        return self._start("trainer", *arguments, launcher=launcher, environment=environment)
 
     def kill(self, process):
         process.kill()
@@ -101,10 +102,13 @@ class Run:
     def log(self, module):
         return (self.folder.path / f"{module}.log").read_text()
 
-    def _start(self, module, *arguments, launcher=()):
+    def status(self):
+        return ask_status(self._coordinator)
+
+    def _start(self, module, *arguments, launcher=(), environment=None):
         log = self._stack.enter_context((self.folder.path / f"{module}.log").open("ab"))
         command = [*launcher, sys.executable, "-m", f"services.{module}", "--run", str(self.folder.path), *arguments]
-        process = subprocess.Popen(command, stderr=log, stdout=log)
+        process = subprocess.Popen(command, stderr=log, stdout=log, env=environment)
         self._stack.callback(end, process)
         return process
 

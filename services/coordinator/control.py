@@ -212,12 +212,12 @@ class ControlPlane:
 
     @property
     def finished(self) -> bool:
-        """True once training has ended, or the ledger has settled the last epoch, as of the last `refresh`."""
+        """True once rank 0 has said so, in this generation: its last checkpoint is written, and what came of the run.
+
+        It does not follow from the ledger: a gang that is lost before its last checkpoint needs examples again.
+        """
         with self._lock:
-            if self._start is not None and self._start.complete:
-                return True
-            last = self._ledger_progress.get(self._start.last_epoch) if self._start else None
-            return last is not None and last.committed + last.rejected == last.total
+            return self._start is not None and self._start.complete
 
     def epochs(self) -> list[pb.EpochProgress]:
         """Return how far the epochs are that are being read."""

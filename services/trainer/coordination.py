@@ -3,7 +3,6 @@
 import time
 
 import grpc
-import structlog
 
 from services.runtime.channels import open_channel
 from sonorant.errors import Unavailable
@@ -11,12 +10,10 @@ from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["StageWatch", "end_training", "start_generation"]
-
-log = structlog.get_logger()
+__all__ = ["StageWatch", "end_training", "knows_end", "start_generation"]
 
 _START_PATIENCE_S = 60.0
-_END_PATIENCE_S = 20.0
+_END_PATIENCE_S = 60.0
 _EVERY_S = 5.0
 
 
@@ -36,13 +33,33 @@ def start_generation(address: str, generation: int, epoch: int, last_epoch: int)
 
 
 def end_training(address: str, generation: int) -> None:
-    """Let the coordinator lease nothing more; if it does not answer, stages go on until their queues are full."""
+    """Let the coordinator lease nothing more: training is complete, and all that comes of it is written.
+
+    Raises Unavailable if it does not answer within a minute, or refuses; a trainer that is started again tells it then.
+    """
     request = pb.EndTrainingRequest(generation=generation)
     with open_channel(address) as channel:
         try:
             CoordinatorStub(channel).EndTraining(request, timeout=_END_PATIENCE_S, wait_for_ready=True)
         except grpc.RpcError as error:
-            log.warning("end_untold", coordinator=address, reason=_reason(error))
+            raise Unavailable(
+                f"coordinator {address} did not note the end of generation {generation} ({_reason(error)}); training "
+                "is complete, and only the coordinator does not know: start the trainer again to tell it"
+            ) from error
+
+
+def knows_end(address: str) -> bool:
+    """Return whether the coordinator knows that training is complete; raises Unavailable if it does not answer."""
+    with open_channel(address) as channel:
+        try:
+            status = CoordinatorStub(channel).GetStatus(
+                pb.GetStatusRequest(), timeout=_END_PATIENCE_S, wait_for_ready=True
+            )
+        except grpc.RpcError as error:
+            raise Unavailable(
+                f"training is complete, but coordinator {address} does not answer ({_reason(error)}); look at its log"
+            ) from error
+    return bool(status.finished)
 
 
 def _reason(error: grpc.RpcError) -> str:

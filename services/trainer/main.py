@@ -2,7 +2,8 @@
 
 SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
 `mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
-Exit codes: 0 training is complete; 75 stopped by a signal or fenced by another gang, start it again to go on.
+Exit codes: 0 training is complete, and the coordinator knows; 75 stopped by a signal or fenced by another gang, start
+it again to go on.
 """
 
 import os
@@ -78,7 +79,12 @@ def _command(
     recipe = run.recipe(recipe_path)
     await_shards(run, recipe, patience_s)
     run.pull_totals()
-    if not run.folder.totals.exists():  # else it is started again after the end, and need not find the others for that
+    if run.folder.totals.exists():  # it is started again after the end, and need not find the others for that
+        if _first_of(_RANK_VARIABLES, 0) == 0:
+            from services.trainer.generation import tell_end
+
+            tell_end(run, recipe, coordinator, redis_url)
+    else:
         from services.runtime.lifecycle import Shutdown
         from services.runtime.watchdog import Watchdog
         from services.trainer.rank import Rank

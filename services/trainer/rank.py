@@ -14,7 +14,8 @@ from services.runtime.lifecycle import Shutdown
 from services.runtime.metrics import on_scrape
 from services.runtime.redis_ledger import RedisLedger
 from services.storage.run import SharedRun
-from services.trainer.coordination import StageWatch, end_training, start_generation
+from services.trainer.coordination import StageWatch, end_training
+from services.trainer.generation import begin_generation, run_checkpoints
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.dsp.features import FeatureExtractor
@@ -24,7 +25,7 @@ from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
-from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
+from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.evaluation import DevUtterance, Evaluator, dev_utterances
 from sonorant.training.feeder import Feeder
@@ -82,11 +83,7 @@ class Rank:
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
         shutdown.on_request(lambda: self._ledger.hurry(_LEAVING_S))
-        self._checkpoints = Checkpoints(
-            self._run.checkpoints,
-            self._recipe.training.keep_checkpoints,
-            lambda message: log.warning("checkpoint_ignored", reason=message),
-        )
+        self._checkpoints = run_checkpoints(run, self._recipe)
 
     def run(self) -> int:
         """Train; return the exit code."""
@@ -119,15 +116,7 @@ class Rank:
         """Rank 0 puts the ledger back to the latest checkpoint and opens a generation; all get both."""
         start: tuple[int, Checkpoint | None] | None = None
         if self._collective.rank == 0:
-            self._shared.pull_checkpoints()
-            checkpoint = self._checkpoints.latest(fingerprint(self._recipe))
-            generation = self._checkpoints.next_generation(self._ledger.generation())
-            self._shared.push_generation()
-            self._ledger.restore(generation, checkpoint.ledger if checkpoint else None)
-            progress = checkpoint.progress if checkpoint else Progress()
-            start_generation(self._coordinator, generation, progress.epoch, self._recipe.training.epochs - 1)
-            log.info("generation_started", generation=generation, step=progress.step, epoch=progress.epoch)
-            start = (generation, checkpoint)
+            start = begin_generation(self._shared, self._recipe, self._checkpoints, self._ledger, self._coordinator)
         start = self._collective.broadcast(start)
         assert start is not None
         return start
@@ -195,7 +184,7 @@ class Rank:
         )
 
     def _finish(self, reason: Reason, progress: Progress, reporter: Reporter, generation: int) -> None:
-        """Rank 0 writes what came of the run, and lets the stages rest, unless it is only interrupted."""
+        """Rank 0 writes what came of the run, and then tells the coordinator, unless it is only interrupted."""
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return

@@ -166,7 +166,8 @@ class LeaseBook:
         self._settled_before = settled
         self._last_epoch = last_epoch
         self._closed = False
-        self._open(epoch)
+        if epoch <= last_epoch:  # else all was trained on, and only the end is still to be told
+            self._open(epoch)
 
     def close(self) -> None:
         """Lease nothing more, until another generation starts."""

@@ -68,6 +68,13 @@ def test_no_lease_goes_beyond_the_last_epoch():
     assert [(p.epoch, p.outstanding) for p in leases.progress()] == [(0, 0)]
 
 
+def test_a_generation_that_begins_after_the_last_epoch_leases_nothing():
+    leases = book()
+    leases.start_generation(2, 1, {})
+    assert leases.acquire("r", 0.0) is None
+    assert leases.progress() == []
+
+
 def test_a_death_leases_again_what_is_under_way_and_no_more():
     leases = book(lookahead_examples=0)
     leases.start_generation(0, 5, {})

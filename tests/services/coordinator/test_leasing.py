@@ -118,15 +118,22 @@ def test_a_record_that_no_shard_has_is_refused(redis_url):
     play(redis_url, scene)
 
 
-def test_the_run_is_finished_once_the_ledger_has_settled_the_last_epoch(redis_url):
+def test_a_ledger_that_has_settled_the_last_epoch_does_not_finish_the_run(redis_url):
+    """The gang may be lost before its last checkpoint, and then needs examples again."""
+
     async def scene(world):
+        await world.register("shard_reader", "r")
         await world.register("trainer", "t")
         await world.begin()
-        assert not (await world.beat("t")).finished
         claim(world.ledger, 1, 0, range(TOTAL))
         commit(world.ledger, 1, 0, range(TOTAL))
-        while not (await world.beat("t")).finished:
+        while (await world.stub.GetStatus(pb.GetStatusRequest())).epochs[0].committed < TOTAL:
             await asyncio.sleep(0)
+        assert not (await world.beat("t")).finished
+        await world.begin(generation=2)
+        assert names(await world.lease_all()) == EVERYTHING
+        await world.stub.EndTraining(pb.EndTrainingRequest(generation=2))
+        assert (await world.beat("t")).finished
 
     play(redis_url, scene)
 

@@ -1,0 +1,57 @@
+"""Accidents at a chosen place of a trainer: its interpreter loads a `sitecustomize`, and meets with each one once."""
+
+import os
+
+LAST_CHECKPOINT = """
+from sonorant.training import checkpoints
+
+save = checkpoints.Checkpoints.save
+
+def hit(self, checkpoint, best):
+    if checkpoint.progress.epoch >= {epochs}:
+        accident()
+    return save(self, checkpoint, best)
+
+checkpoints.Checkpoints.save = hit
+"""
+AFTER_TOTALS = """
+from services.trainer import coordination
+
+end = coordination.end_training
+
+def hit(*arguments):
+    accident()
+    return end(*arguments)
+
+coordination.end_training = hit
+"""
+
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+COMMAND_KILLED = "import psutil; psutil.Process().parents()[1].kill(); signal.pause()"  # mpirun's parent
+DISK_FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))"
+
+_PROGRAM = """
+import os, signal, sys
+
+def accident():
+    if not os.path.exists({mark!r}):
+        open({mark!r}, "w").close()
+        {deed}
+
+if "services.trainer" in sys.orig_argv:
+{where}
+"""
+
+
+def accident(folder, where, deed, epochs=0):
+    """Return the environment in which the next trainer has the accident."""
+    folder.mkdir()
+    indented = "".join(f"    {line}\n" for line in where.format(epochs=epochs).splitlines())
+    (folder / "sitecustomize.py").write_text(_PROGRAM.format(mark=str(folder / "happened"), deed=deed, where=indented))
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    return os.environ | {"PYTHONPATH": path}
+
+
+def happened(folder):
+    """Return whether the accident has been."""
+    return (folder / "happened").exists()

@@ -1,0 +1,47 @@
+"""Between the commit of the last batch and the end that the coordinator is told, nothing may be lost for good."""
+
+import contextlib
+
+import pytest
+from accident_rig import AFTER_TOTALS, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
+from training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+
+from services.local.past_run import audit_run
+
+EPOCHS = 2
+
+
+@pytest.fixture
+def run(tmp_path, redis_url):
+    with contextlib.ExitStack() as stack:
+        recipe = tiny_recipe(epochs=EPOCHS, patience=EPOCHS, checkpoint_every_steps=7)
+        yield Run(write_run(tmp_path / "run", recipe), redis_url, stack)
+
+
+def assert_exact(run):
+    found = audit_run(run.folder)
+    assert found.exact
+    assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TOTAL, TOTAL)] * EPOCHS
+
+
+@pytest.mark.parametrize("deed", [KILLED, DISK_FULL], ids=["killed", "disk full"])
+def test_a_rank_lost_before_its_last_checkpoint_gets_everything_again(run, tmp_path, deed):
+    unlucky = accident(tmp_path / "accident", LAST_CHECKPOINT, deed, EPOCHS)
+    assert run.train(environment=unlucky).wait(PATIENCE_S) != 0
+    assert happened(tmp_path / "accident"), run.log("trainer")
+    assert not run.status().finished
+    again = run.train(environment=unlucky)
+    assert again.wait(PATIENCE_S) == 0, run.log("trainer")
+    assert_exact(run)
+    assert run.status().finished
+
+
+def test_a_trainer_that_is_started_again_tells_the_end_that_nobody_was_told(run, tmp_path):
+    unlucky = accident(tmp_path / "accident", AFTER_TOTALS, KILLED)
+    assert run.train(environment=unlucky).wait(PATIENCE_S) != 0
+    assert (run.folder.totals.exists(), run.status().finished) == (True, False)
+    for _ in range(2):
+        assert run.train(environment=unlucky).wait(PATIENCE_S) == 0, run.log("trainer")
+        assert run.status().finished
+    assert run.log("trainer").count("end_told") == 1
+    assert_exact(run)
