@@ -62,6 +62,14 @@ class Process:
         """Exit status."""
         return self._process.returncode
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal keeps it from running."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+        except OSError:  # it has just ended
+            return False
+
     async def wait(self) -> int:
         """Wait for the end; return the exit status."""
         return await self._process.wait()
@@ -85,8 +93,9 @@ class Process:
 class Child:
     """Keeps one process of the cluster up.
 
-    command: given the number of starts so far, returns what to run. `keep` runs until cancelled, or raises
-    `ProcessFailed` when the process dies too often. One that leaves with exit code 0 is not started again.
+    command: given the number of starts so far, returns what to run. `keep` runs until cancelled or `stop`, or raises
+    `ProcessFailed` when the process dies too often. Only `stop` is an end: one that leaves by itself, or because
+    somebody else asked it to, is started again, whatever its exit code.
     """
 
     def __init__(
@@ -114,7 +123,7 @@ class Child:
             process = self._process if self._process is not None else await self.start()
             code = await process.wait()
             process.kill_group()
-            if self._stopping or code == 0:
+            if self._stopping:
                 return
             pause_s = self._policy.ended(time.monotonic())
             if pause_s is None:
@@ -130,10 +139,15 @@ class Child:
         self.restarts += 1
         return await self.start()
 
-    def forget(self) -> None:
-        """Forget a process that has left, so that `keep` starts another."""
-        self._process = None
-        self.restarts += 1
+    @property
+    def running(self) -> Process | None:
+        """The process, unless it has ended or is not started."""
+        return self._process if self._process is not None and self._process.code is None else None
+
+    def abort(self) -> None:
+        """End at once a process that hangs; `keep` starts another."""
+        if self._process is not None:
+            self._process.kill_group()
 
     async def stop(self, grace_s: float) -> None:
         """Ask it to leave; it will not be started again."""

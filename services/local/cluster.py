@@ -5,19 +5,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import grpc
 import structlog
 
-from services.local.child import Child, ProcessFailed
+from services.local.child import Child
 from services.local.gang import Gang, mpirun
-from services.local.lock import locked
 from services.local.redis_server import LocalRedis
-from services.runtime.channels import open_aio_channel
+from services.local.watch import LONGEST_TURN_S, ClusterWatch, Watched
 from services.runtime.restarts import RestartPolicy
 from services.runtime.wiring import program, stage_order
 from sonorant.atomic import make_folder
@@ -25,17 +23,13 @@ from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import coordinator_pb2 as pb
-from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
-
-if TYPE_CHECKING:
-    from sonorant.v1.coordinator_pb2_grpc import CoordinatorAsyncStub
 
 __all__ = ["Interrupted", "LocalCluster"]
 
 log = structlog.get_logger()
 
-_READY_S = 30.0
-_LOOK_EVERY_S = 1.0
+_READY_S = 60.0
+_STAGE_TURN_S = 120.0  # as long as probes leave a pod
 _STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
 _GRACE_S = 10.0
 
@@ -45,11 +39,12 @@ class Interrupted(Exception):
 
 
 class LocalCluster:
-    """Runs the training of a prepared run folder; `show` gets the coordinator's status every second.
+    """Runs the training of a prepared run folder, whose lock the caller holds.
 
-    data_folder: where stages find noise recordings. store_url: object storage that keeps the run too, or empty. Raises
-    `Unavailable` if the folder is in use, `ProcessFailed` if a process does not stay up, `Interrupted` after Ctrl-C or
-    SIGTERM, when all processes have left.
+    data_folder: where stages find noise recordings. show: gets the coordinator's status every second. say: gets a line
+    when a process is restarted because it hangs. store_url: object storage that keeps the run too, or empty. Raises
+    `ProcessFailed` if a process does not stay up, `Stalled` if the run stands still whatever is restarted,
+    `Interrupted` after Ctrl-C or SIGTERM; all processes have left then.
     """
 
     def __init__(
@@ -58,12 +53,14 @@ class LocalCluster:
         run: RunFolder,
         data_folder: Path,
         show: Callable[[pb.GetStatusResponse], None] = lambda status: None,
+        say: Callable[[str], None] = lambda line: None,
         store_url: str = "",
         gang_policy: RestartPolicy | None = None,
     ) -> None:
         self._recipe = recipe
         self._run = run
         self._show = show
+        self._say = say
         self._gang_policy = gang_policy or RestartPolicy(most=5, window_s=600.0, first_pause_s=1.0, last_pause_s=10.0)
         self._address_file = run.path / "coordinator.address"
         told = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
@@ -71,11 +68,11 @@ class LocalCluster:
         self._keepers: dict[Child, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None]
         self._gang: Gang | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     def run(self) -> None:
         """Train to the end."""
-        with locked(self._run.path):
-            asyncio.run(self._supervise())
+        asyncio.run(self._supervise())
 
     async def _supervise(self) -> None:
         loop = asyncio.get_running_loop()
@@ -110,22 +107,34 @@ class LocalCluster:
         log.info("interrupted")
         interrupted.set()
 
-    async def _work(self, redis: LocalRedis) -> None:
+    async def _work(self, place: LocalRedis) -> None:
         make_folder(self._run.logs)
-        await self._keep(Child("redis", lambda _: redis.command, self._log("redis"), self._environment))
-        await redis.wait_ready(_READY_S, self._log("redis"))
-        address = await self._start_coordinator(redis.url)
-        for name, stage in self._replicas():
-            await self._keep(self._stage(name, stage, address))
-        self._gang = self._make_gang(address, redis.url)
-        watching = asyncio.create_task(self._watch(address))
+        redis = Child("redis", lambda _: place.command, self._log("redis"), self._environment)
+        await self._keep(redis)
+        await place.wait_ready(_READY_S, self._log("redis"))
+        coordinator = self._coordinator(place.url)
+        await self._keep(coordinator)
+        address = await self._address()
+        stages = {stage: self._replicas(stage, address) for stage in stage_order(self._recipe)}
+        for replicas in stages.values():
+            for child in replicas:
+                await self._keep(child)
+        self._gang = self._make_gang(address, place.url)
+        watched = Watched(redis, coordinator, stages, self._recipe.training.ranks, _replica)
+        pipeline = self._recipe.pipeline
+        times = (pipeline.stall_after_s, pipeline.dead_after_s)
+        watch = ClusterWatch(watched, self._gang, place.url, address, *times, self._show, self._say)
+        self._watching = asyncio.create_task(watch.run())
+        self._watching.add_done_callback(self._note_failure)
         try:
             await self._gang.run()
         finally:
-            watching.cancel()
+            self._watching.cancel()
 
     async def _stop(self, work: asyncio.Task[None]) -> None:
         """Stop the trainer first, so that its checkpoint finds everyone there; then stages, coordinator and Redis."""
+        if self._watching is not None:
+            self._watching.cancel()
         if self._gang is not None:
             await self._gang.stop()
         work.cancel()
@@ -141,77 +150,70 @@ class LocalCluster:
 
     async def _keep(self, child: Child) -> None:
         await child.start()
-        self._watch_over(child)
-
-    def _watch_over(self, child: Child) -> None:
         keeper = asyncio.create_task(child.keep())
         keeper.add_done_callback(self._note_failure)
         self._keepers[child] = keeper
 
-    def _note_failure(self, keeper: asyncio.Task[None]) -> None:
-        if not keeper.cancelled() and (error := keeper.exception()) is not None and not self._failed.done():
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
             self._failed.set_exception(error)
 
-    def _revive(self) -> None:
-        """Start stages again that left because the run seemed over; a new gang needs them."""
-        for child, keeper in list(self._keepers.items()):
-            if keeper.done() and not keeper.cancelled() and keeper.exception() is None:
-                child.forget()
-                self._watch_over(child)
-
-    async def _start_coordinator(self, redis_url: str) -> str:
+    def _coordinator(self, redis_url: str) -> Child:
         self._address_file.unlink(missing_ok=True)
 
         def command(restarts: int) -> list[str]:
-            port = self._address_file.read_text().strip().rpartition(":")[2] if restarts else "0"
+            known = self._address_file.exists()  # it may have been lost before it wrote that
+            port = self._address_file.read_text().strip().rpartition(":")[2] if known else "0"
             arguments = ["--run", str(self._run.path), "--redis", redis_url, "--port", port]
             return [sys.executable, "-m", "services.coordinator", *arguments, "--port-file", str(self._address_file)]
 
-        child = Child("coordinator", command, self._log("coordinator"), self._environment)
-        process = await child.start()
+        return Child("coordinator", command, self._log("coordinator"), self._environment)
+
+    async def _address(self) -> str:
+        """Wait for the coordinator; return where it listens, in all its lives."""
         deadline = time.monotonic() + _READY_S
         while not self._address_file.exists():
-            if process.code is not None:
-                raise ProcessFailed("coordinator", process.code, self._log("coordinator"))
             if time.monotonic() > deadline:
                 raise Unavailable(f"the coordinator is not ready after {_READY_S:g} s; see {self._log('coordinator')}")
             await asyncio.sleep(0.05)
-        self._watch_over(child)
         return self._address_file.read_text().strip()
 
-    def _replicas(self) -> Iterable[tuple[str, str]]:
-        """Yield name and stage of each replica of the recipe."""
-        for stage in stage_order(self._recipe):
-            for number in range(self._recipe.pipeline.replicas.get(stage, 1)):
-                yield f"{stage}-{number}", stage
+    def _replicas(self, stage: str, address: str) -> list[Child]:
+        count = self._recipe.pipeline.replicas.get(stage, 1)
+        return [self._stage(f"{stage}-{number}", stage, address) for number in range(count)]
 
     def _stage(self, name: str, stage: str, address: str) -> Child:
         def command(restarts: int) -> list[str]:
-            unique = f"{name}.{os.getpid()}.{restarts}"
             return [
                 *(sys.executable, "-m", *program(stage), "--run", str(self._run.path)),
-                *("--coordinator", address, "--replica", unique),
+                *("--coordinator", address, "--replica", _replica(child), "--stay"),
+                *("--longest-turn-s", str(_STAGE_TURN_S)),
             ]
 
-        return Child(name, command, self._log(name), self._environment)
+        child = Child(name, command, self._log(name), self._environment)
+        return child
 
     def _make_gang(self, address: str, redis_url: str) -> Gang:
         ranks = self._recipe.training.ranks
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
-        command = mpirun(ranks, [*trainer, "--redis", redis_url, "--threads", str(_rank_threads(ranks))])
-        return Gang(command, self._log("trainer"), self._environment, self._revive, self._gang_policy)
-
-    async def _watch(self, address: str) -> None:
-        """Show the coordinator's status every second, as long as there is one."""
-        async with open_aio_channel(address) as channel:
-            stub = cast("CoordinatorAsyncStub", CoordinatorStub(channel))
-            while True:
-                with suppress(grpc.RpcError):
-                    self._show(await stub.GetStatus(pb.GetStatusRequest(), timeout=_LOOK_EVERY_S))
-                await asyncio.sleep(_LOOK_EVERY_S)
+        options = [
+            "--redis",
+            redis_url,
+            "--threads",
+            str(_rank_threads(ranks)),
+            "--longest-turn-s",
+            str(LONGEST_TURN_S),
+        ]
+        command = mpirun(ranks, [*trainer, *options])
+        return Gang(command, self._log("trainer"), self._environment, self._run.totals.exists, self._gang_policy)
 
     def _log(self, name: str) -> Path:
         return self._run.logs / f"{name}.log"
+
+
+def _replica(child: Child) -> str:
+    """Return what a process of a stage calls itself in its present life: the coordinator must see that it died."""
+    return f"{child.name}.{os.getpid()}.{child.restarts}"
 
 
 def _rank_threads(ranks: int) -> int:

@@ -23,21 +23,22 @@ _CHECKPOINT_S = 60.0
 
 
 class Gang:
-    """Runs `command` until it has trained to the end; `on_restart` is called before each start but the first."""
+    """Runs `command` until it leaves with exit code 0 and training is `complete`: the code alone says too little."""
 
     def __init__(
         self,
         command: Sequence[str],
         log_file: Path,
         environment: dict[str, str],
-        on_restart: Callable[[], None],
+        complete: Callable[[], bool],
         policy: RestartPolicy,
     ) -> None:
         self.restarts = 0
+        self.started_s = float("inf")
         self._command = command
         self._log_file = log_file
         self._environment = environment
-        self._on_restart = on_restart
+        self._complete = complete
         self._policy = policy
         self._process: Process | None = None
         self._stopping = False
@@ -46,9 +47,10 @@ class Gang:
         """Return once training is complete or `stop` was called; raises `ProcessFailed` when it dies too often."""
         while not self._stopping:
             self._process = await Process.start("trainer", self._command, self._log_file, self._environment)
+            self.started_s = time.monotonic()
             code = await self._process.wait()
             self._process.kill_group()
-            if code == 0 or self._stopping:
+            if self._stopping or (code == 0 and self._complete()):
                 return
             pause_s = None if code in FINAL_CODES else self._policy.ended(time.monotonic())
             if pause_s is None:
@@ -56,7 +58,16 @@ class Gang:
             log.warning("gang_died", code=code, again_in_s=pause_s)
             await asyncio.sleep(pause_s)
             self.restarts += 1
-            self._on_restart()
+
+    @property
+    def running(self) -> Process | None:
+        """Its mpirun, unless that has ended or is not started; `started_s` is since when, on the monotonic clock."""
+        return self._process if self._process is not None and self._process.code is None else None
+
+    def abort(self) -> None:
+        """End at once a gang that hangs; `run` starts another."""
+        if self._process is not None:
+            self._process.kill_group()
 
     async def stop(self) -> None:
         """Let the ranks write a checkpoint and leave.
@@ -75,8 +86,7 @@ class Gang:
     def kill(self) -> None:
         """End at once what is left; the ranks are on mpirun's leash."""
         self._stopping = True
-        if self._process is not None:
-            self._process.kill_group()
+        self.abort()
 
 
 def mpirun(ranks: int, command: Sequence[str]) -> list[str]:

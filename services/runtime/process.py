@@ -14,6 +14,7 @@ import structlog
 
 from services.runtime.options import (
     health_port_option,
+    longest_turn_option,
     metrics_port_option,
     patience_option,
     recipe_option,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from services.runtime.health import HealthServer
     from services.runtime.stage import Replica
+    from services.runtime.watchdog import Watchdog
     from services.storage.run import SharedRun
     from sonorant.recipe.schema import Recipe
 
@@ -60,6 +62,7 @@ _SHOWN_FAULTS = 20
 @metrics_port_option
 @patience_option
 @stay_option
+@longest_turn_option
 @click.pass_obj
 def _command(
     stage: str,
@@ -75,6 +78,7 @@ def _command(
     metrics_port: int | None,
     patience_s: float,
     stay: bool,
+    longest_turn_s: float | None,
 ) -> None:
     """Run one replica of a stage."""
     from services.runtime.health import health_at
@@ -83,6 +87,7 @@ def _command(
     from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from services.runtime.stage import Replica
+    from services.runtime.watchdog import Watchdog
     from services.runtime.wiring import stream_names
     from services.storage.run import open_run
 
@@ -95,7 +100,8 @@ def _command(
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s)
         whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
-        _run(whose, recipe, run, data, health, metrics)
+        with Watchdog(longest_turn_s) as watchdog:
+            _run(whose, recipe, run, data, health, watchdog, metrics)
 
 
 def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
@@ -125,6 +131,7 @@ def _run(
     run: "SharedRun",
     data: Path,
     health: "HealthServer | None",
+    watchdog: "Watchdog",
     metrics: "CollectorRegistry",
 ) -> None:
     from services.runtime.lease_source import LeaseSource
@@ -155,7 +162,7 @@ def _run(
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:
-        running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health)
+        running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.turned)
         on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter, resources.counts.copy()))
         running.run()
     if resources.counts:

@@ -6,7 +6,7 @@ are asked for.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -100,7 +100,7 @@ class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
     health: told of each turn of the loop, when the coordinator knows the replica, which is then ready, and when it
-    drains.
+    drains. turned: called with each turn of the loop.
     An example that a stage cannot process is reported and skipped; where the machine fails, a volume that cannot be
     read or memory that is not there, the replica ends, and what it held is read again. `run` returns after a drain:
     when `shutdown` is requested or the coordinator says that the run is over.
@@ -115,6 +115,7 @@ class StageReplica:
         pipeline: PipelineRecipe,
         shutdown: Shutdown,
         health: HealthServer | None = None,
+        turned: Callable[[], None] = lambda: None,
     ) -> None:
         self.replica = replica
         self.source = source
@@ -124,6 +125,7 @@ class StageReplica:
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
         self._health = health
+        self._turned = turned
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
         self._parting = False
         self._known = False
@@ -181,6 +183,7 @@ class StageReplica:
 
     def _on_turn(self, awake_s: float) -> None:
         self.meter.worked(awake_s)
+        self._turned()
         if self._health is not None:
             self._health.turned()
 

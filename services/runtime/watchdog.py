@@ -19,11 +19,11 @@ class Watchdog:
     """Ends the process with exit code 75 once its loop, having turned, does not turn again for `longest_turn_s`.
 
     Example: `with Watchdog(600) as watchdog: train(watchdog.turned)`. It is a thread: a loop that hangs with Python's
-    lock in its hands stays.
+    lock in its hands stays. None: there is no limit.
     """
 
-    def __init__(self, longest_turn_s: float) -> None:
-        self._longest_turn_s = longest_turn_s
+    def __init__(self, longest_turn_s: float | None) -> None:
+        self._longest_turn_s = float("inf") if longest_turn_s is None else longest_turn_s
         self._turned_s = float("inf")
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)

@@ -45,6 +45,7 @@ def tell_end(run: SharedRun, recipe: Recipe, coordinator: str, redis_url: str) -
     """
     if knows_end(coordinator):
         return
+    run.push_totals()
     ledger = RedisLedger(redis_url, run.open_shards("train").total)
     try:
         generation, _ = begin_generation(run, recipe, run_checkpoints(run, recipe), ledger, coordinator)

@@ -20,6 +20,7 @@ from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from sonorant.recipe import Recipe
     from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["command"]
@@ -50,20 +51,29 @@ def command(
     Goes on where it stopped, however that was; once training is complete, says so at once. Logs are in RUN/logs.
 
     Exit codes: 0 training is complete; 65 the corpus is not prepared, or the checkpoints are another recipe's; 69
-    something is not there (is the run in use?); 70 a process does not stay up; 78 the recipe is wrong; 130
-    interrupted, the same command goes on.
+    something is not there (is the run in use?); 70 a process does not stay up; 75 it stood still, whatever was
+    restarted, the same command goes on; 78 the recipe is wrong; 130 interrupted, the same command goes on.
     """
+    from services.local.lock import locked
     from services.storage.run import open_run
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     run = shared.folder
-    shared.pull_shards()
     settings = {"--recipe": recipe_path, "--run": run.path, "--data": data, "--store": store_url}
-    check_prepared(recipe, run, f"run `{_prepare_command(settings, assignments)}` first")
-    shared.pull_totals()
-    if _finished(run):
-        return
+    first = f"run `{_prepare_command(settings, assignments)}` first"
+    if not (run.path.exists() or store_url):
+        check_prepared(recipe, run, first)  # and no folder is made for a lock
+    with locked(run.path):  # before anything is written that the processes of another training would read
+        shared.pull_shards()
+        check_prepared(recipe, run, first)
+        shared.pull_totals()
+        if not _finished(run):
+            _train(recipe, run, data_folder_or_here(data), store_url, verbose)
+
+
+def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, verbose: bool) -> None:
+    """Train in a run folder whose lock is held."""
     from services.local.cluster import Interrupted, LocalCluster
     from sonorant.training.checkpoints import check_recipe
 
@@ -71,8 +81,8 @@ def command(
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:
-        with _display(f"{recipe.name} in {run.path}") as show:
-            LocalCluster(recipe, run, data_folder_or_here(data), show, store_url).run()
+        with _display(f"{recipe.name} in {run.path}") as display:
+            LocalCluster(recipe, run, data_folder, *display, store_url).run()
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
@@ -120,8 +130,8 @@ def _log_to(path: Path, verbose: bool) -> None:
 
 
 @contextmanager
-def _display(title: str) -> Iterator[Callable[["pb.GetStatusResponse"], None]]:
-    """Yield what shows a status: a live view on a terminal, a line now and then elsewhere."""
+def _display(title: str) -> Iterator[tuple[Callable[["pb.GetStatusResponse"], None], Callable[[str], None]]]:
+    """Yield what shows a status, a live view on a terminal or a line now and then elsewhere, and what shows a line."""
     from rich.console import Console
     from rich.live import Live
 
@@ -130,7 +140,7 @@ def _display(title: str) -> Iterator[Callable[["pb.GetStatusResponse"], None]]:
     console = Console(stderr=True)
     if console.is_terminal:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
-            yield lambda status: live.update(render_status(status, title))
+            yield lambda status: live.update(render_status(status, title)), console.print
         return
     told_s = -_LINE_EVERY_S
 
@@ -140,4 +150,4 @@ def _display(title: str) -> Iterator[Callable[["pb.GetStatusResponse"], None]]:
             told_s = time.monotonic()
             click.echo(render_line(status), err=True)
 
-    yield tell
+    yield tell, lambda line: click.echo(line, err=True)

@@ -45,6 +45,13 @@ class PipelineRecipe(Section):
     )
     heartbeat_s: float = Field(0.5, gt=0, le=60, description="Time between heartbeats, in seconds.")
     dead_after_s: float = Field(2.5, gt=0, description="Silence after which a replica counts as dead, in seconds.")
+    stall_after_s: float = Field(
+        180.0,
+        ge=0,
+        description="On one machine: seconds without a step or a settled example, while the trainer waits for batches, "
+        "after which `sonorant train` restarts what it waits for; when that was in vain twice, it ends with exit code "
+        "75. What loads, compiles or evaluates has ten minutes. 0: it waits for ever.",
+    )
     lookahead_examples: int = Field(
         512,
         ge=0,

@@ -1,6 +1,6 @@
 """Word error rate on dev, with greedy decoding, split across the ranks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,12 +63,16 @@ class Evaluator:
             ],
         )
 
-    def wer(self) -> float:
-        """Return the word error rate over all ranks' utterances; 0 if there are none."""
+    def wer(self, recognised: Callable[[int], None] = lambda count: None) -> float:
+        """Return the word error rate over all ranks' utterances; 0 if there are none.
+
+        recognised: called with the number of utterances of each batch, when it is done.
+        """
         pairs: list[tuple[str, str]] = []
         for first in range(0, len(self._utterances), _BATCH):
             batch = self._utterances[first : first + _BATCH]
             pairs += zip((u.text for u in batch), self._recognise(batch), strict=True)
+            recognised(len(batch))
         own = score(pairs)
         errors = own.substitutions + own.insertions + own.deletions
         totals = np.sum(self._collective.gather((errors, own.reference_words)), axis=0)

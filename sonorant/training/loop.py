@@ -121,6 +121,9 @@ class Trainer:
                 raise self._too_many_rejected()
             if own is not None and all(here):
                 break
+            elapsed_s = self._lap()
+            self._meter.add(0.0, elapsed_s, 0.0)
+            self.parts.reporter.waited(elapsed_s)
         self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.parts.collective.gather(m)))
         return True
 
@@ -223,7 +226,7 @@ class Trainer:
         """Measure WER on dev; returns whether it is the best so far."""
         started_s = self.parts.clock()
         with self.parts.step.average.in_place():
-            wer = self.parts.evaluator.wer()
+            wer = self.parts.evaluator.wer(self._recognised)
         self._lap()
         progress = self.progress
         better = progress.best_wer is None or wer < progress.best_wer
@@ -232,6 +235,10 @@ class Trainer:
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
         self.parts.reporter.dev(progress, self.parts.clock() - started_s)
         return better
+
+    def _recognised(self, utterances: int) -> None:
+        self.parts.turned()
+        self.parts.reporter.recognised(utterances)
 
     def _save(self, best: bool) -> None:
         """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next.

@@ -32,6 +32,7 @@ class Reporter:
         self._log = log
         self._summaries = tf.summary.create_file_writer(str(tensorboard)) if tensorboard else None
         self._show = show
+        self._evaluated = 0
 
     def step(
         self, progress: Progress, result: StepResult, learning_rate: float, step_s: float, meter: SessionMeter
@@ -61,6 +62,11 @@ class Reporter:
                 "skipped_steps": progress.skipped_steps,
             }
         )
+
+    def recognised(self, utterances: int) -> None:
+        """Report utterances of dev that were recognised, in the middle of a look: it goes on."""
+        self._evaluated += utterances
+        self._show({"evaluated": self._evaluated})
 
     def dev(self, progress: Progress, seconds: float) -> None:
         """Report a look at dev, whose result is in `progress`."""

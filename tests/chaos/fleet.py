@@ -77,7 +77,7 @@ class Fleet:
             return
         name = f"{stage}-{next(self._names)}"
         command = [sys.executable, "-m", *program(stage), "--run", str(self.run.path)]
-        command += ["--coordinator", self.relay.address]
+        command += ["--coordinator", self.relay.address, "--stay"]
         self.stages[stage].append(await self._child(name, lambda starts: [*command, "--replica", f"{name}.{starts}"]))
 
     async def remove(self, stage, pick):
@@ -162,13 +162,8 @@ class Fleet:
         return child
 
     async def _keep(self, child):
-        """Keep it up even when it left by itself, as after a SIGTERM or at what seemed the run's end."""
         try:
-            while not child._stopping:
-                await child.keep()
-                await asyncio.sleep(_AGAIN_S)
-                if not child._stopping:
-                    child.forget()
+            await child.keep()
         except ProcessFailed as error:
             if not self.failed.done():
                 self.failed.set_exception(error)

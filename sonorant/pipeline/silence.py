@@ -1,0 +1,48 @@
+"""Which processes hang: they live, were heard in this life, and have said nothing for too long since."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+__all__ = ["LONGEST_LOOK_S", "SilenceWatch"]
+
+LONGEST_LOOK_S = 5.0
+"""What counts of the time between two looks: whoever was stopped itself meanwhile knows nothing of the others."""
+
+
+@dataclass
+class _Life:
+    number: int
+    heard: bool = False
+    silent_s: float = 0.0
+
+
+class SilenceWatch:
+    """Silence of `silent_s` ends a life, of a process that was heard in it or that is stopped.
+
+    One that was never heard still loads: it may take as long as it wants here.
+    """
+
+    def __init__(self, silent_s: float) -> None:
+        self._silent_s = silent_s
+        self._lives: dict[str, _Life] = {}
+
+    def look(
+        self, elapsed_s: float, lives: Mapping[str, int], heard: Collection[str], stopped: Collection[str] = ()
+    ) -> list[str]:
+        """Return the names of those that hang now, each once a life.
+
+        elapsed_s: since the look before. lives: the process number of each that runs and could have been heard.
+        heard: who has said something since; stopped: whom a signal keeps from running.
+        """
+        hung = []
+        for name, number in lives.items():
+            life = self._lives.get(name)
+            if life is None or life.number != number:
+                life = self._lives[name] = _Life(number)
+            if name in heard:
+                life.heard, life.silent_s = True, 0.0
+            elif life.heard or name in stopped:
+                before, life.silent_s = life.silent_s, life.silent_s + min(elapsed_s, LONGEST_LOOK_S)
+                if before < self._silent_s <= life.silent_s:
+                    hung.append(name)
+        return hung
