@@ -1,4 +1,4 @@
-"""Accidents at a chosen place of a trainer: its interpreter loads a `sitecustomize`, and meets with each one once."""
+"""Accidents at a chosen place of a process: its interpreter loads a `sitecustomize`, and each one happens once."""
 
 import os
 
@@ -26,6 +26,18 @@ def hit(*arguments):
 coordination.end_training = hit
 """
 
+NEVER_WORKS = """
+from services.runtime.stage import StageReplica
+
+StageReplica._work = lambda self: False
+"""
+HANGS = """
+import time
+from services.runtime.stage import StageReplica
+
+StageReplica._work = lambda self: time.sleep(600)
+"""
+
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
 COMMAND_KILLED = "import psutil; psutil.Process().parents()[1].kill(); signal.pause()"  # mpirun's parent
 DISK_FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))"
@@ -38,16 +50,18 @@ def accident():
         open({mark!r}, "w").close()
         {deed}
 
-if "services.trainer" in sys.orig_argv:
+if {module!r} in sys.orig_argv:
 {where}
 """
 
 
-def accident(folder, where, deed, epochs=0):
-    """Return the environment in which the next trainer has the accident."""
+def accident(folder, where, deed="pass", epochs=0, module="services.trainer"):
+    """Return the environment in which processes of `module` come to `where`, and one of them there to the `deed`."""
     folder.mkdir()
     indented = "".join(f"    {line}\n" for line in where.format(epochs=epochs).splitlines())
-    (folder / "sitecustomize.py").write_text(_PROGRAM.format(mark=str(folder / "happened"), deed=deed, where=indented))
+    (folder / "sitecustomize.py").write_text(
+        _PROGRAM.format(mark=str(folder / "happened"), deed=deed, where=indented, module=module)
+    )
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     return os.environ | {"PYTHONPATH": path}
 

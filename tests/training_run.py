@@ -74,10 +74,11 @@ class Run:
         for _ in range(replicas):
             self.serve()
 
-    def serve(self):
+    def serve(self, *more, environment=None):
         """Start one more replica of the pipeline."""
-        unique = f"example_server-{len(self.servers)}"
-        self.servers.append(self._start("example_server", "--coordinator", self._coordinator, "--replica", unique))
+        arguments = ("--coordinator", self._coordinator, "--replica", f"example_server-{len(self.servers)}", *more)
+        self.servers.append(self._start("example_server", *arguments, environment=environment))
+        return self.servers[-1]
 
     def train(self, *launcher, more=(), environment=None):
         arguments = ("--coordinator", self._coordinator, "--redis", self._redis_url, *more)

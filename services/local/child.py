@@ -118,11 +118,16 @@ class Child:
         return self._process
 
     async def keep(self) -> None:
-        """Start it again whenever it dies."""
+        """Start it again whenever it has ended, or could not be started."""
         while True:
-            process = self._process if self._process is not None else await self.start()
-            code = await process.wait()
-            process.kill_group()
+            code = None
+            try:
+                process = self._process if self._process is not None else await self.start()
+            except OSError as error:  # no room for its log, or for another process
+                log.warning("process_not_started", name=self.name, error=str(error))
+            else:
+                code = await process.wait()
+                process.kill_group()
             if self._stopping:
                 return
             pause_s = self._policy.ended(time.monotonic())
@@ -132,12 +137,8 @@ class Child:
             await asyncio.sleep(pause_s)
             if self._stopping:
                 return
-            await self.restart()
-
-    async def restart(self) -> Process:
-        """Start it once more."""
-        self.restarts += 1
-        return await self.start()
+            self._process = None
+            self.restarts += 1
 
     @property
     def running(self) -> Process | None:
@@ -168,4 +169,4 @@ def last_lines(log_file: Path) -> str:
 def _ended(code: int | None) -> str:
     if code is not None and code < 0:
         return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"
+    return "cannot be started" if code is None else f"ended with exit code {code}"

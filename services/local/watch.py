@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import redis.asyncio
 import structlog
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from services.local.child import Child
 from services.local.gang import Gang
@@ -91,7 +93,7 @@ class ClusterWatch:
     async def run(self) -> None:
         """Look, and act."""
         client = redis.asyncio.Redis.from_url(
-            self._redis_url, socket_timeout=_ANSWER_S, socket_connect_timeout=_ANSWER_S
+            self._redis_url, socket_timeout=_ANSWER_S, socket_connect_timeout=_ANSWER_S, retry=Retry(NoBackoff(), 0)
         )
         async with client, open_aio_channel(self._address) as channel:
             stub = cast("CoordinatorAsyncStub", CoordinatorStub(channel))

@@ -51,6 +51,41 @@ def test_a_killed_process_is_started_again(log_file):
     asyncio.run(scene())
 
 
+def test_a_process_that_leaves_well_without_being_asked_to_by_its_keeper_is_started_again(log_file):
+    async def scene():
+        starts = []
+        program = [sys.executable, "-S", "-c", "print('left well')"]
+        child = Child("c", lambda restarts: starts.append(restarts) or (FOREVER if restarts else program), log_file, {})
+        keeper = asyncio.create_task(child.keep())
+        while len(starts) < 2:
+            await asyncio.sleep(0.01)
+        await child.stop(5.0)
+        await keeper
+        assert starts == [0, 1]
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_hangs_is_ended_and_started_again(log_file):
+    async def scene():
+        child = Child("c", lambda _: FOREVER, log_file, dict(os.environ))
+        first = await child.start()
+        keeper = asyncio.create_task(child.keep())
+        assert not first.stopped
+        os.kill(first.pid, signal.SIGSTOP)
+        while not first.stopped:
+            await asyncio.sleep(0.01)
+        child.abort()
+        while child.running in (None, first):
+            await asyncio.sleep(0.01)
+        assert first.code == -signal.SIGKILL
+        await child.stop(5.0)
+        await keeper
+        assert child.running is None
+
+    asyncio.run(scene())
+
+
 def test_a_process_that_is_being_started_when_it_is_stopped_does_not_stay(log_file):
     async def scene():
         starting = asyncio.Event()

@@ -6,18 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from small_corpus import digits_recipe, write_digits
+from local_rig import epochs_begun, finish, hit, make_workplace, prepared, processes_of, sonorant, steps, wait_for
 
 from services.local import cluster
-from sonorant.corpus.preparing import prepare
-from sonorant.recipe import Recipe
-from sonorant.recipe.loading import dump_recipe, load_recipe
-from sonorant.run_folder import RunFolder
-
-PATIENCE_S = 180.0
 
 
 @pytest.mark.parametrize(("cores", "ranks", "threads"), [(1, 1, 1), (2, 1, 1), (8, 1, 7), (8, 2, 3), (2, 4, 1)])
@@ -28,82 +21,7 @@ def test_ranks_share_the_cores_but_one(monkeypatch, cores, ranks, threads):
 
 @pytest.fixture
 def workplace(tmp_path):
-    """A folder with a tiny recipe and its recordings."""
-    values = digits_recipe(strings={"train": 120, "dev": 4, "test": 4, "unseen_speaker": 2}).model_dump(mode="json")
-    values["stages"] = [{"stage": "vtlp"}]
-    values["pipeline"] = {"layout": "fused", "lease_examples": 8, "dead_after_s": 2.5}
-    values["model"] = {"layers": 1, "cells": 8}
-    values["training"] = {
-        **{"epochs": 1000, "batch_examples": 4, "pool_examples": 16, "checkpoint_every_steps": 5, "patience": 50},
-        **{"warmup_steps": 5, "decay_steps": 100},
-    }
-    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
-    write_digits(tmp_path / "data")
-    return tmp_path
-
-
-def prepared(workplace):
-    recipe = load_recipe(workplace / "tiny.yaml")
-    prepare(recipe, workplace / "data", RunFolder(workplace / "run"), progress=lambda doing, done, total: None)
-
-
-def sonorant(workplace, *arguments):
-    common = ["--recipe", "tiny.yaml", "--run", "run", "--data", "data"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "sonorant.cli", *arguments, *common],
-        cwd=workplace,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-
-
-def finish(process):
-    said, _ = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said
-
-
-def processes_of(workplace):
-    """Return pid → command line of what runs in or below the folder, but not of what only waits to be reaped."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "cwd").resolve().is_relative_to(workplace.resolve()):
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-    return {pid: command for pid, command in found.items() if command}
-
-
-def kill_process_of(workplace, name):
-    """Kill the one whose program or module is `name`; mpirun and the leash have it among their arguments, too."""
-    (pid,) = (
-        pid
-        for pid, command in processes_of(workplace).items()
-        if name in command and not {"mpirun", "leash.py"} & {Path(word).name for word in command.split()}
-    )
-    os.kill(pid, signal.SIGKILL)
-
-
-def epochs_begun(workplace):
-    """Return the number of epochs that the latest checkpoint has begun."""
-    latest = max((workplace / "run/checkpoints").glob("step-*"))
-    return json.loads((latest / "state.json").read_text())["progress"]["epoch"] + 1
-
-
-def steps(workplace):
-    """Return the number of the step in the latest checkpoint; 0 if there is none."""
-    names = [path.name for path in (workplace / "run/checkpoints").glob("step-*")]
-    return max((int(name.removeprefix("step-")) for name in names), default=0)
-
-
-def wait_for(condition, process):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    return make_workplace(tmp_path)
 
 
 def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_once(workplace):
@@ -131,7 +49,7 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     wait_for(lambda: steps(workplace) > reached, second)
     for victim in ("redis-server", "services.trainer"):
         reached = steps(workplace)
-        kill_process_of(workplace, victim)
+        hit(workplace, victim)
         wait_for(lambda reached=reached: steps(workplace) > reached, second)
     second.send_signal(signal.SIGINT)
     code, said = finish(second)
