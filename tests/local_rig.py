@@ -105,3 +105,15 @@ def wait_for(condition, process):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def supervised(workplace):
+    text = (workplace / "run/logs/supervisor.log").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def back(workplace, name, old, process):
+    """Wait until another process has the place, and steps are made again."""
+    wait_for(lambda: find_process_of(workplace, name) not in (None, old), process)
+    reached = steps(workplace)
+    wait_for(lambda: steps(workplace) > reached, process)

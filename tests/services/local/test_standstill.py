@@ -1,73 +1,14 @@
-"""What ends or hangs without being asked to comes back, or the run says why not and ends."""
+"""What hangs comes back, or the run says why not and ends."""
 
-import hashlib
-import json
 import os
+import re
 import signal
 import time
 
-import pytest
-from accident_rig import (
-    COMMAND_KILLED,
-    DISK_FULL,
-    KILLED,
-    LAST_CHECKPOINT,
-    NEVER_WORKS,
-    accident,
-    happened,
-)
-from local_rig import (
-    TRAIN,
-    find_process_of,
-    finish,
-    hit,
-    make_workplace,
-    prepared,
-    sonorant,
-    steps,
-    wait_for,
-)
-
-from services.local.past_run import audit_run
-from sonorant.run_folder import RunFolder
+from accident_rig import NEVER_WORKS, accident
+from local_rig import back, find_process_of, finish, hit, sonorant, steps, supervised, wait_for
 
 ALL = ("redis-server", "services.coordinator", "services.example_server", "services.trainer")
-
-
-@pytest.fixture
-def workplace(tmp_path):
-    made = make_workplace(tmp_path)
-    prepared(made)
-    return made
-
-
-@pytest.fixture
-def trained(workplace):
-    """A training that makes steps; killed at the end."""
-    process = sonorant(workplace, "train")
-    wait_for(lambda: steps(workplace) >= 5, process)
-    yield process
-    process.kill()
-    process.communicate()
-
-
-def supervised(workplace):
-    text = (workplace / "run/logs/supervisor.log").read_text()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def back(workplace, name, old, process):
-    """Wait until another process has the place, and steps are made again."""
-    wait_for(lambda: find_process_of(workplace, name) not in (None, old), process)
-    reached = steps(workplace)
-    wait_for(lambda: steps(workplace) > reached, process)
-
-
-def test_whoever_leaves_because_somebody_else_asked_it_to_is_started_again(workplace, trained):
-    for name in ("services.example_server", "services.coordinator", "redis-server", "services.trainer", "mpirun"):
-        old = find_process_of(workplace, name)
-        hit(workplace, name, signal.SIGTERM)
-        back(workplace, name, old, trained)
 
 
 def test_whoever_is_stopped_for_good_is_started_again(workplace, trained):
@@ -90,32 +31,6 @@ def test_a_pause_of_seconds_ends_nobody(workplace, trained):
     assert {name: find_process_of(workplace, name) for name in ALL} == pids
 
 
-def test_a_coordinator_killed_before_it_listens_does_not_end_the_run(workplace):
-    process = sonorant(workplace, "train")
-    wait_for(lambda: find_process_of(workplace, "services.coordinator"), process)
-    hit(workplace, "services.coordinator")
-    assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
-    wait_for(lambda: steps(workplace) >= 5, process)
-    process.kill()
-    process.communicate()
-
-
-@pytest.mark.parametrize("deed", [KILLED, DISK_FULL, COMMAND_KILLED], ids=["rank", "disk full", "command"])
-def test_a_run_that_is_hit_before_its_last_checkpoint_goes_on_and_completes(tmp_path, deed):
-    workplace = make_workplace(tmp_path, epochs=2, checkpoint_every_steps=19)
-    prepared(workplace)
-    unlucky = accident(workplace / "accident", LAST_CHECKPOINT, deed, epochs=2)
-    code, said = finish(sonorant(workplace, "train", environment=unlucky))
-    assert happened(workplace / "accident"), said
-    if deed is COMMAND_KILLED:
-        assert code == -signal.SIGKILL
-        code, said = finish(sonorant(workplace, "train", environment=unlucky))
-    assert (code, "is complete" in said) == (0, True), said
-    found = audit_run(RunFolder(workplace / "run"))
-    assert found.exact
-    assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
-
-
 def test_a_run_that_stands_still_says_whom_it_waits_for_and_ends(workplace):
     stuck = accident(workplace / "accident", NEVER_WORKS, module="services.example_server")
     process = sonorant(workplace, "train", "--set", "pipeline.stall_after_s=6", environment=stuck)
@@ -123,30 +38,5 @@ def test_a_run_that_stands_still_says_whom_it_waits_for_and_ends(workplace):
     assert code == 75, said
     restarted = [event["restarting"] for event in supervised(workplace) if event["event"] == "stalled"]
     assert restarted == ["example_server", "trainer"]
-    assert "no step and no settled example for 6 s" in said
-    assert "example_server is restarted" in said
+    assert re.search(r"no step and no settled example for \d+ s: .*; example_server is restarted", said)
     assert "the same command goes on" in said
-
-
-def snapshot(folder):
-    """Return checksums of what processes read when they start again."""
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in (folder / "recipe.yaml", *sorted((folder / "shards").iterdir()))
-    }
-
-
-def test_a_second_command_on_a_run_in_use_changes_nothing(workplace, trained):
-    before = snapshot(workplace / "run")
-    begun = [event for event in supervised(workplace) if event["event"] == "process_started"]
-    for command in ("train", "prepare", "demo"):
-        code, said = finish(sonorant(workplace, command, "--set", "training.epochs=2"))
-        assert (code, "trains or prepares there already" in said) == (69, True), said
-    code, said = finish(sonorant(workplace, "prepare", "--set", "corpus.strings.train=60"))
-    assert (code, "trains or prepares there already" in said) == (69, True), said
-    assert snapshot(workplace / "run") == before
-    assert [event for event in supervised(workplace) if event["event"] == "process_started"] == begun
-    old = find_process_of(workplace, "services.trainer")
-    hit(workplace, "services.trainer")
-    back(workplace, "services.trainer", old, trained)
-    assert trained.poll() is None
