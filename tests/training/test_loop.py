@@ -7,6 +7,7 @@ from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
 from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
+from sonorant.training import evaluation
 from sonorant.training.checkpoints import fingerprint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import NonFiniteSteps, Reason
@@ -51,6 +52,31 @@ def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
     assert sum(worked_s) == pytest.approx(progress.session_s)
     assert sum(waited_s) == pytest.approx(progress.elapsed_s - progress.session_s)
     assert sum(waited_s) > 0
+
+
+def test_a_trainer_that_waits_for_its_first_examples_reports_it_at_every_turn(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
+    waited_s, before_they_came = [], []
+    trainer.parts.reporter.waited = waited_s.append
+    first = trainer.parts.feeder.first_examples
+
+    def late(patience_s):
+        before_they_came.append(len(waited_s))
+        return None if len(before_they_came) < 4 else first(patience_s)
+
+    trainer.parts.feeder.first_examples = late
+    run(trainer)
+    assert before_they_came[:4] == [0, 1, 2, 3]
+
+
+def test_a_look_at_dev_shows_that_it_goes_on(ledger, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "_BATCH", 4)  # of ten utterances
+    turns, shown = [], []
+    trainer = tiny_trainer(tiny_recipe(epochs=2), tmp_path, ledger, total=22, turned=lambda: turns.append(len(shown)))
+    trainer.parts.reporter._show = lambda figures: shown.append(figures.get("evaluated"))
+    run(trainer)
+    assert [count for count in shown if count] == [4, 8, 10, 14, 18, 20]
+    assert {shown.index(4), shown.index(8), shown.index(10)} <= set(turns)
 
 
 class _LateAt:
