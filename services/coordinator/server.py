@@ -8,7 +8,6 @@ from functools import wraps
 from typing import Any, TypeAlias, TypeVar
 
 import grpc
-import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -16,6 +15,7 @@ from services.coordinator.control import ControlPlane
 from services.runtime.channels import SERVER_OPTIONS, add_port
 from services.runtime.durations import duration
 from services.runtime.redis_ledger import Start
+from services.runtime.vital_tasks import VitalTasks
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.ledger import Rejection
@@ -24,8 +24,6 @@ from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1 import coordinator_pb2_grpc
 
 __all__ = ["CoordinatorServer"]
-
-log = structlog.get_logger()
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Coordinator"].full_name
 _REFRESH_S = 0.5
@@ -64,13 +62,12 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         self._clock = clock
         self._changed = asyncio.Condition()
         self._settled = asyncio.Event()  # set once watchers may be answered
-        self._tasks: list[asyncio.Task[None]] = []
-        self._failed: asyncio.Future[None]
+        self._tasks: VitalTasks
         self._health = health.aio.HealthServicer()
 
     async def start(self, address: str) -> int:
         """Listen on "host:port" and return the port; raises Unavailable if it is taken, or Redis away."""
-        self._failed = asyncio.get_running_loop().create_future()
+        self._tasks = VitalTasks()
         self._server = grpc.aio.server(options=SERVER_OPTIONS)
         coordinator_pb2_grpc.add_CoordinatorServicer_to_server(self, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -80,26 +77,17 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         await self._server.start()
         for service in ("", _SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        self._tasks = [
-            asyncio.create_task(t) for t in (self._settle(resumed), self._tick(), self._tell(), self._refresh())
-        ]
-        for task in self._tasks:
-            task.add_done_callback(self._on_task_done)
+        for task in (self._settle(resumed), self._tick(), self._tell(), self._refresh()):
+            self._tasks.start(task)
         return port
 
     async def wait_failed(self) -> None:
         """Wait until what runs beside the calls breaks, and raise why: leases would never expire then."""
-        await self._failed
-
-    def _on_task_done(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
-            log.error("coordinator_broke", exc_info=error)
-            self._failed.set_exception(error)
+        await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
         """Answer what is asked already, for up to `grace_s`, then hang up."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
 

@@ -8,8 +8,7 @@ import json
 import uuid
 from dataclasses import asdict
 
-import redis
-
+from services.runtime.redis_url import open_redis
 from sonorant.pipeline.gang import Announcement, Board, Generation
 
 __all__ = ["RedisBoard"]
@@ -30,7 +29,7 @@ class RedisBoard:
     """Each call is one round trip and raises `redis.RedisError` if Redis is away; whoever calls tries again."""
 
     def __init__(self, url: str, key: str = "sonorant-gang") -> None:
-        self._redis = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        self._redis = open_redis(url, socket_timeout=5, socket_connect_timeout=5)
         self._key = key
         self._read, self._announce, self._begin = map(self._redis.register_script, (_READ, _ANNOUNCE, _BEGIN))
         self._version = b""

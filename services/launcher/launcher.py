@@ -12,6 +12,7 @@ from services.launcher.gloo import GlooRendezvous, gloo_environment, interface_o
 from services.launcher.rank_process import RankProcess
 from services.runtime.lifecycle import Shutdown
 from services.runtime.restarts import FINAL_CODES, RestartPolicy
+from services.runtime.secrets import masked
 from sonorant.pipeline.gang import Action, Board, Generation, Member
 
 __all__ = ["Launcher"]
@@ -101,7 +102,7 @@ class Launcher:
                 self._begin(board)
         except redis.RedisError as error:
             if not self._redis_away:
-                log.warning("redis_away", error=str(error))
+                log.warning("redis_away", error=masked(str(error)))
             self._redis_away = True
             return True
         self._redis_away = False

@@ -123,11 +123,14 @@ async def _run(
     if health is not None:
         health.follow(asyncio.get_running_loop())
         health.ready(True)
-    await stopping.wait()
+    ends = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.wait_failed())]
+    ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if health is not None:
         health.ready(False)
     log.info("recognizer_draining", streams=server.servicer.admission.active, grace_s=grace_s)
     await server.stop(grace_s)
+    for end in ended:
+        end.result()
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

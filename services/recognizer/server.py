@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.servicer import RecognizerServicer
 from services.runtime.channels import SERVER_OPTIONS, add_port
+from services.runtime.vital_tasks import VitalTasks
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
@@ -49,13 +50,14 @@ class RecognizerServer:
         self._refresh_s = refresh_s
         self._workers = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="recognize")
         self._health = health.aio.HealthServicer()
-        self._refreshing: asyncio.Task[None] | None = None
+        self._tasks: VitalTasks
         admission = Admission(serving.max_streams)
         counted = RecognizerMetrics(metrics or CollectorRegistry(), admission)
         self.servicer = RecognizerServicer(store, serving, self._workers, admission, counted)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""
+        self._tasks = VitalTasks()
         self._server = grpc.aio.server(
             options=[
                 *SERVER_OPTIONS,
@@ -69,13 +71,16 @@ class RecognizerServer:
         await self._server.start()
         for service in ("", _SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        self._refreshing = asyncio.create_task(self._refresh())
+        self._tasks.start(self._refresh())
         return port
+
+    async def wait_failed(self) -> None:
+        """Wait until what runs beside the calls breaks, and raise why: new models would never be served then."""
+        await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
         """Take no new streams, let those that run end for up to `grace_s` seconds, then cut them off."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
+        self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         self.servicer.admission.close()
         refuse_s = min(_REFUSE_S, grace_s)
@@ -86,5 +91,10 @@ class RecognizerServer:
     async def _refresh(self) -> None:
         while True:
             await asyncio.sleep(self._refresh_s)
-            for change in await asyncio.to_thread(self._store.refresh):
+            try:
+                changes = await asyncio.to_thread(self._store.refresh)
+            except OSError as error:  # a volume that is away: what is served goes on being served
+                log.warning("exports_not_read", error=str(error))
+                continue
+            for change in changes:
                 log.info("model_version", path=str(change.path), refusal=change.refusal)

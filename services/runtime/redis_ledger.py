@@ -20,7 +20,10 @@ import structlog
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from services.runtime.outage import Outage
 from services.runtime.redis_scripts import SCRIPTS
+from services.runtime.redis_url import open_redis
+from services.runtime.secrets import masked
 from sonorant.errors import Unavailable
 from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.ledger import (
@@ -66,12 +69,13 @@ class RedisLedger:
         start_patience_s: float = 10.0,
         patience_s: float = 60.0,
     ) -> None:
-        self._url = url
+        self._where = masked(url)
+        self._outage = Outage()
         self._total = total
         self._prefix = prefix
         self._patience_s = patience_s
         self._give_up_s = float("inf")
-        self._redis = redis.Redis.from_url(
+        self._redis = open_redis(
             url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0), health_check_interval=0
         )
         self._scripts = {name: self._redis.register_script(text) for name, text in SCRIPTS.items()}
@@ -228,17 +232,24 @@ class RedisLedger:
         deadline, pause_s = time.monotonic() + patience_s, _FIRST_PAUSE_S
         while True:
             try:
-                return attempt()
+                answer = attempt()
+                if self._outage.lasts and (away_s := self._outage.ended(time.monotonic())) is not None:
+                    _log.info("redis_back", address=self._where, away_s=round(away_s, 1))
+                return answer
             except (redis.ConnectionError, redis.TimeoutError) as error:
-                trouble, advice = f"cannot be reached ({error})", "check that it runs and that the address is right"
+                trouble, advice = (
+                    f"cannot be reached ({masked(str(error))})",
+                    "check that it runs and that the address is right",
+                )
             except redis.ResponseError as error:
                 if not _refuses_writes(error):
                     raise
                 trouble = f"refuses to write ({error})"
                 advice = "make room on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
             if time.monotonic() + pause_s > min(deadline, self._give_up_s):
-                raise Unavailable(f"Redis at {self._url} {trouble}, tried for {patience_s:g} s; {advice}")
-            _log.warning("redis_away", address=self._url, error=trouble, again_in_s=pause_s)
+                raise Unavailable(f"Redis at {self._where} {trouble}, tried for {patience_s:g} s; {advice}")
+            if self._outage.failed(time.monotonic()):
+                _log.warning("redis_away", address=self._where, error=trouble)
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

@@ -147,7 +147,7 @@ class CheckpointPusher:
             self._push()
         except _Fenced as error:
             log.warning("checkpoints_fenced", reason=str(error))
-        except (Unavailable, FileNotFoundError) as error:  # the latter: pruned, or written anew, while it was read
+        except (Unavailable, OSError) as error:  # the latter: pruned, or written anew, while it was read; or unreadable
             return error
         self._seen = seen
         return None

@@ -112,21 +112,15 @@ def _finished(run: RunFolder) -> bool:
 
 
 def _log_to(path: Path, verbose: bool) -> None:
-    import structlog
-
-    from sonorant.atomic import make_folder
+    """Log there, or to standard error; whether anybody takes either is no matter of the training."""
+    from services.runtime.logging import log_to_file, log_to_stderr
+    from services.runtime.sturdy_file import sturdy_stderr
 
     if verbose:
-        return
-    make_folder(path.parent)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.WriteLoggerFactory(file=path.open("a", buffering=1)),
-    )
+        log_to_stderr("supervisor")
+    else:
+        sturdy_stderr(lambda lost: f"({lost} lines could not be written here)")
+        log_to_file(path, "supervisor")
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """A real full disk under Redis: the ledger waits, or stops with a word about it; what was granted stays granted."""
 
-import os
 import shutil
-import subprocess
 import threading
 
 import pytest
 import redis
+from disk_rig import small_disk_at
 from ledger_calls import claim, commit
 from links_rig import eventually
 from redis_rig import RedisServer
@@ -18,32 +17,12 @@ TOTAL, BATCH = 4000, 100
 ROOM_BYTES = 30_000  # of some 200,000 that the append-only file will need
 
 
-class SmallDisk:
-    """A disk of 8 MB, almost filled up."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self._filler = folder / "filler"
-
-    def fill(self):
-        stat = os.statvfs(self.folder)
-        self._filler.write_bytes(bytes(stat.f_bavail * stat.f_frsize - ROOM_BYTES))
-
-    def make_room(self):
-        self._filler.unlink()
-
-
 @pytest.fixture
 def disk(tmp_path):
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], capture_output=True, check=False)
-    if mount.returncode:
-        pytest.skip("this machine lets nobody mount a disk")
-    yield SmallDisk(folder)
-    subprocess.run(["umount", "--lazy", folder], check=True)
+    with small_disk_at(tmp_path / "disk") as disk:
+        yield disk
 
 
 @pytest.fixture
@@ -53,7 +32,7 @@ def server(disk):
     def make(fsync):
         made.append(RedisServer(disk.folder, fsync))
         made[0].start()
-        disk.fill()
+        disk.fill(ROOM_BYTES)
         return made[0]
 
     yield make

@@ -1,0 +1,42 @@
+"""Tells of something that is away when that changes, and seldom in between: it is asked many times a minute."""
+
+import threading
+
+__all__ = ["Outage"]
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
+
+
+class Outage:
+    """Says when a failure is worth a line: the first, and then after pauses that double, up to five minutes.
+
+    Times are those of the caller's monotonic clock, in seconds. Any thread may call.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since_s: float | None = None
+        self._due_s = self._pause_s = 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the latest that was heard is a failure."""
+        return self._since_s is not None
+
+    def failed(self, now: float) -> bool:
+        """Note a failure; return whether to tell of it."""
+        with self._lock:
+            if self._since_s is None:
+                self._since_s, self._pause_s = now, _FIRST_PAUSE_S
+            elif now < self._due_s:
+                return False
+            else:
+                self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+            self._due_s = now + self._pause_s
+            return True
+
+    def ended(self, now: float) -> float | None:
+        """Note a success; return how long it was away if this is the first after a failure, else None."""
+        with self._lock:
+            since_s, self._since_s = self._since_s, None
+            return None if since_s is None else now - since_s
