@@ -18,7 +18,8 @@ __all__ = ["LeaseSource"]
 class LeaseSource:
     """Reads leased records one by one, while at most `credits` of them are here; asks for the next lease meanwhile.
 
-    A record that cannot be read is rejected with its reason, and the next one is read.
+    A record whose bytes are damaged is rejected with its reason, and the next one is read. `take` raises what the
+    machine fails with, and then tries the same record again.
     """
 
     def __init__(self, shards: ShardSet, credits: int) -> None:
@@ -91,6 +92,7 @@ class LeaseSource:
         try:
             return self._shards.read(lineage.shard, lineage.index).example(lineage)
         except MACHINE_FAILED:
+            self._records.appendleft(lineage)
             raise
         except Exception as error:  # one record must not stop the others, whatever is wrong with it
             self._replica.reject(lineage, "", "shard_reader", error)

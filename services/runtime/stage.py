@@ -22,6 +22,7 @@ from services.runtime.lifecycle import Shutdown
 from services.runtime.link_loop import LinkLoop, Links
 from services.runtime.meter import Meter
 from services.runtime.sockets import link_context
+from services.runtime.trouble import Trouble
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample, SonorantError, Unavailable
@@ -38,7 +39,9 @@ log = structlog.get_logger()
 TURN_S = 0.02  # of computing, at most, before the links are looked at again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
 MACHINE_FAILED = (OSError, MemoryError, Unavailable)
-"""What is this replica's trouble, and not the example's: another replica will have the example."""
+"""What is this replica's trouble, and not the example's: another try, and then another replica has the example."""
+_MAY_PASS = (OSError, Unavailable)
+_PATIENCE_S = 10.0  # with a volume that is away
 
 
 class Source(Protocol):
@@ -53,7 +56,10 @@ class Source(Protocol):
         ...
 
     def take(self) -> Example | None:
-        """Return an example that is here; None: there is none now. The loop is woken when that changes."""
+        """Return an example that is here; None: there is none now. The loop is woken when that changes.
+
+        May raise `MACHINE_FAILED`; then the next call is another try.
+        """
         ...
 
     @property
@@ -101,8 +107,9 @@ class StageReplica:
 
     health: told of each turn of the loop, when the coordinator knows the replica, which is then ready, and when it
     drains. turned: called with each turn of the loop.
-    An example that a stage cannot process is reported and skipped; where the machine fails, a volume that cannot be
-    read or memory that is not there, the replica ends, and what it held is read again. `run` returns after a drain:
+    An example that a stage cannot process is reported and skipped. Where the machine fails, with a volume that is away
+    say, the example waits for another try, for ten seconds; then, and for want of memory at once, the replica ends with
+    an error, and what it held is read again. `run` returns after a drain:
     when `shutdown` is requested or the coordinator says that the run is over.
     """
 
@@ -128,6 +135,8 @@ class StageReplica:
         self._turned = turned
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
         self._parting = False
+        self._trouble = Trouble(_PATIENCE_S)
+        self._held: Example | None = None  # the machine failed at it; it is tried again
         self._known = False
         self._context = link_context()
         self._outlet = DownstreamLinks(
@@ -142,7 +151,7 @@ class StageReplica:
         )
         links = (self._outlet, *source.links(self._context))
         self.meter = Meter(
-            queued=lambda: source.waiting() + self._outlet.waiting,
+            queued=lambda: source.waiting() + (self._held is not None) + self._outlet.waiting,
             link_faults=lambda: sum(link.faults for link in links),
         )
         self.loop = LinkLoop(links, on_awake=self._on_turn)
@@ -194,20 +203,41 @@ class StageReplica:
         next turn, so that none begins with waiting for what the last one made room for.
         """
         until_s, worked = time.monotonic() + TURN_S, 0
-        while worked < self._most_per_turn and time.monotonic() < until_s and (example := self.source.take()):
-            self._process(example)
+        while worked < self._most_per_turn and time.monotonic() < until_s and self._process():
             worked += 1
-        if not worked and self.source.ended and not self._parting:
+        if not worked and self.source.ended and self._held is None and not self._parting:
             self._parting = True
             self._outlet.part(self.loop.stop)
         return worked > 0
 
-    def _process(self, example: Example) -> None:
-        parcel = self._compute(example)
+    def _process(self) -> bool:
+        """Take an example, compute and offer it; return whether there was one that the machine did not fail at."""
+        if not self._trouble.due(time.monotonic()):
+            return False
+        example, self._held = self._held, None
+        try:
+            example = example or self.source.take()
+            parcel = self._compute(example) if example is not None else None
+        except _MAY_PASS as error:
+            self._held = example
+            self._wait_out(error)
+            return False
+        if example is None:
+            return False
+        if self._trouble.lasts:
+            log.info("machine_works", after_s=round(self._trouble.passed(time.monotonic()), 1))
         if parcel is None:
             self.source.release()
         else:
             self._outlet.offer(parcel)
+        return True
+
+    def _wait_out(self, error: Exception) -> None:
+        """Leave some time before another try; raise the error once there were enough."""
+        if not self._trouble.lasts:
+            log.warning("machine_failed", error=f"{type(error).__name__}: {error}", patience_s=_PATIENCE_S)
+        if not self._trouble.failed(time.monotonic()):
+            raise error
 
     def _compute(self, example: Example) -> Parcel | None:
         name = self.replica.stage

@@ -29,8 +29,8 @@ def command(run_path: Path, redis_url: str, as_json: bool) -> None:
     RUN is a run folder; the training may be over, interrupted, or under way. Judged is the history that the latest
     checkpoint stands for: what was committed after it is forgotten when training goes on.
 
-    Exit codes: 0 exactly once; 1 an example was lost or used twice; 65 there is no run or no checkpoint, or it is
-    damaged.
+    Exit codes: 0 exactly once, but for examples that were rejected, as the last line says; 1 an example was lost or
+    used twice; 65 there is no run or no checkpoint, or it is damaged.
     """
     from services.local.past_run import audit_run
 
@@ -78,4 +78,6 @@ def _print(found: "Audit") -> None:
             f"of {rejected} rejections the ledger keeps the reasons of the first {len(found.rejections)} only"
         )
     verdict = "each example exactly once an epoch" if found.exact else "NOT exactly once"
+    if rejected:
+        verdict += f", without {rejected} of {found.committed + rejected} that were rejected"
     console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}, {rejected} rejected")

@@ -10,6 +10,7 @@ import click
 
 from sonorant.cli.prepare import SOME_SKIPPED
 from sonorant.cli.settings import BROUGHT, data_option, find_data_folder, resolve_recipe, set_option
+from sonorant.cli.train import SOME_REJECTED
 from sonorant.errors import BadCorpus
 
 __all__ = ["command"]
@@ -31,7 +32,7 @@ def command(recipe: Path, run: Path | None, data: Path | None, assignments: tupl
     settings = [f"--set={assignment}" for assignment in assignments]
     began = time.monotonic()
     _run("prepare", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings, fine=(0, SOME_SKIPPED))
-    _run("train", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings)
+    _run("train", f"--recipe={recipe}", f"--run={run}", f"--data={data}", *settings, fine=(0, SOME_REJECTED))
     _run("export", f"--run={run}")
     _run("evaluate", f"--run={run}", f"--data={data}")
     _run("report", f"--run={run}", f"--data={data}")

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from sonorant.recipe import Recipe
     from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["command"]
+__all__ = ["SOME_REJECTED", "command"]
 
+SOME_REJECTED = 3  # as `sonorant prepare` says of recordings
 _INTERRUPTED = 130
 _LINE_EVERY_S = 10.0
 
@@ -36,6 +37,7 @@ _LINE_EVERY_S = 10.0
     "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
 )
 @store_option
+@click.option("--lenient", is_flag=True, help="Exit with 0 even if examples were rejected.")
 @click.option("--verbose", is_flag=True, help="Show the supervisor's events too; they are in RUN/logs anyway.")
 @set_option
 def command(
@@ -43,6 +45,7 @@ def command(
     data: Path | None,
     run_path: Path | None,
     store_url: str,
+    lenient: bool,
     verbose: bool,
     assignments: tuple[str, ...],
 ) -> None:
@@ -50,9 +53,10 @@ def command(
 
     Goes on where it stopped, however that was; once training is complete, says so at once. Logs are in RUN/logs.
 
-    Exit codes: 0 training is complete; 65 the corpus is not prepared, or the checkpoints are another recipe's; 69
-    something is not there (is the run in use?); 70 a process does not stay up; 75 it stood still, whatever was
-    restarted, the same command goes on; 78 the recipe is wrong; 130 interrupted, the same command goes on.
+    Exit codes: 0 training is complete; 3 it is, but for examples that were rejected, as the last line says (--lenient:
+    0); 65 the corpus is not prepared, or the checkpoints are another recipe's; 69 something is not there (is the run in
+    use?); 70 a process does not stay up; 75 it stood still, whatever was restarted, the same command goes on; 78 the
+    recipe is wrong; 130 interrupted, the same command goes on.
     """
     from services.local.lock import locked
     from services.storage.run import open_run
@@ -68,11 +72,13 @@ def command(
         shared.pull_shards()
         check_prepared(recipe, run, first)
         shared.pull_totals()
-        if not _finished(run):
-            _train(recipe, run, data_folder_or_here(data), store_url, verbose)
+        if not _finished(run, lenient):
+            _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
 
 
-def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, verbose: bool) -> None:
+def _train(
+    recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool
+) -> None:
     """Train in a run folder whose lock is held."""
     from services.local.cluster import Interrupted, LocalCluster
     from sonorant.training.checkpoints import check_recipe
@@ -86,7 +92,7 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
-    if not _finished(run):
+    if not _finished(run, lenient):
         raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
 
 
@@ -96,8 +102,8 @@ def _prepare_command(settings: Mapping[str, object], assignments: Iterable[str])
     return shlex.join(["sonorant", "prepare", *given, *(f"--set={assignment}" for assignment in assignments)])
 
 
-def _finished(run: RunFolder) -> bool:
-    """Say what came of a complete training; False if it is not complete."""
+def _finished(run: RunFolder, lenient: bool) -> bool:
+    """Say what came of a complete training, and leave if examples were rejected; False if it is not complete."""
     try:
         totals = json.loads(run.totals.read_text())
     except (OSError, ValueError):
@@ -108,6 +114,14 @@ def _finished(run: RunFolder) -> bool:
         f"{totals.get('train_seconds', 0):.0f} s, t_session {totals.get('t_session', 0):.3f}"
         + (f", best dev WER {wer:.2%}" if wer is not None else "")
     )
+    ledger = totals.get("ledger", {})
+    if rejected := ledger.get("rejected", 0):
+        click.echo(
+            f"{rejected} of {rejected + ledger.get('committed', 0)} examples, over all epochs, were rejected and not "
+            f"trained on; `sonorant audit {shlex.quote(str(run.path))}` says which and why"
+        )
+        if not lenient:
+            sys.exit(SOME_REJECTED)
     return True
 
 

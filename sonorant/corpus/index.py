@@ -16,7 +16,7 @@ import numpy as np
 from sonorant.arrays import IntArray
 from sonorant.atomic import atomic_write
 from sonorant.corpus.tfrecord import FOOTER_BYTES, HEADER_BYTES, header_length
-from sonorant.errors import BadShard, Unavailable
+from sonorant.errors import Unavailable
 
 __all__ = ["ShardIndex", "index_path", "load_index", "scan_shard", "write_index"]
 
@@ -53,7 +53,7 @@ def write_index(shard: Path, index: ShardIndex) -> None:
 def load_index(shard: Path, alone: bool = False) -> ShardIndex:
     """Return the index of `shard`; one that is missing, damaged or of another shard is rebuilt by scanning.
 
-    alone: a sound index is enough, its shard may be elsewhere. Raises BadShard when the shard itself is missing.
+    alone: a sound index is enough, its shard may be elsewhere. Raises Unavailable when the shard cannot be read now.
     """
     index = _read_index(index_path(shard))
     try:
@@ -61,12 +61,21 @@ def load_index(shard: Path, alone: bool = False) -> ShardIndex:
     except OSError as error:
         if alone and index is not None:
             return index
-        raise BadShard(f"{shard}: {error.strerror}; run `sonorant prepare` again") from error
+        raise _unreadable(shard, error) from error
     if index is None or index.shard_bytes != size:
-        index = scan_shard(shard)
+        try:
+            index = scan_shard(shard)
+        except OSError as error:
+            raise _unreadable(shard, error) from error
         with suppress(Unavailable):  # a volume that only reads costs a scan at each start, no more
             write_index(shard, index)
     return index
+
+
+def _unreadable(shard: Path, error: OSError) -> Unavailable:
+    return Unavailable(
+        f"{shard}: {error.strerror}; is its volume mounted and sound? If it is lost, run `sonorant prepare` again"
+    )
 
 
 def _read_index(path: Path) -> ShardIndex | None:

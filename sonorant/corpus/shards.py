@@ -1,6 +1,5 @@
 """Shards of one split: written once, read in any order."""
 
-import errno
 import os
 import re
 from bisect import bisect_right
@@ -16,7 +15,7 @@ from sonorant.atomic import atomic_file
 from sonorant.corpus.index import ShardIndex, load_index, write_index
 from sonorant.corpus.record import Record
 from sonorant.corpus.tfrecord import frame, unframe
-from sonorant.errors import BadShard
+from sonorant.errors import BadShard, Unavailable
 
 __all__ = ["SPLITS", "ReadElsewhere", "ShardSet", "not_here", "shard_name", "write_shard"]
 
@@ -30,7 +29,7 @@ _NAME = re.compile(r"(?P<split>[a-z_]+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.t
 
 def not_here(shard: Path, _offset: int, _length: int) -> bytes:
     """Read nothing: for a set of which some shards' indexes will do, as `sonorant pull` leaves it."""
-    raise FileNotFoundError(errno.ENOENT, "only the shard's index is here", str(shard))
+    raise Unavailable(f"{shard}: only the shard's index is here")
 
 
 def shard_name(split: str, number: int, count: int) -> str:
@@ -68,7 +67,7 @@ class ShardSet:
 
     @classmethod
     def open(cls, folder: Path, split: str, elsewhere: ReadElsewhere | None = None) -> Self:
-        """Open the shards of `split`; raises BadShard when there are none or some are missing.
+        """Open the shards of `split`; raises BadShard when there are none, Unavailable when some are not there now.
 
         elsewhere: reads from shards of which `folder` has only the index, as long as that is so.
         """
@@ -83,8 +82,14 @@ class ShardSet:
                 expected.add(int(match["count"]))
         if not found:
             raise BadShard(f"{folder}: no shards of split {split!r}; run `sonorant prepare` first")
-        if len(expected) > 1 or sorted(found) != list(range(min(expected))):
-            raise BadShard(f"{folder}: the shards of split {split!r} are incomplete; run `sonorant prepare` again")
+        if len(expected) > 1:
+            raise BadShard(f"{folder}: split {split!r} has shards of two corpora; run `sonorant prepare` again")
+        if missing := set(range(min(expected))) - set(found):
+            name = shard_name(split, min(missing), min(expected))
+            raise Unavailable(
+                f"{folder / name}: not there, so {len(found)} shards of split {split!r} are incomplete; is the folder "
+                "mounted whole? If they are lost, run `sonorant prepare` again"
+            )
         paths = tuple(found[number] for number in sorted(found))
         indexes = tuple(load_index(path, alone=elsewhere is not None) for path in paths)
         counts = tuple(len(index) for index in indexes)
@@ -106,9 +111,9 @@ class ShardSet:
         return shard, ordinal - (self._ends[shard] - self.counts[shard])
 
     def read(self, shard: int, index: int) -> Record:
-        """Return one record; raises BadShard, naming shard and record, when its bytes are damaged.
+        """Return one record; raises BadShard, naming shard and record, when its bytes are damaged or end too early.
 
-        Raises Unavailable when the shard is elsewhere and does not come.
+        Raises Unavailable when it cannot be read now: the shard is away, or the machine fails. The record may be sound.
         """
         path, table = self.paths[shard], self._indexes[shard]
         if not 0 <= index < len(table):
@@ -117,7 +122,9 @@ class ShardSet:
             framed = self._bytes_at(path, int(table.offsets[index]), int(table.lengths[index]))
             return Record.from_bytes(unframe(framed))
         except OSError as error:
-            raise BadShard(f"{path}: record {index} cannot be read: {error.strerror}") from error
+            raise Unavailable(
+                f"{path}: record {index} cannot be read: {error.strerror}; is its volume mounted and sound?"
+            ) from error
         except (ValueError, BadShard) as error:
             raise BadShard(f"{path}: record {index} is damaged: {error}") from error
 

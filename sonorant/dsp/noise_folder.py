@@ -1,5 +1,6 @@
 """Noise recordings in a folder; the one place of this room that reads files."""
 
+import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import soundfile
 import soxr
+from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.dsp.noise import looped
@@ -28,8 +30,9 @@ class _Header(NamedTuple):
 class NoiseFolder:
     """All recordings below a folder that can be used, at any depth, in the order of their names.
 
-    left_out: those that cannot, by their headers, each with the reason; what only decoding finds rejects an example.
-    Only what a recording says decides, never whether the machine could read it: all replicas must list the same.
+    listing: a checksum of their names, lengths and rates, on which every draw depends. left_out: those that cannot, by
+    their headers, each with the reason; what only decoding finds rejects an example. Only what a recording says
+    decides, never whether the machine could read it: all replicas must list the same.
     An excerpt reads and resamples only what it needs, so memory does not grow with the recordings; headers are kept.
     Of a recording with several channels the first is used.
     """
@@ -52,6 +55,8 @@ class NoiseFolder:
             raise BadCorpus(
                 f"{folder}: none of {len(found)} noise recordings can be used; the first, {self.left_out[0]}"
             )
+        names = {path.relative_to(folder).as_posix(): header for path, header in self._headers.items()}
+        self.listing = hashlib.blake2b(repr(names).encode(errors="surrogateescape"), digest_size=8).hexdigest()
         self.folder = folder
         self.sample_rate_hz = sample_rate_hz
 
@@ -61,11 +66,13 @@ class NoiseFolder:
         Raises RejectedExample, naming the recording, if it is damaged or not finite; Unavailable if it cannot be read.
         """
         path = self.paths[int(rng.integers(len(self.paths)))]
+        header = self._headers[path]
+        needed = -(-samples * header.rate_hz // self.sample_rate_hz) + 1
+        start = int(rng.integers(max(0, header.samples - needed) + 1))
         try:
-            header = self._headers[path]
-            needed = -(-samples * header.rate_hz // self.sample_rate_hz) + 1
-            start = int(rng.integers(max(0, header.samples - needed) + 1))
-            piece, rate_hz = soundfile.read(path, needed, start, dtype="float32", always_2d=True)
+            piece, rate_hz = _read(path, start, needed)
+            if len(piece) < min(needed, header.samples - start) and len(_read(path, start, needed)[0]) != len(piece):
+                raise Unavailable(f"noise recording {path}: read twice, and found to end at two places")
         except soundfile.LibsndfileError as error:
             _raise_if_unreadable(path, error)
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)}: {error}") from error
@@ -75,6 +82,12 @@ class NoiseFolder:
             raise RejectedExample(f"noise recording {path.relative_to(self.folder)} {what}")
         resampled: Waveform = soxr.resample(np.ascontiguousarray(piece[:, 0]), rate_hz, self.sample_rate_hz)
         return looped(resampled, samples, self.sample_rate_hz, rng)
+
+
+def _read(path: Path, start: int, samples: int) -> tuple[NDArray[np.float32], int]:
+    """Return Float32[samples, channels], fewer at the end, and the rate."""
+    piece, rate_hz = soundfile.read(path, samples, start, dtype="float32", always_2d=True)
+    return piece, rate_hz
 
 
 def _read_header(path: Path) -> _Header | str:

@@ -52,6 +52,7 @@ def _noise_maker(kind: str, recipe: NoiseRecipe, resources: StageResources, samp
     if kind == "folder":
         folder = NoiseFolder(resources.data_folder / recipe.folder, sample_rate_hz)
         resources.faults.extend(folder.left_out)
+        resources.listings.append(folder.listing)
         return lambda _, samples, rng: folder.excerpt(samples, rng)
     utterances = resources.utterances
     if utterances is None or utterances.total < 2:

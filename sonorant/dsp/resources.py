@@ -39,11 +39,12 @@ class Utterances(Protocol):
 class StageResources:
     """The train split, for babble (None: there is none), and the folder that noise folders are below.
 
-    counts: what stages count for people to see; faults: what they found that cannot be used, and do without. Nothing
-    depends on either.
+    counts: what stages count for people to see; faults: what they found that cannot be used, and do without;
+    listings: checksums of what they found below that folder, since draws depend on it. Nothing depends on any of them.
     """
 
     utterances: Utterances | None
     data_folder: Path
     counts: Counter[str] = field(default_factory=Counter, compare=False)
     faults: list[str] = field(default_factory=list, compare=False)
+    listings: list[str] = field(default_factory=list, compare=False)

@@ -91,6 +91,7 @@ def superposition_stage(recipe: SuperpositionRecipe, resources: StageResources, 
     if recipe.reference:
         recordings = NoiseFolder(resources.data_folder / recipe.reference, sample_rate_hz)
         resources.faults.extend(recordings.left_out)
+        resources.listings.append(recordings.listing)
         reference = reference_shares(recordings)
 
     def draw_noise(example: Example, samples: int, rng: np.random.Generator) -> Waveform:

@@ -12,7 +12,7 @@ from sonorant.cli.audit import command as audit
 from sonorant.cli.prepare import command as prepare
 from sonorant.cli.pull import command as pull
 from sonorant.corpus.shards import ShardSet, not_here
-from sonorant.errors import BadCorpus, BadShard
+from sonorant.errors import BadCorpus, Unavailable
 from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import dump_recipe
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
@@ -90,7 +90,7 @@ def test_the_sets_that_a_model_is_measured_on_are_here_and_of_train_the_first_sh
         assert list(ShardSet.open(run.shards, split)) == list(ShardSet.open(tmp_path / "maker" / "shards", split))
     train = ShardSet.open(run.shards, "train", not_here)
     assert [path.exists() for path in train.paths] == [True] + [False] * (len(train.paths) - 1)
-    with pytest.raises(BadShard, match="only the shard's index is here"):
+    with pytest.raises(Unavailable, match="only the shard's index is here"):
         train.read(1, 0)
 
 

@@ -1,14 +1,16 @@
 """`sonorant train` before anything is trained; tests/services/local has the training."""
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 from small_corpus import digits_recipe, write_digits
 
-from sonorant.cli.train import command
+from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import dump_recipe
@@ -39,3 +41,25 @@ def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
     assert hint(["--recipe", "tiny.yaml"])[1] == ["prepare", "--recipe", "tiny.yaml", "--run", "runs/tiny"]
+
+
+@pytest.mark.parametrize(
+    ("rejected", "options", "code", "last"),
+    [
+        (0, [], 0, "training of"),
+        (3, [], SOME_REJECTED, "3 of 400 examples, over all epochs, were rejected and not trained on; `sonorant audit"),
+        (3, ["--lenient"], 0, "3 of 400 examples"),
+    ],
+)
+def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
+    tmp_path, monkeypatch, rejected, options, code, last
+):
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    recipe, run = tmp_path / "tiny.yaml", RunFolder(tmp_path / "run")
+    recipe.write_text(dump_recipe(digits_recipe()))
+    run.path.mkdir()
+    ledger = {"committed": 400 - rejected, "rejected": rejected}
+    run.totals.write_text(json.dumps({"reason": "epochs", "steps": 7, "ledger": ledger}))
+    result = CliRunner().invoke(command, ["--recipe", str(recipe), "--run", str(run.path), *options])
+    assert result.exit_code == code
+    assert result.output.splitlines()[-1].startswith(last)

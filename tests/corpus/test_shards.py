@@ -9,8 +9,8 @@ from small_corpus import record
 
 from sonorant.corpus.index import index_path, load_index, scan_shard
 from sonorant.corpus.record import Record, decode_audio, encode_audio
-from sonorant.corpus.shards import ShardSet, shard_name, write_shard
-from sonorant.errors import BadShard
+from sonorant.corpus.shards import ShardSet, not_here, shard_name, write_shard
+from sonorant.errors import BadShard, Unavailable
 from sonorant.pipeline.example import Lineage
 
 
@@ -123,8 +123,23 @@ def test_missing_shards_are_named_before_anything_is_read(tmp_path: Path) -> Non
     with pytest.raises(BadShard, match="no shards of split 'train'; run `sonorant prepare` first"):
         ShardSet.open(tmp_path, "train")
     write_shard(tmp_path / shard_name("train", 1, 2), [record(0)])
-    with pytest.raises(BadShard, match="incomplete"):
+    with pytest.raises(Unavailable, match=r"train-00000-of-00002.tfrecord: not there, .* incomplete; is the folder mo"):
         ShardSet.open(tmp_path, "train")
+
+
+def test_a_shard_that_is_away_is_the_machines_trouble_and_no_record_is_damaged(tmp_path: Path, shard: Path) -> None:
+    away = tmp_path / "away"
+    shards = ShardSet.open(shard.parent, "train")
+    shard.rename(away)
+    for open_or_read in (lambda: shards.read(0, 0), lambda: ShardSet.open(shard.parent, "train", not_here).read(0, 0)):
+        with pytest.raises(Unavailable, match=r"train-00000-of-00001.tfrecord: .*"):
+            open_or_read()
+    shard.symlink_to("/proc/self/mem")  # can be opened, and answers EIO
+    with pytest.raises(Unavailable, match="record 0 cannot be read: Input/output error"):
+        shards.read(0, 0)
+    shard.unlink()
+    away.rename(shard)
+    assert list(shards) == list(ShardSet.open(shard.parent, "train"))
 
 
 def test_foreign_record_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.signal import welch
 
 from sonorant.dsp.noise import babble, looped, pink_noise, unit_power, white_noise
-from sonorant.errors import BadShard, RejectedExample
+from sonorant.errors import BadShard, RejectedExample, Unavailable
 
 
 @dataclass
@@ -67,6 +67,15 @@ def test_babble_passes_over_utterances_that_are_broken_or_silent():
     for seed in range(10):
         voices = _tones(babble(_Spoken(5, broken=(1,), silent=(3,)), 2, 8000, 8000, "2", np.random.default_rng(seed)))
         assert voices <= {0, 4}
+
+
+def test_no_other_voice_takes_the_place_of_one_that_cannot_be_read_now():
+    class Away(_Spoken):
+        def read(self, shard, index):
+            raise Unavailable("the volume is away")
+
+    with pytest.raises(Unavailable):
+        babble(Away(5), 2, 8000, 8000, "2", np.random.default_rng(0))
 
 
 def test_babble_without_another_utterance_is_rejected():

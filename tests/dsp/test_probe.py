@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from small_corpus import digits_recipe
 
 from sonorant.dsp import features, kernels, peaks, probe, vtlp
@@ -76,3 +77,21 @@ def test_the_portable_kernels_in_the_place_of_those_of_this_processor_show(monke
     for stage, told in usual.items():
         variant, _, checksum = of(stage).partition(":")
         assert (variant, told.partition(":")[2] == checksum) == ("portable", False)
+
+
+def test_a_noise_recording_that_was_away_when_a_replica_began_makes_another_checksum(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in range(40):  # so many that eight examples play none but a few
+        soundfile.write(tmp_path / f"{name}.wav", rng.normal(0, 0.1, 8000), 8000)
+    noise = {"kinds": ["folder"], "folder": "."}
+    stages = [{"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}, "noise": noise, "probability": 0.01}]
+    recipe = Recipe.model_validate(digits_recipe().model_dump(mode="json") | {"stages": stages})
+
+    def told():
+        resources = StageResources(None, tmp_path)
+        return arithmetic({"room": build_stage("room", recipe, resources)}, recipe, resources)
+
+    whole = told()
+    assert told() == whole
+    (tmp_path / "39.wav").rename(tmp_path / "away")
+    assert told() != whole

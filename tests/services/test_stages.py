@@ -20,8 +20,11 @@ from services.runtime.health import LIVE
 from services.runtime.redis_ledger import RedisLedger
 from services.runtime.wiring import program
 from sonorant.cli.augment import command as augment
-from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.corpus.shards import ShardSet, shard_name, write_shard
+from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.errors import Unavailable
 from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.payload import as_carried
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
@@ -55,9 +58,9 @@ def tiny_recipe(layout):
 class Run:
     """One training run without its trainer: the test is the trainer."""
 
-    def __init__(self, folder, layout, redis_url, stack):
+    def __init__(self, folder, recipe, redis_url, stack):
         self.folder = RunFolder(folder)
-        self.recipe = tiny_recipe(layout)
+        self.recipe = recipe
         self._stack = stack
         self._redis_url = redis_url
         self.folder.shards.mkdir(parents=True)
@@ -126,7 +129,12 @@ def wait_for(condition):
 def make_run(tmp_path, redis_url):
     databases = count()
     with contextlib.ExitStack() as stack:
-        yield lambda layout: Run(tmp_path / layout, layout, f"{redis_url}?db={next(databases)}", stack)
+
+        def make(layout, **changes):
+            recipe = Recipe.model_validate(tiny_recipe(layout).model_dump(mode="json") | changes)
+            return Run(tmp_path / layout, recipe, f"{redis_url}?db={next(databases)}", stack)
+
+        yield make
 
 
 EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) for index in range(size)}
@@ -189,6 +197,62 @@ def test_a_damaged_record_is_rejected_with_its_reason_and_the_rest_is_read(make_
     assert rejection.stage == "shard_reader"
     assert path.name in rejection.reason
     assert f"record {lineage.index} is damaged" in rejection.reason
+
+
+BABBLE = [{"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}, "noise": {"kinds": ["babble"]}}]
+
+
+def plainly(run):
+    """Return what a plain loop makes of the epoch, as `Run.train` does."""
+    shards = ShardSet.open(run.folder.shards, "train")
+    chain = build_chain(run.recipe, StageResources(shards, run.folder.path))
+    made = {}
+    for lineage in EVERY_LINEAGE:
+        example = shards.read(lineage.shard, lineage.index).example(lineage)
+        for name, stage in chain.items():
+            example = apply_stage(name, stage, example, run.recipe.seed)
+        features = as_carried(example, run.recipe.pipeline.payload).features
+        made[lineage] = (example.utterance, features.shape, features.tobytes())
+    return made
+
+
+@pytest.mark.parametrize(
+    "stages", [("shard_reader", "room", "featurizer"), ("example_server",)], ids=["split", "fused"]
+)
+def test_shards_that_are_away_for_a_moment_cost_no_record_and_change_no_bit(make_run, tmp_path, stages):
+    run = make_run("split" if len(stages) > 1 else "fused", stages=BABBLE)
+    expected = plainly(run)
+    run.start_coordinator()
+    processes = [run.start_stage(stage) for stage in stages]
+    source = run.source()
+    source.grant(2)
+    first = run.train(source, until=4)
+    run.folder.shards.rename(tmp_path / "away")
+    source.grant(4)
+    logs = sorted(run.folder.path.glob("services.*.log"))  # of who reads records, or voices; others wait for that one
+    wait_for(lambda: any("machine_failed" in log.read_text() for log in logs))
+    (tmp_path / "away").rename(run.folder.shards)
+    assert first | run.train(source) == expected
+    status = run.status()
+    assert [(epoch.rejected, epoch.reissued) for epoch in status.epochs] == [(0, 0)]
+    assert [process.poll() for process in processes] == [None] * len(stages)
+
+
+def test_a_replica_whose_shards_stay_away_ends_and_the_next_one_has_its_records(make_run, tmp_path):
+    run = make_run("fused", stages=BABBLE)
+    run.start_coordinator()
+    doomed = run.start_stage("example_server")
+    source = run.source()
+    source.grant(2)
+    first = run.train(source, until=4)
+    run.folder.shards.rename(tmp_path / "away")
+    source.grant(4)
+    assert doomed.wait(PATIENCE_S) == Unavailable.exit_code
+    assert run.start_stage("example_server").wait(PATIENCE_S) != 0
+    (tmp_path / "away").rename(run.folder.shards)
+    run.start_stage("example_server")
+    assert (first | run.train(source)).keys() == EVERY_LINEAGE
+    assert [epoch.rejected for epoch in run.status().epochs] == [0]
 
 
 def test_a_stage_waits_for_its_shards_alive_but_not_ready_until_the_coordinator_knows_it(make_run, tmp_path):

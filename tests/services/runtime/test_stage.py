@@ -11,11 +11,12 @@ from health_rig import NOT_SERVING, SERVING, asked
 from links_rig import Consumer, Producer, eventually
 
 from services.runtime import health
+from services.runtime import stage as stage_room
 from services.runtime.health import LIVE, health_at
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_source import LinkSource
 from services.runtime.stage import Replica, StageReplica
-from sonorant.errors import RejectedExample
+from sonorant.errors import RejectedExample, Unavailable
 from sonorant.recipe.pipeline import PipelineRecipe
 
 PIPELINE = PipelineRecipe(credits=3, dead_after_s=1.0, max_example_mb=0.1)
@@ -106,8 +107,23 @@ def test_without_downstream_credit_no_more_is_taken_in_than_may_be_held(stack, s
     assert sorted(_consume(stack, endpoint).take(20)) == list(range(20, 40))
 
 
-def test_a_replica_whose_machine_fails_ends_without_a_farewell_and_rejects_nothing(stack):
+def test_what_the_machine_fails_at_is_tried_again_and_holds_up_what_is_behind_it(stack):
+    failures = [OSError("the volume is gone"), Unavailable("still away")]
+
+    def stumble(example, rng):
+        if example.lineage.index == 2 and failures:
+            raise failures.pop()
+        return _double(example, rng)
+
+    producer, coordinator, endpoint, *_ = _start(stack, stumble)
+    producer.offer([1, 2, 3])
+    assert _consume(stack, endpoint).take(3) == [1, 2, 3]
+    assert (coordinator.rejections, failures) == ([], [])
+
+
+def test_a_replica_whose_machine_fails_for_long_ends_without_a_farewell_and_rejects_nothing(stack, monkeypatch):
     """What it held must be read again at once: its neighbours see a broken link, and the coordinator no clean leave."""
+    monkeypatch.setattr(stage_room, "_PATIENCE_S", 0.3)
     producer = Producer()
     stack.callback(producer.close)
     coordinator = ScriptedCoordinator()

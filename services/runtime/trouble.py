@@ -1,0 +1,41 @@
+"""Trouble of the machine that may pass, such as a volume that is away: when to try again, and until when."""
+
+__all__ = ["Trouble"]
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
+
+
+class Trouble:
+    """Allows another try after pauses that double, up to a second, as long as the first failure is not too long ago.
+
+    Times are those of the caller's monotonic clock, in seconds.
+    """
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._since_s: float | None = None
+        self._due_s = float("-inf")
+        self._pause_s = _FIRST_PAUSE_S
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the latest try failed."""
+        return self._since_s is not None
+
+    def due(self, now: float) -> bool:
+        """Whether it is time for a try."""
+        return now >= self._due_s
+
+    def failed(self, now: float) -> bool:
+        """Note that a try failed; return whether there is to be another."""
+        if self._since_s is None:
+            self._since_s, self._pause_s = now, _FIRST_PAUSE_S
+        self._due_s = now + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return now < self._since_s + self._patience_s
+
+    def passed(self, now: float) -> float:
+        """Note that a try succeeded; return how long the trouble lasted."""
+        lasted_s = 0.0 if self._since_s is None else now - self._since_s
+        self._since_s, self._due_s = None, float("-inf")
+        return lasted_s
