@@ -19,6 +19,7 @@ import numpy as np
 
 from sonorant.arrays import IntArray
 from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.lease_times import LeaseTimes
 from sonorant.pipeline.order import EpochOrder
 
 __all__ = ["EpochLeases", "Lease", "LeaseBook"]
@@ -40,7 +41,7 @@ class Lease:
     indexes: tuple[int, ...]
     ordinals: IntArray
     replica: str
-    deadline_s: float
+    granted_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,9 @@ class _Epoch:
 class LeaseBook:
     """All leases of one generation of trainers.
 
-    counts: records in each shard. lease_examples: most examples in a lease. lease_timeout_s: age at which a lease is
-    given up. lookahead_examples: examples of the next epoch that may be under way before the one before is through.
+    counts: records in each shard. lease_examples: most examples in a lease. lease_timeout_s: least age at which a lease
+    is given up, however fast the chain is measured to be. lookahead_examples: examples of the next epoch that may be
+    under way before the one before is through.
     reach_examples: how far past the oldest example that is not settled others may be leased, a lease at least; None:
     any distance. Whoever puts examples back into the epoch's order needs no more room than that.
     """
@@ -128,11 +130,11 @@ class LeaseBook:
         self._starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         self._seed = seed
         self._lease_examples = lease_examples
-        self._lease_timeout_s = lease_timeout_s
+        self._times = LeaseTimes(lease_timeout_s)
         self._lookahead_examples = lookahead_examples
         self._reach = None if reach_examples is None else max(1, reach_examples // lease_examples)  # in blocks
         self.leases = self.leased = self.reissued = 0  # leases given; examples in them, and those leased before
-        self._leases: deque[Lease] = deque()  # by deadline, as all have the same time
+        self._leases: deque[Lease] = deque()  # by the time of their grants
         self._epochs: dict[int, _Epoch] = {}
         self._through: deque[EpochLeases] = deque(maxlen=_THROUGH_SHOWN)  # and forgotten but for this
         self._reissued: Counter[int] = Counter()  # by epoch, since `take_reissued`
@@ -161,6 +163,7 @@ class LeaseBook:
     def start_generation(self, epoch: int, last_epoch: int, settled: Mapping[int, Bitmap]) -> None:
         """Drop everything and lease, from `epoch` to `last_epoch`, what the ledger has not settled."""
         self._leases.clear()
+        self._times.forget()
         self._epochs.clear()
         self._through.clear()
         self._settled_before = settled
@@ -200,14 +203,18 @@ class LeaseBook:
     def lease_again(self) -> int:
         """Make every leased example pending again, because any of them may be lost; return their number."""
         leases, self._leases = self._leases, deque()
+        self._times.forget()
         return sum(self._again(lease) for lease in leases)
 
     def expire(self, now: float) -> list[Lease]:
         """Give up the leases whose time is over and that still hold examples; return those."""
+        self._times.look(now, self._all_settled)
         expired = []
         while self._leases:
             lease = self._leases[0]
-            if lease.deadline_s > now and len(self._epochs[lease.epoch].unsettled(lease.ordinals)):
+            if lease.granted_s + self._times.timeout_s > now and len(
+                self._epochs[lease.epoch].unsettled(lease.ordinals)
+            ):
                 break
             self._leases.popleft()
             if self._again(lease):
@@ -259,10 +266,15 @@ class LeaseBook:
             book.begun += len(ordinals)
         shard, _, _ = book.order.span(place)
         indexes = tuple((ordinals - self._starts[shard]).tolist())
-        deadline_s = now + self._lease_timeout_s
-        lease = Lease(self.leases, book.number, place, shard, indexes, ordinals, replica, deadline_s)
+        if not again:
+            self._times.granted(book.number, ordinals, now)
+        lease = Lease(self.leases, book.number, place, shard, indexes, ordinals, replica, granted_s=now)
         self._leases.append(lease)
         return lease
+
+    def _all_settled(self, epoch: int, ordinals: IntArray) -> bool:
+        book = self._epochs.get(epoch)  # None: the epoch is through
+        return book is None or not len(book.unsettled(ordinals))
 
     def _again(self, lease: Lease) -> int:
         """Let what is left of a lease be leased again, before anything else; return its number of examples."""

@@ -2,11 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from sonorant.recipe.section import Section
 
 __all__ = ["PayloadRecipe", "PipelineRecipe"]
+
+_HEARTBEATS = 3  # that a replica may be silent at the least: one is lost, and the next one late
 
 
 class PayloadRecipe(Section):
@@ -41,10 +43,18 @@ class PipelineRecipe(Section):
     )
     lease_examples: int = Field(32, ge=1, le=4096, description="Examples in one lease.")
     lease_timeout_s: float = Field(
-        60.0, gt=0, description="A lease that is not settled by then is given again, in seconds."
+        60.0,
+        gt=0,
+        description="Least age at which a lease that is not settled is given again, in seconds; four times what leases "
+        "are measured to take if that is more, and a minute before any is measured.",
     )
     heartbeat_s: float = Field(0.5, gt=0, le=60, description="Time between heartbeats, in seconds.")
-    dead_after_s: float = Field(2.5, gt=0, description="Silence after which a replica counts as dead, in seconds.")
+    dead_after_s: float = Field(
+        2.5,
+        gt=0,
+        validate_default=True,
+        description="Silence after which a replica counts as dead, in seconds; at least 3 heartbeats.",
+    )
     stall_after_s: float = Field(
         180.0,
         ge=0,
@@ -60,3 +70,15 @@ class PipelineRecipe(Section):
     )
     payload: PayloadRecipe = Field(PayloadRecipe(), description="Precision of what links carry.")
     max_example_mb: float = Field(64.0, gt=0, le=1024, description="Largest example on a link, in megabytes.")
+
+    @field_validator("dead_after_s")
+    @classmethod
+    def _outlasts_lost_heartbeats(cls, dead_after_s: float, info: ValidationInfo) -> float:
+        heartbeat_s = info.data.get("heartbeat_s", 0.0)  # absent if it is wrong itself
+        if dead_after_s < _HEARTBEATS * heartbeat_s:
+            raise ValueError(
+                f"must be at least {_HEARTBEATS} x heartbeat_s={heartbeat_s:g}, or replicas that live count as dead "
+                f"when a heartbeat is late; set it to {_HEARTBEATS * heartbeat_s:g} or more, 5 x heartbeat_s is usual, or "
+                f"heartbeat_s to {dead_after_s / _HEARTBEATS:.3g} or less"
+            )
+        return dead_after_s

@@ -20,7 +20,7 @@ EPOCHS = 4
 
 
 def strict_recipe(ranks):
-    pipeline = {"order": "strict", "dead_after_s": 1.0}
+    pipeline = {"order": "strict", "heartbeat_s": 0.2, "dead_after_s": 1.0}
     return tiny_recipe(pipeline, stages=[{"stage": "spec_augment"}], epochs=EPOCHS, ranks=ranks)
 
 

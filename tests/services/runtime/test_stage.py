@@ -19,7 +19,7 @@ from services.runtime.stage import Replica, StageReplica
 from sonorant.errors import RejectedExample, Unavailable
 from sonorant.recipe.pipeline import PipelineRecipe
 
-PIPELINE = PipelineRecipe(credits=3, dead_after_s=1.0, max_example_mb=0.1)
+PIPELINE = PipelineRecipe(credits=3, heartbeat_s=0.2, dead_after_s=1.0, max_example_mb=0.1)
 
 
 def _double(example, rng):
