@@ -78,7 +78,7 @@ class PipelineRecipe(Section):
         if dead_after_s < _HEARTBEATS * heartbeat_s:
             raise ValueError(
                 f"must be at least {_HEARTBEATS} x heartbeat_s={heartbeat_s:g}, or replicas that live count as dead "
-                f"when a heartbeat is late; set it to {_HEARTBEATS * heartbeat_s:g} or more, 5 x heartbeat_s is usual, or "
-                f"heartbeat_s to {dead_after_s / _HEARTBEATS:.3g} or less"
+                f"when a heartbeat is late; set it to {_HEARTBEATS * heartbeat_s:g} or more (5 x heartbeat_s is usual) "
+                f"or heartbeat_s to {dead_after_s / _HEARTBEATS:.3g} or less"
             )
         return dead_after_s

@@ -13,6 +13,7 @@ from ledger_calls import claim, commit
 from redis_rig import RedisServer
 from small_corpus import record
 
+from services.local import past_run
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.cli.audit import command
 from sonorant.corpus.shards import shard_name, write_shard
@@ -101,6 +102,15 @@ def test_a_reader_that_goes_does_not_look_like_a_lost_example(run):
 def test_a_run_without_a_checkpoint_is_named(run):
     with pytest.raises(SonorantError, match="no checkpoint"):
         CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
+
+
+def test_a_redis_that_is_away_is_named_without_its_password(run, monkeypatch):
+    leave(run, trained=5)
+    monkeypatch.setattr(past_run._ask, "__defaults__", (0.0,))
+    url = "redis://somebody:made-up@127.0.0.1:1/0"
+    result = CliRunner().invoke(command, [str(run.path), "--redis", url])
+    assert "Redis at redis://***@127.0.0.1:1/0 cannot be reached" in str(result.exception)
+    assert "made-up" not in result.output + repr(result.exception)
 
 
 def test_reasons_that_the_ledger_does_not_keep_are_not_passed_over_in_silence(run, monkeypatch):

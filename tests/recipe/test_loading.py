@@ -144,13 +144,14 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (
             HEAD + "pipeline:\n  heartbeat_s: 5\n  dead_after_s: 4\n",
             "r.yaml:8: pipeline.dead_after_s=4: must be at least 3 x heartbeat_s=5, or replicas that live count as "
-            "dead when a heartbeat is late; set it to 15 or more, 5 x heartbeat_s is usual, or heartbeat_s to 1.33 or less",
+            "dead when a heartbeat is late; set it to 15 or more (5 x heartbeat_s is usual) or heartbeat_s to 1.33 or "
+            "less",
         ),
         (
             HEAD + "pipeline:\n  heartbeat_s: 1\n",
             "r.yaml:6: pipeline.dead_after_s=2.5: must be at least 3 x heartbeat_s=1, or replicas that live count as "
-            "dead when a heartbeat is late; set it to 3 or more, 5 x heartbeat_s is usual, or heartbeat_s to 0.833 or "
-            "less",
+            "dead when a heartbeat is late; set it to 3 or more (5 x heartbeat_s is usual) or heartbeat_s to 0.833 "
+            "or less",
         ),
         (HEAD + "pipeline: {heartbeat_s: 0}\n", "r.yaml:6: pipeline.heartbeat_s=0: must be greater than 0"),
         ("version: 1\nname: x\n", "r.yaml:1: corpus: is missing and has no default"),
