@@ -6,9 +6,11 @@ import re
 import selectors
 import shutil
 import subprocess
+import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import IO, Any
 
 from services.runtime.keys import Keys
 from sonorant.errors import Unavailable
@@ -36,11 +38,14 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
     name = release[:_LONGEST_NAME].rstrip("-")
     keys = _client_keys(kubectl, release)
     where = [f"service/{name}-coordinator", f":{_COORDINATOR_PORT}", "--address=127.0.0.1"]
-    with subprocess.Popen(
-        [*kubectl, "port-forward", *where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-    ) as process:
+    command = [*kubectl, "port-forward", *where]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, bufsize=0, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
         try:
-            yield f"127.0.0.1:{_local_port(process, where[0])}", keys
+            address = f"127.0.0.1:{_local_port(process, where[0])}"
+            for stream in (process.stdout, process.stderr):
+                threading.Thread(target=_drain, args=(stream,), name="kubectl", daemon=True).start()
+            yield address, keys
         finally:
             process.terminate()
 
@@ -90,6 +95,12 @@ def _local_port(process: "subprocess.Popen[bytes]", service: str) -> int:
     process.terminate()
     said = process.stderr.read() if answered else f"no answer within {_PATIENCE_S:g} s".encode()
     raise _failed(f"{service}: kubectl port-forward", said)
+
+
+def _drain(stream: IO[bytes]) -> None:
+    """Read on: kubectl has a line for each connection, and stands still once the pipe is full of them."""
+    with suppress(ValueError, OSError):  # it was closed, at the end
+        deque(stream, 0)
 
 
 def _failed(doing: str, said: bytes) -> Unavailable:

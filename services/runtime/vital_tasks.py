@@ -22,7 +22,7 @@ class VitalTasks:
 
     def start(self, coroutine: Coroutine[None, None, None]) -> None:
         """Run a coroutine until it returns or all are cancelled."""
-        task = asyncio.create_task(coroutine)
+        task = asyncio.create_task(coroutine, name=getattr(coroutine, "__qualname__", None))
         task.add_done_callback(self._on_done)
         self._tasks.append(task)
 
@@ -38,4 +38,4 @@ class VitalTasks:
     def _on_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
             self._failed.set_exception(error)
-            log.error("task_died", task=task.get_coro().__qualname__, exc_info=error)
+            log.error("task_died", task=task.get_name(), exc_info=error)

@@ -10,7 +10,7 @@ from services.storage.objects import ObjectStore
 from services.storage.shards import LazyShards, has_other_plan, pull_shards, push_shards
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
-from sonorant.errors import BadCorpus
+from sonorant.errors import BadCorpus, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
@@ -35,7 +35,9 @@ class SharedRun:
         self.folder = folder
 
     def recipe(self, path: Path | None) -> Recipe:
-        """Return the recipe at `path`, or the run's if that is None; raises BadRecipe."""
+        """Return the recipe at `path`, or the run's if that is None; raises BadRecipe, Unavailable if that is away."""
+        if path is None:
+            _must_be_there(self.folder.recipe)
         return load_recipe(path or self.folder.recipe)
 
     def prepared_elsewhere(self) -> tuple[str, ...]:
@@ -49,7 +51,8 @@ class SharedRun:
         """Push shards that are finished, and the recipe."""
 
     def open_shards(self, split: str) -> ShardSet:
-        """Return the shards of `split`; raises BadShard if there are none."""
+        """Return the shards of `split`; raises BadShard if there are none, Unavailable if they are away."""
+        _must_be_there(self.folder.shards)
         return ShardSet.open(self.folder.shards, split)
 
     def pull_checkpoints(self) -> None:
@@ -74,6 +77,12 @@ class SharedRun:
 
     def push_exports(self) -> None:
         """Push exported models."""
+
+
+def _must_be_there(path: Path) -> None:
+    """Raise Unavailable if there is no such file or folder: a process of a run was started, so there was a run."""
+    if not path.exists():
+        raise Unavailable(f"{path}: not there; is the run's folder mounted, and prepared by `sonorant prepare`?")
 
 
 class StoredRun(SharedRun):

@@ -248,7 +248,10 @@ def test_a_replica_whose_shards_stay_away_ends_and_the_next_one_has_its_records(
     run.folder.shards.rename(tmp_path / "away")
     source.grant(4)
     assert doomed.wait(PATIENCE_S) == Unavailable.exit_code
-    assert run.start_stage("example_server").wait(PATIENCE_S) != 0
+    assert run.start_stage("example_server").wait(PATIENCE_S) == Unavailable.exit_code
+    recipe = run.folder.recipe.rename(tmp_path / "recipe away")
+    assert run.start_stage("example_server").wait(PATIENCE_S) == Unavailable.exit_code
+    recipe.rename(run.folder.recipe)
     (tmp_path / "away").rename(run.folder.shards)
     run.start_stage("example_server")
     assert (first | run.train(source)).keys() == EVERY_LINEAGE

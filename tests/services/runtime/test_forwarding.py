@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from links_rig import eventually
 
 from services.runtime.forwarding import forwarded_coordinator
 from sonorant.errors import Unavailable
@@ -52,6 +53,15 @@ def test_the_coordinator_is_reached_with_the_keys_that_the_stages_of_the_release
         "--namespace speech get secret mine --output=json",
         "--namespace speech port-forward service/words-coordinator :7100 --address=127.0.0.1",
     ]
+
+
+def test_a_kubectl_that_has_much_to_say_does_not_stand_still(kubectl, tmp_path):
+    much = "head -c 300000 /dev/zero | tr '\\0' '\\n'"
+    kubectl(
+        forward=f"echo 'Forwarding from 127.0.0.1:4711 -> 7100'; {much}; {much} >&2; touch {tmp_path}/done; sleep 60"
+    )
+    with forwarded_coordinator("words"):
+        eventually((tmp_path / "done").exists)
 
 
 def test_a_secret_that_only_says_whom_to_believe_gives_nothing_to_show(kubectl):
