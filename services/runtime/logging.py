@@ -3,6 +3,7 @@
 What a full disk or a closed pipe does not take is counted, and told once it takes something (`sturdy_file`).
 """
 
+import json
 import logging
 import os
 import threading
@@ -38,7 +39,7 @@ def configure_logging(service: str, replica: str = "", level: str = "info") -> N
 def log_to_stderr(service: str, replica: str = "", level: str = "info") -> None:
     """Do that of `configure_logging` that is about lines, for a process in which no thread is vital."""
     shaping: list[structlog.typing.Processor] = []
-    file = sturdy_stderr(lambda lost: _notice(shaping, lost))
+    file = sturdy_stderr(lambda lost: _shaped(shaping, "warning", _lost(lost)))
     shaping += _shaping(service, replica, terminal=file.isatty())
     _configure(shaping, file, level)
 
@@ -51,12 +52,16 @@ def log_to_file(path: Path, service: str) -> None:
     except OSError as error:
         raise refused(path, error) from error
     shaping = _shaping(service, "", terminal=False)
-    _configure(shaping, cast(BinaryIO, SturdyFile(descriptor, lambda lost: _notice(shaping, lost))), "info")
+    file = SturdyFile(descriptor, lambda lost: _shaped(shaping, "warning", _lost(lost)))
+    _configure(shaping, cast(BinaryIO, file), "info")
 
 
 def _configure(shaping: Sequence[structlog.typing.Processor], file: BinaryIO, level: str) -> None:
+    def encoded(_logger: object, method: str, event: structlog.typing.EventDict) -> bytes:
+        return _shaped(shaping, method, event).encode("utf-8", "backslashreplace")
+
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, *shaping, _encoded],
+        processors=[structlog.contextvars.merge_contextvars, encoded],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.BytesLoggerFactory(file=file),
         cache_logger_on_first_use=True,
@@ -73,16 +78,20 @@ def _shaping(service: str, replica: str, terminal: bool) -> list[structlog.typin
     return [*common, tracebacks, structlog.processors.JSONRenderer(sort_keys=False)]
 
 
-def _notice(shaping: Sequence[structlog.typing.Processor], lost: int) -> str:
-    """Return the line that says how many were lost."""
-    line: structlog.typing.ProcessorReturnValue = {"event": "log_lines_lost", "count": lost}
-    for process in shaping:
-        line = process(None, "warning", cast(structlog.typing.EventDict, line))
+def _shaped(shaping: Sequence[structlog.typing.Processor], method: str, event: structlog.typing.EventDict) -> str:
+    """Return the line of an event, or of its name alone if there is something in it that cannot be shown."""
+    name = str(event.get("event"))
+    line: structlog.typing.ProcessorReturnValue = event
+    try:
+        for process in shaping:
+            line = process(None, method, cast(structlog.typing.EventDict, line))
+    except Exception as error:  # of whatever was to be logged: nobody who logs can do anything about it
+        return json.dumps({"event": name, "not_shown": type(error).__name__})
     return str(line)
 
 
-def _encoded(_logger: object, _method: str, line: object) -> bytes:
-    return str(line).encode("utf-8", "backslashreplace")
+def _lost(count: int) -> structlog.typing.EventDict:
+    return {"event": "log_lines_lost", "count": count}
 
 
 def _end_process(dead: threading.ExceptHookArgs) -> None:

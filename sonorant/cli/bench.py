@@ -28,9 +28,9 @@ def command(name: str, as_json: bool) -> None:
 
     ratio is value / peer_value. Peers need the extra `bench`; rows stand without those that are not installed.
     """
-    from services.runtime.logging import configure_logging
+    from services.runtime.logging import log_to_stderr
 
-    configure_logging("bench")
+    log_to_stderr("bench")
     rows = []
     benchmark = importlib.import_module(f"benchmarks.{name}")
     with _leaving_in_order(), closing(benchmark.rows(lambda doing: click.echo(f"… {doing}", err=True))) as measured:

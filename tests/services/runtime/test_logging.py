@@ -44,6 +44,18 @@ except ValueError as error: log.error("failed", exc_info=error)
     assert b"hunter2" not in done.stderr
 
 
+def test_what_cannot_be_shown_costs_its_line_only():
+    done = run("""
+class Odd:
+    def __repr__(self): raise ZeroDivisionError
+log.info("odd", what=Odd())
+log.info("even", what="\\ud800")
+""")
+    assert done.returncode == 0
+    assert [line["event"] for line in lines(done)] == ["odd", "even"]
+    assert lines(done)[0]["not_shown"] == "ZeroDivisionError"
+
+
 def test_with_a_full_disk_and_with_no_standard_error_everything_goes_on():
     script = "log.info('a'); print('b', file=sys.stderr); raise SystemExit(3)"
     with open("/dev/full", "wb") as full:
