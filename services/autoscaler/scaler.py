@@ -10,6 +10,7 @@ import structlog
 from services.autoscaler.cluster import Cluster, Scale
 from services.autoscaler.election import Election
 from services.autoscaler.measuring import snapshot_of
+from services.autoscaler.news import News
 from sonorant.errors import Unavailable
 from sonorant.planning.planner import Decision, Planner, PlannerSettings
 from sonorant.planning.sizing import figure
@@ -50,7 +51,7 @@ class Autoscaler:
         self._settings = settings
         self._planner = Planner(tuple(deployments), settings)
         self._ask = ask
-        self._told: dict[str, str] = {}  # by kind, what the latest warning said
+        self._news = News()
         self._known: dict[str, int] = {}
         self.shown = Shown()
 
@@ -67,9 +68,10 @@ class Autoscaler:
         try:
             scales = {stage: self._cluster.scale(name) for stage, name in self._deployments.items()}
         except Unavailable as error:
-            self._note("api", error)
+            self._note("api", "scales", error)
             self._hold(str(error))
             return
+        self._answers("api", "scales")
         self._known = {stage: scale.replicas for stage, scale in scales.items()}
         if off := [stage for stage, count in self._known.items() if not count]:
             self._hold(f"{', '.join(off)}: scaled to 0, which is left alone")
@@ -99,8 +101,9 @@ class Autoscaler:
                     self._election.took(sent_s)
             else:
                 self._election.lost()
+            self._answers("api", "lease")
         except Unavailable as error:
-            self._note("api", error)
+            self._note("api", "lease", error)
         if led != (leads := self._election.leads(time.monotonic())):
             log.info("leading" if leads else "standing_by", lease=self._lease)
 
@@ -108,9 +111,10 @@ class Autoscaler:
         try:
             status = self._ask()
         except Unavailable as error:
-            self._note("coordinator", error)
+            self._note("coordinator", "status", error)
             self.shown.t_session = None
             return None
+        self._answers("coordinator", "status")
         self.shown.t_session = status.t_session if status.HasField("t_session") else None
         return status
 
@@ -120,25 +124,28 @@ class Autoscaler:
             self._planner.decide(None, self._known, time.monotonic())
         self.shown.decision = Decision(dict(self._known), held=why)
         self.shown.turns["held"] += 1
-        log.info("held", because=why)
+        if self._news.is_new("decided", why):
+            log.info("held", because=why)
 
     def _carry_out(self, decision: Decision, scales: Mapping[str, Scale]) -> None:
         changes = {stage: n for stage, n in decision.replicas.items() if n != scales[stage].replicas}
         self.shown.decision = decision
         self.shown.turns["scaled" if changes else "held" if decision.held else "kept"] += 1
-        log.info(
-            "decided",
-            replicas=dict(decision.replicas),
-            held=decision.held,
-            demand=decision.demand,
-            limits=decision.limits,
-        )
+        if self._news.is_new("decided", _summary(decision)) or changes:
+            log.info(
+                "decided",
+                replicas=dict(decision.replicas),
+                held=decision.held,
+                demand=decision.demand,
+                limits=decision.limits,
+            )
         try:
             for stage, replicas in changes.items():
                 if self._election.leads(time.monotonic()):
                     self._scale(stage, scales[stage], replicas, decision)
+            self._answers("api", "scaling")
         except Unavailable as error:
-            self._note("api", error)
+            self._note("api", "scaling", error)
         self._warn("Held", decision.held, scales)
         self._warn("Saturated", "; ".join(decision.limits), scales)
 
@@ -156,14 +163,23 @@ class Autoscaler:
 
     def _warn(self, reason: str, message: str, scales: Mapping[str, Scale]) -> None:
         """Tell what keeps it from doing better, once as long as it stays the same, at the stage that it names."""
-        if message and self._told.get(reason) != message:
+        if self._news.is_new(reason, message) and message:
             stage = next((stage for stage in scales if message.startswith(f"{stage}:")), next(iter(scales)))
             self._cluster.tell(self._deployments[stage], scales[stage].uid, reason, message, warning=True)
-        self._told[reason] = message
 
-    def _note(self, who: str, error: Unavailable) -> None:
+    def _note(self, who: str, what: str, error: Unavailable) -> None:
         self.shown.failures[who] += 1
-        log.warning("cannot_ask", who=who, error=str(error))
+        if self._news.is_new(what, str(error)):
+            log.warning("cannot_ask", who=who, error=str(error))
+
+    def _answers(self, who: str, what: str) -> None:
+        if self._news.is_new(what, ""):
+            log.info("can_ask_again", who=who, what=what)
+
+
+def _summary(decision: Decision) -> str:
+    replicas = ", ".join(f"{stage} x{count}" for stage, count in decision.replicas.items())
+    return "; ".join((replicas, decision.held, *decision.limits))
 
 
 def deployments_of(stages: Sequence[str], prefix: str) -> dict[str, str]:

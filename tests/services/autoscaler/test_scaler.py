@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from autoscaler_rig import seconds
 from kubernetes import config
+from log_rig import WrittenLog
 
 from services.autoscaler.cluster import Cluster
 from services.autoscaler.scaler import Autoscaler, deployments_of
@@ -208,3 +209,25 @@ def test_who_leads_again_decides_nothing_by_what_it_saw_before_another_did(api, 
     assert told(api) == NEEDED
     turns(scaler, 1)
     assert told(api) == TWICE
+
+
+@pytest.mark.parametrize("bounds", [{"featurizer": Bounds(1, 1)}])
+def test_turns_that_change_nothing_log_nothing(api, scaler, monkeypatch):
+    written = WrittenLog()
+    monkeypatch.setattr("services.autoscaler.scaler.log", written)
+    scaler.training.rate = 200
+    turns(scaler, 3)
+    before = [entry["event"] for entry in written.entries]
+    assert before == ["leading", "decided", "decided", "scaled"]  # held at first, for want of measurements
+    scaler.training.rate = 202  # measurements waver
+    turns(scaler, 20)
+    assert [entry["event"] for entry in written.entries] == before
+    events = list(api.events)
+    api.broken = True
+    turns(scaler, 10)
+    api.broken = False
+    turns(scaler, 10)
+    told = [entry["event"] for entry in written.entries[len(before) :]]
+    both = ["cannot_ask", "cannot_ask", "held", "can_ask_again", "can_ask_again"]  # for the lease, and for the scales
+    assert told == [*both, "decided"]
+    assert api.events == events
