@@ -15,7 +15,8 @@ def snapshot_of(status: pb.GetStatusResponse, stages: Sequence[str]) -> Snapshot
     counters: dict[str, dict[str, Counters]] = {stage: {} for stage in (*stages, TRAINER)}
     for replica in status.replicas:
         if replica.stage in counters:
-            counters[replica.stage][replica.replica] = Counters(seconds(replica.busy), replica.examples)
+            cpu_s = seconds(replica.cpu) if replica.HasField("cpu") else None
+            counters[replica.stage][replica.replica] = Counters(seconds(replica.busy), replica.examples, cpu_s)
     ranks = counters.pop(TRAINER)
     rejected = {stage: status.rejected[stage] for stage in stages}
     if len(stages) == 1:

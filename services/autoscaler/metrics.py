@@ -22,7 +22,12 @@ def autoscaler_metrics(shown: Shown) -> Iterator[Metric]:
         "sonorant_autoscaler_held", "1 while it changes nothing, for want of measurements.", bool(decision.held)
     )
     yield gauges("sonorant_autoscaler_replicas", "Replicas that were decided on.", "stage", decision.replicas)
-    yield gauges("sonorant_autoscaler_service_seconds", "Busy seconds for each example.", "stage", decision.service_s)
+    yield gauges(
+        "sonorant_autoscaler_service_seconds",
+        "Seconds of a replica for each example that are planned with.",
+        "stage",
+        decision.service_s,
+    )
     if decision.demand is not None:
         yield gauge("sonorant_autoscaler_demand_examples_per_second", "That a fed trainer takes.", decision.demand.rate)
         yield gauge("sonorant_autoscaler_observed_examples_per_second", "That it took.", decision.demand.observed)

@@ -123,7 +123,8 @@ class ControlPlane:
         `ValueError` if a record arrived that no shard has; then nothing is noted.
         """
         busy_s, elapsed_s, waited_s = (seconds(d) for d in (request.busy, request.elapsed, request.waited))
-        load = Load(busy_s, elapsed_s, request.examples, seconds(request.audio), waited_s)
+        cpu_s = seconds(request.cpu) if request.HasField("cpu") else None
+        load = Load(busy_s, elapsed_s, request.examples, seconds(request.audio), waited_s, cpu_s)
         arrived = [(r.epoch, self._leases.ordinals(r.shard, r.indexes)) for r in request.arrived]
         with self._lock:
             if not self._registry.heartbeat(

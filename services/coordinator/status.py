@@ -44,6 +44,7 @@ def replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         examples=replica.examples,
         wanted=replica.wanted,
         arithmetic=replica.arithmetic,
+        cpu=None if replica.cpu_s is None else duration(replica.cpu_s),
     )
     status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
     return status

@@ -16,11 +16,13 @@ __all__ = ["Meter", "Totals", "record_sets"]
 class Totals:
     """Sums since the replica began.
 
-    busy_s: at work; waited_s: of a rank, for batches; steps: of a rank, that had a batch; examples, audio_s: handed on
-    or trained on; rejected: by the replica's own stages.
+    busy_s: at work; cpu_s: CPU time of the thread that is, 0 if nobody measures it; waited_s: of a rank, for batches;
+    steps: of a rank, that had a batch; examples, audio_s: handed on or trained on; rejected: by the replica's own
+    stages.
     """
 
     busy_s: float = 0.0
+    cpu_s: float = 0.0
     waited_s: float = 0.0
     steps: int = 0
     examples: int = 0
@@ -65,10 +67,11 @@ class Meter:
         with self._lock:
             return dict(self._figures)
 
-    def worked(self, busy_s: float) -> None:
-        """Count time at work: all that is not waiting."""
+    def worked(self, busy_s: float, cpu_s: float = 0.0) -> None:
+        """Count time at work, all that is not waiting, and the CPU time in it."""
         with self._lock:
             self._totals.busy_s += busy_s
+            self._totals.cpu_s += cpu_s
 
     def waited(self, waited_s: float) -> None:
         """Count time that a rank of the trainer waited for its batch."""
@@ -132,6 +135,7 @@ class Meter:
                 link_faults=self.link_faults(),
                 wanted=self.wanted(),
                 waited=duration(now.waited_s - told.waited_s),
+                cpu=duration(now.cpu_s - told.cpu_s) if now.cpu_s else None,
             )
             self._told = replace(now)
             self._arrived = []
@@ -144,6 +148,7 @@ class Meter:
             self._told.busy_s -= seconds(request.busy)
             self._told.audio_s -= seconds(request.audio)
             self._told.waited_s -= seconds(request.waited)
+            self._told.cpu_s -= seconds(request.cpu)
             self._told.examples -= request.examples
             self._told.broken_links -= request.broken_links
             self._dropped.update(request.dropped)

@@ -138,6 +138,7 @@ class StageReplica:
         self._trouble = Trouble(_PATIENCE_S)
         self._held: Example | None = None  # the machine failed at it; it is tried again
         self._known = False
+        self._cpu_s = 0.0  # of the loop's thread, at its last turn
         self._context = link_context()
         self._outlet = DownstreamLinks(
             self._context,
@@ -171,6 +172,7 @@ class StageReplica:
     def run(self) -> None:
         """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most."""
         self.client.start()
+        self._cpu_s = time.thread_time()
         try:
             self.loop.post(lambda: self.source.start(self))
             self._shutdown.on_request(self._begin_drain)
@@ -191,7 +193,8 @@ class StageReplica:
         self.client.reject(lineage, utterance, stage, reason)
 
     def _on_turn(self, awake_s: float) -> None:
-        self.meter.worked(awake_s)
+        before_s, self._cpu_s = self._cpu_s, time.thread_time()
+        self.meter.worked(awake_s, min(self._cpu_s - before_s, awake_s))
         self._turned()
         if self._health is not None:
             self._health.turned()

@@ -18,6 +18,9 @@ def stage_metrics(stage: str, meter: Meter, own: Mapping[str, int]) -> Iterator[
     yield counter(
         "sonorant_stage_busy_seconds_total", "Time at work: receiving, computing, sending.", done.busy_s, stage=stage
     )
+    yield counter(
+        "sonorant_stage_cpu_seconds_total", "CPU time of the thread at work, in that time.", done.cpu_s, stage=stage
+    )
     yield counter("sonorant_stage_rejected_examples_total", "Examples rejected here.", done.rejected, stage=stage)
     yield counter(
         "sonorant_stage_link_faults_total",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from services.runtime.durations import seconds
 from services.runtime.memory import keep_freed_memory
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_folder_or_here, data_option, host_port, resolve_recipe, set_option
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sonorant.planning.cluster_plan import ClusterPlan
     from sonorant.planning.scenario import Moment
     from sonorant.planning.service_times import ServiceTimes, StepTime
+    from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["command"]
 
@@ -61,7 +63,7 @@ _STAND_IN = 32  # utterances where there is no prepared run
     "--coordinator",
     metavar="HOST:PORT",
     callback=host_port("localhost:7100"),
-    help="Take mean service times from a training that runs there.",
+    help="Take mean service times from a training that runs there: CPU time, so without waits for storage.",
 )
 @click.option(
     "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it is there, else written."
@@ -201,20 +203,26 @@ def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
 
 
 def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
-    """Return measurements whose means are those of a running training."""
+    """Return measurements whose means are those of a running training: of its stages, CPU time, where they tell it."""
     from services.runtime.status_client import ask_status
     from sonorant.planning.service_times import StepTime
 
     busy: dict[str, float] = {}
     rates: dict[str, float] = {}
     for replica in ask_status(address).replicas:
-        busy[replica.stage] = busy.get(replica.stage, 0.0) + replica.utilisation
+        busy[replica.stage] = busy.get(replica.stage, 0.0) + replica.utilisation * _computing(replica)
         rates[replica.stage] = rates.get(replica.stage, 0.0) + replica.examples_per_second
     means_s = {stage: busy[stage] / rate for stage, rate in rates.items() if rate > 0 and busy[stage] > 0}
     if with_step and (example_s := means_s.pop("trainer", None)) is not None:
         step = StepTime(seconds=batch * example_s, examples=batch, source=f"the training at {address}")
         times = times.model_copy(update={"step": step})
     return times.scaled(means_s)
+
+
+def _computing(replica: "pb.ReplicaStatus") -> float:
+    """Return the share of its busy time in which a replica had a core: a planned one waits for nobody else's."""
+    busy_s = seconds(replica.busy)
+    return min(1.0, seconds(replica.cpu) / busy_s) if replica.HasField("cpu") and busy_s > 0 else 1.0
 
 
 def _print(plan: "ClusterPlan", rehearsed: "Moment", times: "ServiceTimes", as_json: bool) -> None:

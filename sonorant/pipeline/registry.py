@@ -15,7 +15,7 @@ MOST_BEATS = 1_000  # heartbeats a second: less than half of what one core of a 
 class Load:
     """What a replica measured since its last heartbeat: seconds at work and passed, examples and audio handed on.
 
-    waited_s: that a rank waited for its batches.
+    waited_s: that a rank waited for its batches; cpu_s: CPU time of the thread at work, None if that is not measured.
     """
 
     busy_s: float = 0.0
@@ -23,6 +23,7 @@ class Load:
     examples: int = 0
     audio_s: float = 0.0
     waited_s: float = 0.0
+    cpu_s: float | None = None
 
 
 @dataclass
@@ -39,9 +40,10 @@ class Replica:
     draining: bool = False
     link_faults: int = 0
     wanted: int = 0
-    busy_s: float = 0.0  # in all heartbeats, as the next two
+    busy_s: float = 0.0  # in all heartbeats, as the next three
     waited_s: float = 0.0
     examples: int = 0
+    cpu_s: float | None = None  # of those that told it
     loads: deque[Load] = field(default_factory=deque)
     _measured_s: float = 0.0  # in all of `loads`
 
@@ -73,6 +75,8 @@ class Replica:
         self.busy_s += load.busy_s
         self.waited_s += load.waited_s
         self.examples += load.examples
+        if load.cpu_s is not None:
+            self.cpu_s = (self.cpu_s or 0.0) + load.cpu_s
         self.loads.append(load)
         self._measured_s += load.elapsed_s
         while self._measured_s - self.loads[0].elapsed_s >= _WINDOW_S or len(self.loads) > _MOST_LOADS:

@@ -5,14 +5,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Counters", "Demand", "Measurements", "Snapshot"]
+__all__ = ["Cost", "Counters", "Demand", "Measurements", "Snapshot"]
 
 
 class Counters(NamedTuple):
-    """Of one replica, or one rank, since it began: seconds at work, examples handed on or trained on."""
+    """Of one replica, or one rank, since it began: seconds at work, examples handed on or trained on.
+
+    cpu_s: CPU time in these seconds; None: not measured, and taken for all of them.
+    """
 
     busy_s: float
     examples: int
+    cpu_s: float | None = None
+
+
+class Cost(NamedTuple):
+    """Of an example that a stage hands on: busy seconds of a replica, and the CPU seconds in them."""
+
+    busy_s: float
+    cpu_s: float
+
+    @property
+    def waits_s(self) -> float:
+        """Busy seconds without the CPU: waits for storage, and for a core."""
+        return max(0.0, self.busy_s - self.cpu_s)
 
 
 @dataclass(frozen=True)
@@ -38,13 +54,21 @@ class Demand(NamedTuple):
     observed: float
 
 
+class _Grown(NamedTuple):
+    """By how much counters grew."""
+
+    busy_s: float = 0.0
+    examples: int = 0
+    cpu_s: float = 0.0
+
+
 class _Growth(NamedTuple):
     """Of all counters between two snapshots."""
 
     at_s: float
     elapsed_s: float
-    stages: Mapping[str, Counters]
-    ranks: Mapping[str, Counters]
+    stages: Mapping[str, _Grown]
+    ranks: Mapping[str, _Grown]
     rejected: Mapping[str, int]
 
 
@@ -78,10 +102,16 @@ class Measurements:
             self._growths.popleft()
         self._last, self._last_s = snapshot, now_s
 
-    def service_s(self, stage: str) -> float | None:
-        """Return the busy seconds of a stage for each example that it handed on."""
+    def cost(self, stage: str) -> Cost | None:
+        """Return what a stage spent on each example that it handed on."""
         total = _sum(growth.stages[stage] for growth in self._growths if stage in growth.stages)
-        return total.busy_s / total.examples if total.examples else None
+        return Cost(total.busy_s / total.examples, total.cpu_s / total.examples) if total.examples else None
+
+    def rate(self, stage: str, since_s: float = float("-inf")) -> float:
+        """Return the examples per second that a stage handed on after `since_s`; 0 if nobody looked since."""
+        seen = [growth for growth in self._growths if growth.at_s - growth.elapsed_s >= since_s]
+        examples = sum(growth.stages[stage].examples for growth in seen if stage in growth.stages)
+        return examples / sum(growth.elapsed_s for growth in seen) if seen else 0.0
 
     def output_ratio(self, stage: str) -> float:
         """Return the examples that a stage handed on for each one that it took; 1 if it took none."""
@@ -95,7 +125,7 @@ class Measurements:
         Ranks step together. A rank that has its batch waits, inside the step, for those that have none yet, and cannot
         tell that from work; the rank that waits there the least tells best what all could do.
         """
-        totals: defaultdict[str, Counters] = defaultdict(lambda: Counters(0.0, 0))
+        totals: defaultdict[str, _Grown] = defaultdict(_Grown)
         for growth in self._growths:
             for rank, counters in growth.ranks.items():
                 totals[rank] = _sum((totals[rank], counters))
@@ -106,19 +136,21 @@ class Measurements:
         return Demand(fastest * len(self._last.ranks), examples / sum(growth.elapsed_s for growth in self._growths))
 
 
-def _growth(now: Mapping[str, Counters], before: Mapping[str, Counters]) -> dict[str, Counters]:
+def _growth(now: Mapping[str, Counters], before: Mapping[str, Counters]) -> dict[str, _Grown]:
     """Return by how much each counter grew; one that was not there before has grown from zero."""
-    grown = {}
-    for name, counters in now.items():
-        known = before.get(name, Counters(0.0, 0))
-        begun_anew = counters.busy_s < known.busy_s or counters.examples < known.examples
-        base = Counters(0.0, 0) if begun_anew else known
-        grown[name] = Counters(counters.busy_s - base.busy_s, counters.examples - base.examples)
-    return grown
+    return {name: _grown(counters, before.get(name, Counters(0.0, 0, 0.0))) for name, counters in now.items()}
 
 
-def _sum(counters: Iterable[Counters]) -> Counters:
-    busy_s, examples = 0.0, 0
+def _grown(now: Counters, before: Counters) -> _Grown:
+    if now.busy_s < before.busy_s or now.examples < before.examples:
+        before = Counters(0.0, 0, 0.0)
+    busy_s = now.busy_s - before.busy_s
+    cpu_s = busy_s if now.cpu_s is None else max(0.0, now.cpu_s - (before.cpu_s or 0.0))
+    return _Grown(busy_s, now.examples - before.examples, min(cpu_s, busy_s))
+
+
+def _sum(counters: Iterable[_Grown]) -> _Grown:
+    busy_s, examples, cpu_s = 0.0, 0, 0.0
     for one in counters:
-        busy_s, examples = busy_s + one.busy_s, examples + one.examples
-    return Counters(busy_s, examples)
+        busy_s, examples, cpu_s = busy_s + one.busy_s, examples + one.examples, cpu_s + one.cpu_s
+    return _Grown(busy_s, examples, cpu_s)

@@ -5,7 +5,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sonorant.planning.contention import Contention
 from sonorant.planning.measurements import Demand, Measurements, Snapshot
+from sonorant.planning.returns import Returns
 from sonorant.planning.sizing import Bounds, Sizing, StageCost, figure, size
 from sonorant.planning.supply import Supply
 
@@ -64,6 +66,8 @@ class Planner:
         self._raised: Mapping[str, int] = {}
         self._raised_s = -math.inf
         self._supply = Supply(settings.arrival_s, settings.retry_s)
+        self._contention = Contention(settings.arrival_s)
+        self._returns = Returns(settings.settle_s, settings.hysteresis, settings.retry_s)
         self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
         self._complete_s: float | None = None  # when last all stages were there, or none
 
@@ -84,18 +88,21 @@ class Planner:
         self._supply.note(replicas, there, {stage: self._bounds(stage).cores for stage in self._stages}, now_s)
         squeezed = self._squeezed(there, now_s)
         if snapshot.finished:
+            self._returns.begin_anew()
             return self._rest(replicas, now_s)
         if squeezed:
             return self._make_room(squeezed, now_s)
-        costs = self._costs()
+        costs = self._costs(now_s)
         if isinstance(costs, str):
             return self._hold(costs, replicas, now_s)
         catch_up = snapshot.wanted / self._settings.catch_up_s
         demand = self._measurements.demand()
         if demand is None:
             return self._first_fill(costs, catch_up, replicas, now_s)
+        self._returns.judge(replicas, there, self._measurements, now_s)
         rate = demand.rate + min(catch_up, _MOST_CATCH_UP * demand.rate)
-        up, spare = self._size(costs, rate), self._size(costs, rate * (1 + self._settings.hysteresis))
+        sizings = (self._size(costs, rate), self._size(costs, rate * (1 + self._settings.hysteresis)))
+        up, spare = (self._worthwhile(sizing, replicas, demand) for sizing in sizings)
         self._remember(self._recommend(up, spare, replicas), now_s)
         return self._decision(costs, up, demand, replicas)
 
@@ -107,6 +114,9 @@ class Planner:
             asked = {stage: max(count, self._raised.get(stage, 0)) for stage, count in now.items()}
             return replace(wanted, replicas={s: min(count, asked[s]) for s, count in wanted.replicas.items()})
         self._raised, self._raised_s = wanted.replicas, now_s
+        for stage, count in wanted.replicas.items():
+            if count > now[stage]:
+                self._returns.asked(stage, now[stage], count, self._measurements.rate(stage))
         return wanted
 
     def _hold(self, why: str, replicas: Mapping[str, int], now_s: float) -> Decision:
@@ -149,14 +159,16 @@ class Planner:
         more = {stage: max(count, filling.replicas[stage]) for stage, count in held.replicas.items()}
         return replace(held, replicas=more, limits=filling.limits)
 
-    def _costs(self) -> list[StageCost] | str:
+    def _costs(self, now_s: float) -> list[StageCost] | str:
         """Return the stages' costs, or which of them is not known."""
         costs = []
         for stage in self._stages:
-            service_s = self._measurements.service_s(stage)
-            if service_s is None:
+            cost, bounds = self._measurements.cost(stage), self._bounds(stage)
+            if cost is None:
                 return f"{stage}: no example in the last {self._settings.window_s:g} s"
-            costs.append(StageCost(stage, service_s, self._measurements.output_ratio(stage), self._bounds(stage)))
+            self._contention.note(stage, cost, now_s)
+            service_s = self._contention.service_s(stage, cost, bounds.cores)
+            costs.append(StageCost(stage, service_s, self._measurements.output_ratio(stage), bounds))
         return costs
 
     def _bounds(self, stage: str) -> Bounds:
@@ -176,6 +188,15 @@ class Planner:
             f"come in {self._settings.arrival_s:g} s; add nodes, or look at what the pods wait for"
         )
         return replace(sizing, limits=(*sizing.limits, why))
+
+    def _worthwhile(self, sizing: Sizing, now: Mapping[str, int], demand: Demand) -> Sizing:
+        """Return a sizing without replicas that bring nothing, or of which that is not known yet."""
+        most = {stage: self._returns.most(stage, now[stage]) for stage in self._stages}
+        over = [stage for stage, (limit, _) in most.items() if limit is not None and sizing.replicas[stage] > limit]
+        limits = tuple(most[stage][1] for stage in over if most[stage][1])
+        replicas = {s: most[s][0] or count if s in over else count for s, count in sizing.replicas.items()}
+        rate = min(sizing.rate, demand.observed) if limits else sizing.rate
+        return Sizing(replicas, rate, (*sizing.limits, *limits))
 
     def _recommend(self, up: Sizing, spare: Sizing, now: Mapping[str, int]) -> dict[str, int]:
         """Return what is needed, and of what is more than that, as much as makes the next change unlikely."""

@@ -1,5 +1,6 @@
 """What is simulated: stages, trainer, what befalls them; and what is seen of it."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,24 +12,33 @@ from sonorant.planning.measurements import Snapshot
 __all__ = ["Control", "Draw", "Moment", "StageModel", "TrainerModel", "Weather"]
 
 Draw: TypeAlias = Callable[[np.random.Generator, int], np.ndarray[Any, np.dtype[np.float64]]]
-"""(rng, n) → Float64[n, stages]: seconds that each of n examples takes in each stage."""
+"""(rng, n) → Float64[n, stages]: CPU seconds that each of n examples takes in each stage."""
 
 
 @dataclass(frozen=True)
 class StageModel:
-    """A stage: its name, how many replicas it begins with, and how many examples each may hold."""
+    """A stage: its name, how many replicas it begins with, and how many examples each may hold.
+
+    granted: cores that a replica may use, at most 1; waits_s: for storage, of each example, without a core.
+    """
 
     name: str
     replicas: int = 1
     credits: int = 16
+    granted: float = 1.0
+    waits_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Weather:
-    """What befalls replicas: seconds until a new one works, and how often each dies, to be replaced by a new one."""
+    """What befalls replicas: seconds until a new one works, and how often each dies, to be replaced by a new one.
+
+    cores: that all replicas share.
+    """
 
     start_s: float = 0.0
     deaths_per_hour: float = 0.0
+    cores: float = math.inf
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from sonorant.planning.measurements import Counters, Snapshot
 from sonorant.planning.scenario import Control, Draw, Moment, StageModel, TrainerModel, Weather
 from sonorant.planning.simulated_gang import Gang
+from sonorant.planning.simulated_node import Node
 
 __all__ = ["Simulation"]
 
@@ -34,6 +35,7 @@ class _Replica:
     alive: bool = True
     leaving: bool = False
     busy_s: float = 0.0
+    cpu_s: float = 0.0
     examples: int = 0
 
 
@@ -66,6 +68,7 @@ class Simulation:
     ) -> None:
         self.now_s = 0.0
         self._weather = weather or Weather()
+        self._node = Node(self._weather.cores)
         self._rng = rng
         self._rows = self._draw_rows(draw)
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -95,7 +98,8 @@ class Simulation:
     def snapshot(self) -> Snapshot:
         """Return what the coordinator of such a cluster would know."""
         stages = {
-            stage.model.name: {r.name: Counters(r.busy_s, r.examples) for r in stage.replicas} for stage in self._stages
+            stage.model.name: {r.name: Counters(r.busy_s, r.examples, r.cpu_s) for r in stage.replicas}
+            for stage in self._stages
         }
         return Snapshot(stages, self.gang.counters(), {}, self.gang.wanted)
 
@@ -214,16 +218,26 @@ class Simulation:
         replica.idle = False
         stage.waited_s += self.now_s - example[0]
         stage.begun += 1
-        service_s = example[1][stage.number]
+        if stage.model.waits_s:
+            self._at(stage.model.waits_s, self._compute, replica, example)
+        else:
+            self._compute(replica, example)
+
+    def _compute(self, replica: _Replica, example: list[Any]) -> None:
+        stage = replica.stage
+        service_s = self._node.begin(example[1][stage.number], stage.model.granted)
         heapq.heappush(
             self._events, (self.now_s + service_s, next(self._order), self._finish, (replica, example, service_s))
         )
 
     def _finish(self, replica: _Replica, example: list[Any], service_s: float) -> None:
+        stage = replica.stage
+        self._node.end(stage.model.granted)
         if not replica.alive:
             return
-        stage = replica.stage
+        service_s += stage.model.waits_s
         replica.busy_s += service_s
+        replica.cpu_s += example[1][stage.number]
         stage.busy_s += service_s
         replica.examples += 1
         example[0] = self.now_s

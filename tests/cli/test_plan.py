@@ -5,6 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 from click.testing import CliRunner
+from coordinator_rig import seconds
 
 from sonorant.cli.plan import command
 from sonorant.errors import BadShard, Unavailable
@@ -56,17 +57,25 @@ def test_a_coordinator_that_is_not_there_is_named(measured):
 
 
 class _Coordinator(CoordinatorServicer):
-    """Of a training whose room simulators, two of them, take 0.5 s an example, and whose ranks take 0.01 s."""
+    """Of a training whose room simulators, two of them, take 0.5 s an example, and whose ranks take 0.01 s.
+
+    share: of the rooms' time, on a core of their own; None: not told, as by an older coordinator.
+    """
+
+    def __init__(self, share):
+        self.share = share
 
     def GetStatus(self, request, context):
-        room = [pb.ReplicaStatus(stage="room", utilisation=u, examples_per_second=2 * u) for u in (0.9, 0.7)]
+        spent = {"busy": seconds(8.0), "cpu": seconds(8.0 * self.share)} if self.share else {}
+        room = [pb.ReplicaStatus(stage="room", utilisation=u, examples_per_second=2 * u, **spent) for u in (0.9, 0.7)]
         ranks = [pb.ReplicaStatus(stage="trainer", utilisation=0.25, examples_per_second=25)]
         return pb.GetStatusResponse(replicas=[*room, *ranks])
 
 
-def test_a_running_training_says_what_its_stages_and_ranks_take(measured):
+@pytest.mark.parametrize(("share", "service_s"), [(None, 0.5), (1.0, 0.5), (0.4, 0.2)])
+def test_a_running_training_says_what_its_stages_and_ranks_take(measured, share, service_s):
     server = grpc.server(ThreadPoolExecutor(1))
-    add_CoordinatorServicer_to_server(_Coordinator(), server)
+    add_CoordinatorServicer_to_server(_Coordinator(share), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
@@ -75,7 +84,7 @@ def test_a_running_training_says_what_its_stages_and_ranks_take(measured):
         server.stop(grace=0).wait()
     assert plan["demand"] == pytest.approx(2 / 0.01)
     (room,) = (stage for stage in plan["stages"] if stage["stage"] == "room")
-    assert room["service_s"] == pytest.approx(0.5)
+    assert room["service_s"] == pytest.approx(service_s)
 
 
 def test_curves_are_drawn(measured, tmp_path):

@@ -94,7 +94,8 @@ def test_status_has_all_that_a_planner_counts_with(redis_url):
         for rank in ("fast", "slow", "idle"):
             await world.register("trainer", rank)
         for _ in range(3):
-            await world.beat("r", busy=Duration(seconds=2), elapsed=Duration(seconds=4), examples=10)
+            spent = {"busy": Duration(seconds=2), "cpu": Duration(seconds=1)}
+            await world.beat("r", **spent, elapsed=Duration(seconds=4), examples=10)
         for rank, busy_s, waited_s in 2 * (("fast", 1, 3), ("slow", 3, 1), ("idle", 0, 4)):
             seconds = {"busy": Duration(seconds=busy_s), "waited": Duration(seconds=waited_s)}
             await world.beat(rank, **seconds, elapsed=Duration(seconds=5), examples=8 * (busy_s > 0), wanted=5)
@@ -107,6 +108,7 @@ def test_status_has_all_that_a_planner_counts_with(redis_url):
             "slow": (6, 2, 16, 5),
             "idle": (0, 8, 0, 5),
         }
+        assert {r.replica: r.cpu.seconds for r in status.replicas if r.HasField("cpu")} == {"r": 3}
         assert status.rejected == {"featurizer": 2, "shard_reader": 1}
         assert status.t_session == 0.25  # of the rank for which the others wait least
 

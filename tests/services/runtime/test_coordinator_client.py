@@ -45,7 +45,7 @@ def client_of(address, meter=None, **options):
 
 def test_a_replica_registers_and_beats_with_what_it_measured(coordinator):
     meter = Meter(queued=lambda: 3, wanted=lambda: 7)
-    meter.worked(0.25)
+    meter.worked(0.25, cpu_s=0.125)
     meter.waited(0.5)
     meter.handed_on(2, 7.5)
     meter.show({"loss": 1.5})
@@ -57,11 +57,24 @@ def test_a_replica_registers_and_beats_with_what_it_measured(coordinator):
     assert coordinator.known["vtlp-1"].endpoint == "tcp://h:1"
     assert (first.busy.ToSeconds(), first.busy.nanos, first.examples, first.queued) == (0, 250_000_000, 2, 3)
     assert first.audio.ToMilliseconds() == 7500
+    assert (first.cpu.ToMilliseconds(), second.cpu.ToMilliseconds()) == (125, 0)
     assert (first.waited.ToMilliseconds(), second.waited.ToMilliseconds(), first.wanted) == (500, 0, 7)
     assert first.arrived == [pb.RecordSet(epoch=1, shard=0, indexes=[4, 2])]
     assert first.figures == second.figures == {"loss": 1.5}
     assert (second.examples, list(second.arrived), second.busy.nanos) == (0, [], 0)
     assert 0 < second.elapsed.ToNanoseconds() < 20e9
+
+
+def test_cpu_time_that_nobody_measures_is_absent_and_what_did_not_get_through_is_told_again():
+    meter = Meter()
+    meter.worked(0.25)
+    assert not meter.take("rank-0", 1.0).HasField("cpu")
+    meter.worked(0.25, cpu_s=0.2)
+    lost = meter.take("rank-0", 1.0)
+    meter.restore(lost)
+    meter.worked(0.25, cpu_s=0.1)
+    again = meter.take("rank-0", 2.0)
+    assert (lost.cpu.ToMilliseconds(), again.cpu.ToMilliseconds(), again.busy.ToMilliseconds()) == (200, 300, 500)
 
 
 def test_a_forgotten_replica_registers_anew_and_loses_no_report(coordinator):

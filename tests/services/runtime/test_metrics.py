@@ -57,7 +57,7 @@ def test_a_stage_tells_all_that_it_ever_did_whatever_heartbeats_took(server):
     meter = Meter(queued=lambda: 3, link_faults=lambda: 2)
     on_scrape(server.registry, lambda: stage_metrics("room", meter, {"rooms_redrawn": 3}))
     for _ in range(2):
-        meter.worked(0.25)
+        meter.worked(0.25, cpu_s=0.125)
         meter.handed_on(2, 7.5)
         meter.rejected()
         meter.take("room-1", 1.0)
@@ -65,6 +65,7 @@ def test_a_stage_tells_all_that_it_ever_did_whatever_heartbeats_took(server):
     assert found["sonorant_stage_examples_total", "room"] == 4
     assert found["sonorant_stage_audio_seconds_total", "room"] == 15
     assert found["sonorant_stage_busy_seconds_total", "room"] == 0.5
+    assert found["sonorant_stage_cpu_seconds_total", "room"] == 0.25
     assert found["sonorant_stage_rejected_examples_total", "room"] == 2
     assert found["sonorant_stage_queued_examples", "room"] == 3
     assert found["sonorant_stage_link_faults_total", "room"] == 2

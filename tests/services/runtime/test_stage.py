@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ from links_rig import Consumer, Producer, eventually
 
 from services.runtime import health
 from services.runtime import stage as stage_room
+from services.runtime.durations import seconds
 from services.runtime.health import LIVE, health_at
 from services.runtime.lifecycle import Shutdown
 from services.runtime.link_source import LinkSource
@@ -86,6 +88,22 @@ def test_examples_are_computed_and_counted(stack, stage):
     eventually(lambda: sum(beat.examples for beat in coordinator.beats) == 4)
     assert sum(beat.audio.ToSeconds() for beat in coordinator.beats) == 4
     assert sum(beat.busy.ToNanoseconds() for beat in coordinator.beats) > 0
+
+
+def test_a_stage_that_waits_is_busy_and_takes_no_cpu_time(stack):
+    def wait(example, rng):
+        time.sleep(0.05)
+        return example
+
+    producer, coordinator, endpoint, _, _ = _start(stack, wait)
+    producer.offer(range(4))
+    consumer = _consume(stack, endpoint)
+    for _ in range(4):
+        consumer.inbox.get(timeout=10)
+    eventually(lambda: sum(beat.examples for beat in coordinator.beats) == 4)
+    eventually(lambda: sum(beat.busy.ToMilliseconds() for beat in coordinator.beats) >= 200)
+    busy_s, cpu_s = (sum(seconds(getattr(b, kind)) for b in coordinator.beats) for kind in ("busy", "cpu"))
+    assert 0 < cpu_s < busy_s - 0.15
 
 
 def test_an_example_that_cannot_be_processed_is_reported_and_the_others_go_on(stack, stage):
