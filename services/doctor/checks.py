@@ -1,15 +1,13 @@
 """Whether a cluster has what the chart's values ask of it; pure functions of both."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
-
-from kubernetes.utils import parse_quantity
+from collections.abc import Iterator
+from typing import Any
 
 from services.doctor.cluster import Cluster, Verb
-from services.runtime.wiring import stage_order
+from services.doctor.consistency import contradictions
+from services.doctor.findings import Finding, Values
+from services.doctor.room import room
 from sonorant.errors import BadRecipe
-from sonorant.recipe import Recipe
 from sonorant.recipe.loading import check_recipe
 
 __all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
@@ -43,22 +41,8 @@ _POD_MONITORS = Verb("podmonitors", "monitoring.coreos.com")
 _MPI_JOBS = Verb("mpijobs", "kubeflow.org")
 VERBS = (*_ALWAYS, _PRIORITIES, *_PLANNER, _HPAS, _POD_MONITORS, _MPI_JOBS)
 
-_Values = Mapping[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one thing, and what to do about it if it is not well.
-
-    failure: the installation will not run. warning: it will, but perhaps not as wanted.
-    """
-
-    level: Literal["well", "warning", "failure"]
-    about: str
-    says: str
-
-
-def examine(cluster: Cluster, values: _Values, namespace: str) -> list[Finding]:
+def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
     """Return what is found of each thing that the chart's values, defaults included, ask for."""
     checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets)
     found = [finding for check in checks for finding in check(cluster, values)]
@@ -67,7 +51,7 @@ def examine(cluster: Cluster, values: _Values, namespace: str) -> list[Finding]:
     except BadRecipe as error:
         found += [Finding("failure", "recipe", fault.removeprefix("recipe: ")) for fault in str(error).splitlines()]
     else:
-        found += [*_room(cluster, values, recipe), *_gpus(cluster, values, recipe)]
+        found += [*contradictions(values, recipe), *room(cluster.nodes, values, recipe, pods_seen=cluster.pods_seen)]
     found += [*_launcher(cluster, values), *_autoscaling(cluster, values), *_monitoring(cluster, values)]
     return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]
 
@@ -79,7 +63,7 @@ def _with_ranks(recipe: Any, ranks: int | None) -> Any:
     return recipe | {"training": (recipe.get("training") or {}) | {"ranks": ranks}}
 
 
-def _version(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
+def _version(cluster: Cluster, _values: Values) -> Iterator[Finding]:
     major, minor = (int("".join(filter(str.isdigit, part)) or 0) for part in cluster.version.split(".")[:2])
     oldest = ".".join(map(str, OLDEST_VERSION))
     if (major, minor) < OLDEST_VERSION:
@@ -88,7 +72,7 @@ def _version(cluster: Cluster, _values: _Values) -> Iterator[Finding]:
         yield Finding("well", "version", f"Kubernetes {cluster.version}")
 
 
-def _namespace(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _namespace(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if cluster.labels is None:
         yield Finding("warning", "namespace", "NAMESPACE does not exist: helm install --create-namespace")
         return
@@ -107,7 +91,7 @@ def _namespace(cluster: Cluster, values: _Values) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _permissions(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _permissions(cluster: Cluster, values: Values) -> Iterator[Finding]:
     needed = [*_ALWAYS]
     needed += {"planner": _PLANNER, "hpa": (_HPAS,), "none": ()}[values["autoscaling"]["mode"]]
     if values["metrics"]["podMonitors"]:
@@ -124,7 +108,7 @@ def _permissions(cluster: Cluster, values: _Values) -> Iterator[Finding]:
         yield Finding("well", "permissions", f"you may create all {len(needed)} kinds of objects")
 
 
-def _priorities(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _priorities(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if values["priorities"]["create"]:
         return
     for kind in ("serving", "training"):
@@ -134,7 +118,7 @@ def _priorities(cluster: Cluster, values: _Values) -> Iterator[Finding]:
             yield Finding("failure", "priorities", f"priorities.{kind}: no priority class {name!r}; there are: {has}")
 
 
-def _storage(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _storage(cluster: Cluster, values: Values) -> Iterator[Finding]:
     claims = [] if values["storage"]["store"]["url"] else ["runs"]
     claims += [] if values["redis"]["url"] or values["redis"]["secret"] else ["redis"]
     for claim in claims:
@@ -159,7 +143,7 @@ def _storage(cluster: Cluster, values: _Values) -> Iterator[Finding]:
             yield Finding("warning", about, f"{modes} holds all pods on one of {len(cluster.nodes)} nodes")
 
 
-def _data(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _data(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if claim := values["data"]["claim"]:
         yield _claim(cluster, "data", claim)
     elif values["prepare"]["enabled"]:
@@ -175,12 +159,12 @@ def _claim(cluster: Cluster, about: str, name: str) -> Finding:
     return Finding("failure", about, f"no claim {name!r} in NAMESPACE; there are: {has}")
 
 
-def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _secrets(cluster: Cluster, values: Values) -> Iterator[Finding]:
     named = {"redis.secret": values["redis"]["secret"], "storage.store.secret": values["storage"]["store"]["secret"]}
     if values["keys"]["enabled"]:
         named |= {f"keys.secrets.{holder}": name for holder, name in values["keys"]["secrets"].items()}
     for number, secret in enumerate(values["image"]["pullSecrets"] or ()):
-        named[f"image.pullSecrets[{number}]"] = secret["name"]
+        named[f"image.pullSecrets[{number}]"] = secret.get("name", "")
     for about, name in named.items():
         if name and cluster.secrets is not None and name not in cluster.secrets:
             yield Finding("failure", about, f"no secret {name!r} in NAMESPACE: create it before the installation")
@@ -189,71 +173,7 @@ def _secrets(cluster: Cluster, values: _Values) -> Iterator[Finding]:
             yield Finding("well" if cluster.secrets else "warning", about, f"secret {name!r} {known}")
 
 
-def _room(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding]:
-    if not cluster.nodes:
-        yield Finding("warning", "room", "you may not list nodes, so nobody knows what fits")
-        return
-    asked, has = _cores(values, recipe), sum(node.cores for node in cluster.nodes)
-    largest = max(node.cores for node in cluster.nodes)
-    of_one = _request(values["trainer"])
-    if of_one > largest:
-        yield Finding("failure", "room", f"a trainer asks for {of_one:g} cores; the largest node has {largest:g}")
-    if asked > has:
-        yield Finding(
-            "warning", "room",
-            f"all pods ask for {asked:g} cores, the nodes have {has:g}: some will wait; lower resources.requests, "
-            "replicas in the recipe, or add nodes",
-        )  # fmt: skip
-    else:
-        yield Finding("well", "room", f"all pods ask for {asked:g} cores of {has:g}")
-
-
-def _cores(values: _Values, recipe: Recipe) -> float:
-    """Return the cores that are asked for by what runs all the time."""
-    each = values["stages"]["each"] or {}
-    stages = sum(
-        _first_replicas(values, recipe, stage) * _request(values["stages"], each.get(stage) or {})
-        for stage in stage_order(recipe)
-    )
-    own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
-    planners = values["autoscaling"]["replicas"] * (values["autoscaling"]["mode"] == "planner")
-    others = (
-        _request(values["coordinator"])
-        + planners * _request(values["autoscaling"])
-        + own_redis * _request(values["redis"])
-    )
-    serving = values["recognizer"]["replicas"] * _request(values["recognizer"])
-    return float(stages + others + serving + recipe.training.ranks * _request(values["trainer"]))
-
-
-def _first_replicas(values: _Values, recipe: Recipe, stage: str) -> int:
-    scaling = values["autoscaling"]
-    if scaling["mode"] == "none":
-        return recipe.pipeline.replicas.get(stage, 1)
-    return int((scaling["each"] or {}).get(stage, {}).get("minReplicas") or scaling["minReplicas"])
-
-
-def _request(component: _Values, own: _Values | None = None) -> float:
-    """Return the cores that a component asks for; own: settings that win over its own, one by one, as in the chart."""
-    asked = [
-        ((settings.get("resources") or {}).get("requests") or {}).get("cpu") for settings in (own or {}, component)
-    ]
-    return float(parse_quantity(next((cores for cores in asked if cores is not None), 0)))
-
-
-def _gpus(cluster: Cluster, values: _Values, recipe: Recipe) -> Iterator[Finding]:
-    asked, resource = recipe.training.ranks * values["trainer"]["gpus"], values["trainer"]["gpuResource"]
-    if not asked:
-        return
-    has = sum(node.devices.get(resource, 0) for node in cluster.nodes)
-    if has < asked:
-        why = "is its device plugin installed?" if not has else "ask for fewer ranks, or add nodes"
-        yield Finding("failure", "gpus", f"the trainer asks for {asked} {resource}, the nodes offer {has}: {why}")
-    else:
-        yield Finding("well", "gpus", f"{asked} of {has} {resource}")
-
-
-def _launcher(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _launcher(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if values["trainer"]["launcher"] != "mpijob":
         return
     asked, served = values["trainer"]["mpiVersion"], cluster.kinds.get(_MPI_JOB, frozenset())
@@ -269,7 +189,7 @@ def _launcher(cluster: Cluster, values: _Values) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _autoscaling(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if values["autoscaling"]["mode"] != "hpa":
         return
     if _POD_METRICS in cluster.kinds:
@@ -280,7 +200,7 @@ def _autoscaling(cluster: Cluster, values: _Values) -> Iterator[Finding]:
         )
 
 
-def _monitoring(cluster: Cluster, values: _Values) -> Iterator[Finding]:
+def _monitoring(cluster: Cluster, values: Values) -> Iterator[Finding]:
     if values["metrics"]["podMonitors"] and _POD_MONITOR not in cluster.kinds:
         yield Finding(
             "failure", "metrics", "podMonitors: the cluster has no PodMonitor; install the Prometheus operator"

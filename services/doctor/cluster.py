@@ -5,17 +5,16 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import urllib3
 from kubernetes import config
 from kubernetes.client import ApiClient, ApiException
-from kubernetes.utils import parse_quantity
 
+from services.doctor.nodes import Node, nodes_of
 from sonorant.errors import Unavailable
 
-__all__ = ["Cluster", "Node", "Verb", "connect", "look_at"]
+__all__ = ["Cluster", "Verb", "connect", "look_at"]
 
 _TIMEOUT_S = 10
 _PAGE = 500  # objects asked for at once
@@ -36,22 +35,13 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """What pods may use of a node: cores, bytes, and devices by the name that the cluster gives them."""
-
-    name: str
-    cores: float
-    memory_bytes: float
-    devices: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Cluster:
     """A cluster as seen by one user, in one namespace.
 
     version: of the API server, such as 1.34.4. kinds: versions by kind and API group. storage_classes: by name, whether
     it is the default. claims, secrets: names in the namespace; None: one may not list them. forbidden: of the verbs
     that were asked for, those that the user may not use. labels: of the namespace, None if it does not exist.
+    pods_seen: whether the nodes' pods are known.
     """
 
     version: str
@@ -63,6 +53,7 @@ class Cluster:
     secrets: frozenset[str] | None
     forbidden: frozenset[Verb]
     labels: Mapping[str, str] | None
+    pods_seen: bool = True
 
 
 def connect(context: str | None = None) -> ApiClient:
@@ -78,13 +69,18 @@ def connect(context: str | None = None) -> ApiClient:
     return client
 
 
-def look_at(client: ApiClient, namespace: str, verbs: Iterable[Verb]) -> Cluster:
-    """Return what the cluster has. Raises Unavailable if its API server does not answer or refuses to be read."""
+def look_at(client: ApiClient, namespace: str, verbs: Iterable[Verb], release: str = "") -> Cluster:
+    """Return what the cluster has; of its nodes, without the pods of `release`, which an upgrade replaces.
+
+    Raises Unavailable if its API server does not answer or refuses to be read.
+    """
     reader = _Reader(client)
+    own = {"app.kubernetes.io/instance": release} if release else {}
     try:
+        pods = reader.listed("/api/v1/pods")
         return Cluster(
             version=str(reader.get("/version")["gitVersion"]).removeprefix("v").split("+")[0],
-            nodes=tuple(map(_node, reader.items("/api/v1/nodes"))),
+            nodes=nodes_of(reader.items("/api/v1/nodes"), pods or (), own, namespace),
             kinds=_kinds(reader),
             storage_classes={
                 _name(item): item["metadata"].get("annotations", {}).get("storageclass.kubernetes.io/is-default-class")
@@ -96,6 +92,7 @@ def look_at(client: ApiClient, namespace: str, verbs: Iterable[Verb]) -> Cluster
             secrets=reader.names(f"/api/v1/namespaces/{namespace}/secrets"),
             forbidden=frozenset(verb for verb in verbs if not reader.allowed(verb, namespace)),
             labels=_labels(reader, namespace),
+            pods_seen=pods is not None,
         )
     except urllib3.exceptions.HTTPError as error:
         raise Unavailable(f"{client.configuration.host}: the API server does not answer: {error}") from error
@@ -128,12 +125,12 @@ class _Reader:
         return json.loads(data)
 
     def items(self, path: str) -> list[dict[str, Any]]:
-        """Return all objects of a list, page by page; none if nobody serves it or one may not list it."""
-        return self._listed(path) or []
+        """Return all objects of a list; none if nobody serves it or one may not list it."""
+        return self.listed(path) or []
 
     def names(self, path: str) -> frozenset[str] | None:
         """Return the names of all objects of a list; None if one may not list them."""
-        found = self._listed(path)
+        found = self.listed(path)
         return None if found is None else frozenset(map(_name, found))
 
     def allowed(self, verb: Verb, namespace: str) -> bool:
@@ -148,7 +145,8 @@ class _Reader:
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         return bool(self.get(path, "POST", review)["status"]["allowed"])
 
-    def _listed(self, path: str) -> list[dict[str, Any]] | None:
+    def listed(self, path: str) -> list[dict[str, Any]] | None:
+        """Return all objects of a list, page by page; None if nobody serves it or one may not list it."""
         found: list[dict[str, Any]] = []
         query = {"limit": str(_PAGE)}
         while True:
@@ -188,12 +186,6 @@ def _or_nothing(reader: _Reader, path: str) -> dict[str, Any]:
 def _labels(reader: _Reader, namespace: str) -> dict[str, str] | None:
     found = _or_nothing(reader, f"/api/v1/namespaces/{namespace}")
     return found["metadata"].get("labels", {}) if found else None
-
-
-def _node(item: dict[str, Any]) -> Node:
-    has: dict[str, Decimal] = {key: parse_quantity(value) for key, value in item["status"]["allocatable"].items()}
-    devices = {key: int(value) for key, value in has.items() if "/" in key}
-    return Node(_name(item), float(has["cpu"]), float(has["memory"]), devices)
 
 
 def _name(item: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ _MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗
     help="Values, as for helm install; a later file wins.",
 )  # fmt: skip
 @click.option("-n", "--namespace", default="default", show_default=True, help="Where sonorant is to be installed.")
+@click.option("--release", default="", help="Name that it is to have; its own pods then take no room.")
 @click.option("--context", "context_name", help="Context of the kubeconfig; default: the current one.")
 @click.option(
     "--chart", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("charts/sonorant"),
@@ -32,6 +33,7 @@ _MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗
 def command(
     files: tuple[Path, ...],
     namespace: str,
+    release: str,
     context_name: str | None,
     chart: Path,
     as_json: bool,
@@ -39,16 +41,22 @@ def command(
     """Look at the cluster, change nothing, and say what an installation will miss. Exit code 1: it will not run."""
     from services.doctor.checks import VERBS, examine
     from services.doctor.cluster import connect, look_at
-    from services.doctor.values import misshapen
+    from services.doctor.values import misshapen, unfit_release
 
+    if release and (why := unfit_release(release)):
+        raise BadRecipe(f"--release {release}: {why}")
     schema = json.loads(_part(chart, "values.schema.json").read_text())
     values: dict[str, Any] = {}
     for path in (_part(chart, "values.yaml"), *files):
         given = _load(path)
-        if faults := misshapen(given, schema):
+        try:
+            faults = misshapen(given, schema)
+        except RecursionError as error:
+            raise BadRecipe(f"{path}: a value holds itself, or others too deep to be read") from error
+        if faults:
             raise BadRecipe("\n".join(f"{path}: {fault}" for fault in faults))
         values = _merged(values, given)
-    findings = examine(look_at(connect(context_name), namespace, VERBS), values, namespace)
+    findings = examine(look_at(connect(context_name), namespace, VERBS, release), values, namespace)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -71,8 +79,10 @@ def _load(path: Path) -> dict[str, Any]:
 
     try:
         values = YAML(typ="safe").load(path)
-    except YAMLError as error:
-        raise BadRecipe(f"{path}: not YAML: {error}") from error
+    except (YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or a number that is none
+        raise BadRecipe(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise BadRecipe(f"{path}: cannot be read: {error.strerror}") from error
     if not isinstance(values, dict):
         raise BadRecipe(f"{path}: must hold keys and values, as charts/sonorant/values.yaml does")
     return values

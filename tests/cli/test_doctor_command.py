@@ -3,8 +3,12 @@ import socket
 
 import pytest
 from click.testing import CliRunner
-from helm_rig import digits_values
+from helm_rig import CHART, digits_values
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kubernetes.utils import parse_quantity
 
+from services.doctor.values import misshapen
 from sonorant.cli.doctor import command
 from sonorant.errors import BadRecipe, Unavailable
 
@@ -88,6 +92,97 @@ def test_values_with_a_typo_are_named_before_a_cluster_is_asked(tmp_path, values
     error = run("-f", str(path), KUBECONFIG=str(tmp_path / "none")).exception
     assert isinstance(error, BadRecipe)
     assert f"{path}: {says}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"autoscaling": {"mode": "keda"}}, 'autoscaling.mode: found "keda", expected one of planner, hpa, none'),
+        (
+            {"stages": {"resources": {"requests": {"cpu": "lots"}}}},
+            'stages.resources.requests.cpu: found "lots", expected a number or text, at least 0 such as 500m',
+        ),
+        (
+            {"trainer": {"resources": {"requests": {"memory": "2 GB"}}}},
+            'trainer.resources.requests.memory: found "2 GB", expected a number, at least 0 or text such as 512Mi',
+        ),
+        ({"recognizer": {"replicas": -1}}, "recognizer.replicas: found -1, expected a whole number, at least 0"),
+        ({"autoscaling": {"replicas": -1}}, "autoscaling.replicas: found -1, expected a whole number, at least 1"),
+        (
+            {"trainer": {"ranks": "two"}},
+            'trainer.ranks: found "two", expected a whole number, at least 1, at most 4096',
+        ),
+        ({"autoscaling": {"utilisation": "0.7"}}, 'autoscaling.utilisation: found "0.7", expected a number'),
+        ({"storage": {"runs": {"accessModes": ["A"]}}}, 'storage.runs.accessModes[0]: found "A", expected one of'),
+        ({"data": {"claim": "Mine"}}, 'data.claim: found "Mine", expected text'),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_file_key_found_and_expected(tmp_path, values, says):
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(values))
+    error = run("-f", str(path), KUBECONFIG=str(tmp_path / "none")).exception
+    assert isinstance(error, BadRecipe)
+    assert str(error).startswith(f"{path}: {says}")
+    assert "\n" not in str(error)
+    assert error.exit_code == 78
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"trainer: {gpus: .nan}", "trainer.gpus: found"),
+        (b"stages: {resources: {requests: {cpu: .inf}}}", "stages.resources.requests.cpu: found inf"),
+        (b"image: {tag: 2026-01-01}", 'image.tag: found "2026-01-01", expected text'),
+        (b"image: {tag: \xff}", "not YAML"),
+        (b"trainer: &a {affinity: *a}", "a value holds itself"),
+        (b"trainer: {ranks: 1, ranks: 2}", "not YAML"),
+        (b"1: 2", "1: unknown key"),
+        (b"storage: {runs: {size: 1e1000000000000000000}}", "storage.runs.size: found"),
+    ],
+)
+def test_what_yaml_has_beside_json_is_no_traceback(tmp_path, text, says):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(text)
+    error = run("-f", str(path), KUBECONFIG=str(tmp_path / "none")).exception
+    assert isinstance(error, BadRecipe)
+    assert f"{path}: {says}" in str(error)
+
+
+@pytest.mark.parametrize("name", ["words.v2", "Words", "2words", "words-", "w" * 54])
+def test_a_release_name_of_which_no_service_can_be_named_is_refused(tmp_path, name):
+    error = run("--release", name, KUBECONFIG=str(tmp_path / "none")).exception
+    assert isinstance(error, BadRecipe)
+    assert str(error).startswith(f"--release {name}: ")
+
+
+def test_null_takes_a_limit_away_as_helm_has_it(tmp_path, nobody):
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(digits_values(stages={"resources": {"limits": {"memory": None}}})))
+    assert isinstance(run("-f", str(path), KUBECONFIG=kubeconfig(tmp_path, nobody)).exception, Unavailable)
+
+
+_SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+_SECTIONS = st.sampled_from(sorted(_SCHEMA["properties"]))
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(_SECTIONS, _JSON | st.dictionaries(st.sampled_from(["each", "resources", "replicas"]), _JSON)))
+def test_whatever_is_given_every_fault_is_one_line(values):
+    assert all("\n" not in fault for fault in misshapen(values, _SCHEMA))
+
+
+@settings(max_examples=50)
+@given(st.from_regex(_SCHEMA["$defs"]["_Claim"]["properties"]["size"]["pattern"], fullmatch=True))
+def test_each_quantity_is_one_that_can_be_counted_or_a_fault(text):
+    faults = misshapen({"storage": {"runs": {"size": text}}}, _SCHEMA)
+    if not faults:
+        assert 0 <= parse_quantity(text) < 2**63
+    else:
+        assert faults == [f'storage.runs.size: found "{text}", expected a quantity below 2^63']
 
 
 def test_values_that_the_chart_takes_are_taken(tmp_path, nobody):

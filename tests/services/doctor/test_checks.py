@@ -9,11 +9,13 @@ from helm_rig import CHART, digits_values
 from ruamel.yaml import YAML
 
 from services.doctor.checks import OLDEST_VERSION, VERBS, examine
-from services.doctor.cluster import Cluster, Node
+from services.doctor.cluster import Cluster
+from services.doctor.nodes import Node, Taint
 
+MACHINE = {"cpu": 64.0, "memory": 2e11, "ephemeral-storage": 1e12, "pods": 110.0}
 ROOMY = Cluster(
     version="1.34.4",
-    nodes=(Node("a", 64.0, 2e11, {"nvidia.com/gpu": 2}), Node("b", 64.0, 2e11, {})),
+    nodes=(Node("a", MACHINE | {"nvidia.com/gpu": 2.0}), Node("b", MACHINE)),
     kinds={("PodMetrics", "metrics.k8s.io"): frozenset({"v1beta1"})},
     storage_classes={"fast": False, "slow": True},
     priority_classes=frozenset({"urgent"}),
@@ -132,16 +134,17 @@ def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
     recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
     [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
-    asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2  # vtlp, reader and featurizer, coordinator, Redis, recognizer, ranks
+    asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2 + 1  # vtlp, reader, featurizer, coordinator, Redis, recognizer, ranks, job
     assert room.level == "warning"
-    assert f"all pods ask for {asked:g} cores, the nodes have 128" in room.says
+    assert f"all pods ask for {asked:g} cores and" in room.says
+    assert "the nodes have 128 and 400 free" in room.says
 
 
 def test_a_fused_chain_asks_for_its_one_stage():
     recipe = RECIPE | {"pipeline": {"layout": "fused", "replicas": {"example_server": 7}}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
     [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
-    assert f"all pods ask for {7 + 0.25 + 0.1 + 1 + 2:g} cores" in room.says
+    assert f"all pods ask for {7 + 0.25 + 0.1 + 1 + 2 + 1:g} cores" in room.says
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_an_mpijob_that_is_served_is_well_where_its_launcher_may_be():
 
 def test_the_ranks_of_the_values_count():
     [room] = [f for f in examine(ROOMY, values(trainer__ranks=70), "speech") if f.about == "room"]
-    assert "all pods ask for 14" in room.says
+    assert "all pods ask for 150.4 cores" in room.says
     strict = RECIPE | {"pipeline": {"order": "strict"}, "training": {"batch_vectors": 1000}}
     assert "strict" in failures(ROOMY, recipe=strict, trainer__ranks=2)["recipe"]
 
@@ -187,7 +190,7 @@ def test_stages_that_are_scaled_begin_with_their_fewest():
     scaled = values(recipe=recipe, autoscaling__each={"vtlp": {"minReplicas": 3}})
     [room] = [f for f in examine(ROOMY, scaled, "speech") if f.about == "room"]
     assert room.level == "well"
-    assert f"ask for {3 + 2 + 0.25 + 0.05 + 0.1 + 1 + 2:g} cores" in room.says
+    assert f"ask for {3 + 2 + 0.25 + 0.05 + 0.1 + 1 + 2 + 1:g} cores" in room.says
 
 
 def test_what_may_not_be_seen_is_not_taken_for_missing():
@@ -195,3 +198,96 @@ def test_what_may_not_be_seen_is_not_taken_for_missing():
     assert not failures(blind, redis__secret="ledger")
     warned = {f.about for f in examine(blind, values(redis__secret="ledger"), "speech") if f.level == "warning"}
     assert warned == {"namespace", "data", "redis.secret", "room"}
+
+
+def only(about, cluster, **changes):
+    [finding] = [f for f in examine(cluster, values(**changes), "speech") if f.about == about and f.level != "well"]
+    return finding.level, finding.says
+
+
+def nodes(*made):
+    return replace(ROOMY, nodes=made)
+
+
+def test_room_is_what_running_pods_leave():
+    full = nodes(Node("a", MACHINE, used={"cpu": 62.0}), Node("b", MACHINE, used={"cpu": 62.0}))
+    level, says = only("room", full)
+    assert level == "warning"
+    assert "the nodes have 4 and" in says
+    assert "of trainer" in says or "of room" in says
+
+
+def test_memory_and_storage_of_a_node_count_too():
+    small = Node("a", MACHINE | {"memory": 2e9})
+    assert only("room", nodes(small, small)) == (
+        "failure", "trainer: one asks for 2.15 GB of memory; the largest node has 2 GB of memory",
+    )  # fmt: skip
+    asks = {"prepare__resources": {"requests": {"ephemeral-storage": "2Ti"}}}
+    assert "prepare: one asks for 2,199 GB of ephemeral-storage" in only("room", ROOMY, **asks)[1]
+    crowded = nodes(Node("a", MACHINE, used={"memory": 1.99e11}))
+    assert only("room", crowded)[0] == "warning"
+
+
+def test_a_pod_is_on_one_node_however_many_there_are():
+    many = nodes(*(Node(str(n), MACHINE | {"cpu": 1.5}) for n in range(40)))
+    level, says = only("room", many)
+    assert (level, says) == ("failure", "trainer: one asks for 2 cores; the largest node has 1.5 cores")
+
+
+def test_nodes_that_are_cordoned_or_tainted_have_no_room_but_for_who_tolerates_that():
+    cordoned = Node("a", MACHINE, taints=(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"),))
+    gpu = Node("b", MACHINE, taints=(Taint("gpu", "yes", "NoSchedule"),))
+    found = [f for f in examine(nodes(cordoned, gpu), values(), "speech") if f.about == "room"]
+    assert {f.level for f in found} == {"failure"}
+    assert "no node takes it; of 2 all are cordoned, tainted" in found[0].says
+    tolerates = [{"key": "gpu", "operator": "Equal", "value": "yes"}]
+    sections = ("redis", "prepare", "coordinator", "stages", "autoscaling", "trainer", "recognizer")
+    changed = {f"{section}__tolerations": tolerates for section in sections}
+    assert [f.level for f in examine(nodes(cordoned, gpu), values(**changed), "speech") if f.about == "room"] == [
+        "well"
+    ]
+
+
+def test_gpus_of_a_rank_are_on_one_node():
+    scattered = nodes(*(Node(str(n), MACHINE | {"nvidia.com/gpu": 1.0}) for n in range(4)))
+    level, says = only("gpus", scattered, trainer__gpus=2, trainer__ranks=2)
+    assert level == "failure"
+    assert "those of a rank are on one node, and 0 ranks find 2" in says
+    assert not failures(scattered, trainer__gpus=1, trainer__ranks=4)
+
+
+def test_a_node_selector_is_looked_for():
+    assert "without the labels" in failures(ROOMY, trainer__nodeSelector={"disk": "fast"})["room"]
+    fast = Node("c", MACHINE, labels={"disk": "fast"})
+    assert not failures(nodes(*ROOMY.nodes, fast), trainer__nodeSelector={"disk": "fast"})
+
+
+def test_where_pods_may_not_be_seen_it_says_that_they_are_not_counted():
+    [room] = [f for f in examine(replace(ROOMY, pods_seen=False), values(), "speech") if f.about == "room"]
+    assert "you may not list pods" in room.says
+
+
+@pytest.mark.parametrize(
+    ("changes", "about", "says"),
+    [
+        ({"autoscaling__each": {"room": {"minReplicas": 30}}}, "autoscaling", "room: minReplicas 30 are more than max"),
+        ({"autoscaling__each": {"rom": {}}}, "autoscaling.each", "rom: the recipe has no such stage; it has shard"),
+        ({"stages__each": {"rom": {}}}, "stages.each", "rom: the recipe has no such stage"),
+        ({"keys__secrets__client": "s"}, "keys.secrets", "give all three, or none"),
+        ({"storage__runs__size": "0"}, "storage.runs", "size: found 0, expected more than 0"),
+        (
+            {"coordinator__resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "500m"}}},
+            "coordinator.resources", "requests.cpu: 2 is more than its limit, 500m",
+        ),
+        (
+            {"stages__each": {"room": {"resources": {"requests": {"memory": "4Gi"}}}}},
+            "stages.each.room.resources", "requests.memory: 4Gi is more than its limit, 1Gi",
+        ),
+    ],
+)  # fmt: skip
+def test_values_that_contradict_each_other_fail(changes, about, says):
+    assert says in failures(replace(ROOMY, secrets=None), **changes)[about]
+
+
+def test_an_entry_of_pull_secrets_without_a_name_is_no_traceback():
+    assert not failures(ROOMY, image__pullSecrets=[{}])
