@@ -22,6 +22,7 @@ from services.recognizer.client import (
 )
 from services.recognizer.process import running_recognizer
 from services.recognizer.recordings import microphone, read_recording
+from services.runtime.tls_probe import why_refused
 from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
@@ -77,6 +78,8 @@ def transcribe(address: str, request: Request) -> None:
         asyncio.run(_transcribe(address, request))
     except grpc.aio.AioRpcError as error:
         if error.code() == grpc.StatusCode.UNAVAILABLE:
+            if why := why_refused(address):
+                raise Unavailable(f"{address}: the recognizer cannot be asked: {why}") from error
             raise Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?") from error
         raise _Refused(f"{address}: {error.code().name}: {error.details()}") from error
 

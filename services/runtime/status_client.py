@@ -4,6 +4,7 @@ import grpc
 
 from services.runtime.channels import open_channel
 from services.runtime.keys import Keys
+from services.runtime.tls_probe import why_refused
 from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
@@ -19,6 +20,8 @@ def ask_status(address: str, keys: Keys | None = None) -> pb.GetStatusResponse:
         try:
             return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
         except grpc.RpcError as error:
+            if why := why_refused(address, keys):
+                raise Unavailable(f"the coordinator at {address} cannot be asked: {why}") from error
             raise Unavailable(
                 f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
             ) from error
