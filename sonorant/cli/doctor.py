@@ -49,11 +49,7 @@ def command(
     values: dict[str, Any] = {}
     for path in (_part(chart, "values.yaml"), *files):
         given = _load(path)
-        try:
-            faults = misshapen(given, schema)
-        except RecursionError as error:
-            raise BadRecipe(f"{path}: a value holds itself, or others too deep to be read") from error
-        if faults:
+        if faults := misshapen(given, schema):
             raise BadRecipe("\n".join(f"{path}: {fault}" for fault in faults))
         values = _merged(values, given)
     findings = examine(look_at(connect(context_name), namespace, VERBS, release), values, namespace)
@@ -85,6 +81,10 @@ def _load(path: Path) -> dict[str, Any]:
         raise BadRecipe(f"{path}: cannot be read: {error.strerror}") from error
     if not isinstance(values, dict):
         raise BadRecipe(f"{path}: must hold keys and values, as charts/sonorant/values.yaml does")
+    try:
+        json.dumps(values, default=str, skipkeys=True)
+    except (ValueError, RecursionError) as error:
+        raise BadRecipe(f"{path}: a value holds itself, or others too deep to be read") from error
     return values
 
 

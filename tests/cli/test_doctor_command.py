@@ -135,6 +135,8 @@ def test_a_wrong_value_is_one_line_with_file_key_found_and_expected(tmp_path, va
         (b"image: {tag: 2026-01-01}", 'image.tag: found "2026-01-01", expected text'),
         (b"image: {tag: \xff}", "not YAML"),
         (b"trainer: &a {affinity: *a}", "a value holds itself"),
+        (b"recipe: &a {version: 1, name: *a}", "a value holds itself"),
+        (b"2026-01-01: 2", "2026-01-01: unknown key"),
         (b"trainer: {ranks: 1, ranks: 2}", "not YAML"),
         (b"1: 2", "1: unknown key"),
         (b"storage: {runs: {size: 1e1000000000000000000}}", "storage.runs.size: found"),
