@@ -76,9 +76,7 @@ def command(
             _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
 
 
-def _train(
-    recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool
-) -> None:
+def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
     """Train in a run folder whose lock is held."""
     from services.local.cluster import Interrupted, LocalCluster
     from sonorant.training.checkpoints import check_recipe
