@@ -29,7 +29,9 @@ _SHOWN = 10
 @store_option
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes that work at once; default: one per processor.")
 @click.option("--strict", is_flag=True, help="Fail with exit code 65 if any recording cannot be used.")
-@click.option("--lenient", is_flag=True, help="Exit with 0 even if some recordings cannot be used.")
+@click.option(
+    "--lenient", is_flag=True, help="Leave out what cannot be used, even lines of a manifest, and exit with 0."
+)
 @set_option
 def command(
     recipe_path: Path,
@@ -46,8 +48,8 @@ def command(
     Goes on where it was interrupted; what is finished and unchanged is not made again.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
-    cannot be used, or --strict and some recordings cannot; 69 disk or store refuse, or a
-    training runs there; 78 the recipe is wrong.
+    or a line of its manifest cannot be used (--lenient leaves such lines out), or --strict and some recordings cannot;
+    69 disk or store refuse, or a training runs there; 78 the recipe is wrong.
     """
     from services.local.lock import locked
     from services.storage.run import open_run
@@ -64,6 +66,7 @@ def command(
             run,
             jobs=jobs,
             strict=strict,
+            lenient=lenient,
             progress=lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total),
             elsewhere=shared.prepared_elsewhere(),
         )
@@ -88,6 +91,10 @@ def _report(prepared: Prepared, run: RunFolder) -> None:
             f"{len(split['speakers'])} speaker(s), {split['shards']} shard(s)"
         )
     click.echo(f"{prepared.made} shard(s) made in {run.shards}" if prepared.made else f"nothing to do in {run.shards}")
+    for loud in prepared.scaled[:_SHOWN]:
+        click.echo(f"warning: {loud}", err=True)
+    if prepared.scaled:
+        click.echo(f"{len(prepared.scaled)} recording(s) scaled; all are in {run.shards / 'card.md'}", err=True)
     for entry in prepared.skipped[:_SHOWN]:
         click.echo(f"skipped {entry.recording}: {entry.reason}", err=True)
     if prepared.skipped:

@@ -13,6 +13,7 @@ from sonorant.corpus.splits import check_unseen_speakers, deal_splits
 from sonorant.corpus.strings import compose_strings
 from sonorant.corpus.utterance import Listing, Utterance
 from sonorant.errors import BadCorpus
+from sonorant.file_names import shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 
@@ -49,6 +50,8 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
             except OSError:
                 digest.update(b"missing")
+    for fault in listing.faults:  # the card lists them
+        digest.update(fault.recording.removeprefix(shown(data_folder)).encode())
     return digest.hexdigest()
 
 

@@ -13,9 +13,10 @@ from sonorant.corpus.card import describe, render
 from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
 from sonorant.corpus.plan import ShardPlan, fingerprint, plan_shards
 from sonorant.corpus.readers import list_corpus
-from sonorant.corpus.utterance import Listing, Skipped, Utterance
+from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, Unavailable
+from sonorant.file_names import shown
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
@@ -37,6 +38,11 @@ class Prepared:
     skipped: tuple[Skipped, ...]
     made: int
 
+    @property
+    def scaled(self) -> tuple[Scaled, ...]:
+        """Recordings that were too loud for 16 bits."""
+        return tuple(Scaled(**entry) for entry in self.card.get("scaled", ()))
+
 
 def prepare(
     recipe: Recipe,
@@ -45,18 +51,20 @@ def prepare(
     *,
     jobs: int = 1,
     strict: bool = False,
+    lenient: bool = False,
     progress: Progress,
     elsewhere: Collection[str] = (),
 ) -> Prepared:
     """Make what is missing in `run.shards`; shards of another plan are removed first.
 
+    lenient: leave out lines of the corpus' description that cannot be used, and list them as skipped.
     elsewhere: names of shards, of the plan that `run.shards` holds, that are finished and kept in another place: if all
     are finished, here or there, nothing is made.
 
-    Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), and Unavailable when
-    the disk refuses; what was finished by then is kept.
+    Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
+    written for one whose description has faults; Unavailable when the disk refuses, and what was finished is kept.
     """
-    listing = list_corpus(recipe.corpus, data_folder)
+    listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
     state = _State(run.shards, fingerprint(recipe, listing, data_folder), elsewhere)
     if (done := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
@@ -82,7 +90,7 @@ def _usable(
     recipe: Recipe, listing: Listing, workers: Workers, progress: Progress
 ) -> tuple[list[Utterance], list[Skipped]]:
     """Leave out broken recordings before strings are made: each would spoil several strings."""
-    utterances, skipped = list(listing.utterances), list(listing.skipped)
+    utterances, skipped = list(listing.utterances), [*listing.skipped, *listing.faults]
     if recipe.corpus.strings is None:
         return utterances, skipped
     chunks = [utterances[i : i + _CHECKED_AT_ONCE] for i in range(0, len(utterances), _CHECKED_AT_ONCE)]
@@ -91,7 +99,7 @@ def _usable(
         bad += found
         progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
     names = {entry.recording for entry in bad}
-    good = [utterance for utterance in utterances if str(utterance.segments[0].path) not in names]
+    good = [utterance for utterance in utterances if shown(utterance.segments[0].path) not in names]
     return good, skipped + sorted(bad, key=lambda entry: entry.recording)
 
 

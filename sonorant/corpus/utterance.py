@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Listing", "Segment", "Skipped", "Utterance"]
+__all__ = ["Listing", "Scaled", "Segment", "Skipped", "Utterance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,31 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A recording that is left out, and why."""
+    """A recording, or a line that describes one, that is left out, and why."""
 
     recording: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
+class Scaled:
+    """A recording whose samples reach `peak`, above 1, and were divided by it: 16 bits would have clipped them."""
+
+    recording: str
+    peak: float
+
+    def __str__(self) -> str:
+        return f"{self.recording}: its samples reach {self.peak:.4g}; scaled to a peak of 1, as 16 bits hold no more"
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything that a reader found."""
+    """Everything that a reader found.
+
+    skipped: recordings that are no utterances. faults: parts of the description itself that cannot be used, such as
+    lines of a manifest.
+    """
 
     utterances: tuple[Utterance, ...]
     skipped: tuple[Skipped, ...] = ()
+    faults: tuple[Skipped, ...] = ()

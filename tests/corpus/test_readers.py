@@ -62,7 +62,8 @@ def test_manifest_lists_all_bad_lines(tmp_path: Path) -> None:
     )
     with pytest.raises(BadCorpus) as caught:
         list_corpus(recipe, tmp_path)
-    lines = [line.removeprefix(f"{tmp_path}/all.jsonl:") for line in str(caught.value).splitlines()]
+    *lines, advice = [line.removeprefix(f"{tmp_path}/all.jsonl:") for line in str(caught.value).splitlines()]
+    assert advice == "6 fault(s): mend them, or leave out what has them with --lenient"
     assert [line.split(":")[0] for line in lines] == ["2", "3", "4", "5", "6", "7"]
     assert lines[0] == "2: is not JSON: Expecting property name enclosed in double quotes, column 2"
     assert lines[2] == "4: duration=0.0: must be above 0 seconds"

@@ -1,16 +1,20 @@
 """Corpus readers, one file a layout; a new one is a file here and a line in the registry."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sonorant.corpus.readers.fsdd import read_fsdd
 from sonorant.corpus.readers.librispeech import read_librispeech
 from sonorant.corpus.readers.manifest import read_manifest
-from sonorant.corpus.utterance import Listing
+from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
+from sonorant.file_names import shown
 from sonorant.recipe.corpus import CorpusRecipe
 
 __all__ = ["READERS", "list_corpus"]
+
+_MOST_NAMED = 20
 
 READERS: dict[str, Callable[[Path], Listing]] = {
     "fsdd": read_fsdd,
@@ -19,21 +23,37 @@ READERS: dict[str, Callable[[Path], Listing]] = {
 }
 
 
-def list_corpus(recipe: CorpusRecipe, data_folder: Path) -> Listing:
+def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = False) -> Listing:
     """Return the utterances of the recipe's corpus, sorted by id; no audio is read.
 
-    Raises BadCorpus when it is not there, has no utterances, or uses an id twice.
+    Raises BadCorpus when it is not there, has no utterances or, unless `lenient`, has faults; a second recording of the
+    same id is one, and is left out.
     """
     path = data_folder / recipe.path
-    if not path.exists():
-        raise BadCorpus(f"{path}: no such corpus; give the folder above {recipe.path} with --data or SONORANT_DATA")
+    if not os.path.exists(path):
+        raise BadCorpus(
+            f"{shown(path)}: no such corpus; give the folder above {recipe.path} with --data or SONORANT_DATA"
+        )
     listing = READERS[recipe.reader](path)
-    if not listing.utterances:
-        raise BadCorpus(f"{path}: holds no utterance in the layout that reader={recipe.reader} expects")
-    first: dict[str, str] = {}
+    first: dict[str, Utterance] = {}
+    faults = list(listing.faults)
     for utterance in listing.utterances:
-        place = str(utterance.segments[0].path)
-        if utterance.id in first:
-            raise BadCorpus(f"id {utterance.id!r} is used twice: {first[utterance.id]} and {place}; ids must be unique")
-        first[utterance.id] = place
-    return Listing(tuple(sorted(listing.utterances, key=lambda utterance: utterance.id)), listing.skipped)
+        if (other := first.setdefault(utterance.id, utterance)) is not utterance:
+            places = (shown(one.segments[0].path) for one in (other, utterance))
+            used = f"id {utterance.id!r} is used twice: {' and '.join(places)}; ids must be unique"
+            faults.append(Skipped(shown(utterance.segments[0].path), used))
+    if faults and not lenient:
+        raise BadCorpus(_named(faults))
+    if not first:
+        raise BadCorpus(
+            f"{shown(path)}: holds no utterance in the layout that reader={recipe.reader} expects"
+            + (f"; what is there is at fault:\n{_named(faults)}" if faults else "")
+        )
+    return Listing(tuple(first[key] for key in sorted(first)), listing.skipped, tuple(faults))
+
+
+def _named(faults: Sequence[Skipped]) -> str:
+    lines = [f"{fault.recording}: {fault.reason}" for fault in faults[:_MOST_NAMED]]
+    if len(faults) > _MOST_NAMED:
+        lines.append(f"… and {len(faults) - _MOST_NAMED} more")
+    return "\n".join([*lines, f"{len(faults)} fault(s): mend them, or leave out what has them with --lenient"])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
+from sonorant.file_names import files_below, is_text, shown
 
 __all__ = ["DIGITS", "DigitName", "parse_name", "read_fsdd"]
 
@@ -31,9 +32,13 @@ def read_fsdd(folder: Path) -> Listing:
     """List the recordings in `folder` and below."""
     utterances: list[Utterance] = []
     skipped: list[Skipped] = []
-    for path in sorted(folder.rglob("*.wav")):
-        if (name := parse_name(path.stem)) is None:
-            skipped.append(Skipped(str(path), "its name is not {digit}_{speaker}_{take}.wav"))
+    paths, unlisted = files_below(folder, lambda name: name.endswith(".wav"))
+    for path in paths:
+        if not is_text(path.name):
+            skipped.append(Skipped(shown(path), "its name is not UTF-8; rename it"))
+        elif (name := parse_name(path.stem)) is None:
+            skipped.append(Skipped(shown(path), "its name is not {digit}_{speaker}_{take}.wav"))
         else:
             utterances.append(Utterance(path.stem, (Segment(path),), DIGITS[name.digit], name.speaker))
-    return Listing(tuple(utterances), tuple(skipped))
+    faults = [Skipped(shown(place), reason) for place, reason in unlisted]
+    return Listing(tuple(utterances), tuple(skipped), tuple(faults))

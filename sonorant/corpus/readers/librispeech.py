@@ -1,36 +1,53 @@
 """LibriSpeech's folders: `speaker/chapter/speaker-chapter.trans.txt` beside `speaker-chapter-number.flac`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
+from sonorant.corpus.readers.text_lines import text_lines
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.errors import BadCorpus
+from sonorant.file_names import files_below, path_fault, shown
 
 __all__ = ["read_librispeech"]
 
 
 def read_librispeech(folder: Path) -> Listing:
-    """List the utterances of all transcripts in `folder` and below; raises BadCorpus for one that is not text."""
+    """List the utterances of all transcripts in `folder` and below; what is no text is among the listing's faults."""
     found: list[Utterance] = []
     skipped: list[Skipped] = []
-    for transcript in sorted(folder.rglob("*.trans.txt")):
-        for key, text in _lines(transcript):
-            path = transcript.with_name(f"{key}.flac")
-            if not text:
-                skipped.append(Skipped(str(path), f"has no transcript in {transcript.name}"))
-            elif not path.is_file():
-                skipped.append(Skipped(str(path), f"is missing, and {transcript.name} names it"))
-            else:
-                found.append(Utterance(key, (Segment(path),), text, key.split("-")[0]))
-    return Listing(tuple(found), tuple(skipped))
+    transcripts, unlisted = files_below(folder, lambda name: name.endswith(".trans.txt"))
+    faults = [Skipped(shown(place), reason) for place, reason in unlisted]
+    for transcript in transcripts:
+        try:
+            for line in text_lines(transcript):
+                if fault := line.fault or _key_fault(line.text):
+                    faults.append(line.left_out(fault))
+                elif line.text.strip():
+                    entry = _entry(transcript, line.text)
+                    if isinstance(entry, Utterance):
+                        found.append(entry)
+                    else:
+                        skipped.append(entry)
+        except BadCorpus as error:
+            faults.append(Skipped(shown(transcript), str(error).removeprefix(f"{shown(transcript)}: ")))
+    return Listing(tuple(found), tuple(skipped), tuple(faults))
 
 
-def _lines(transcript: Path) -> Iterator[tuple[str, str]]:
-    try:
-        content = transcript.read_text(encoding="utf-8")
-    except (UnicodeDecodeError, OSError) as error:
-        raise BadCorpus(f"{transcript}: cannot be read as UTF-8 text: {error}") from error
-    for line in content.splitlines():
-        key, _, text = line.strip().partition(" ")
-        if key:
-            yield key, text.strip()
+def _split(line: str) -> tuple[str, str]:
+    key, _, text = line.strip().partition(" ")
+    return key, text.strip()
+
+
+def _key_fault(line: str) -> str:
+    key, _ = _split(line)
+    return f"begins with {key[:60]!r}; expected the name of a recording beside it" if {"/", "\0"} & set(key) else ""
+
+
+def _entry(transcript: Path, line: str) -> Utterance | Skipped:
+    key, text = _split(line)
+    path = transcript.with_name(f"{key}.flac")
+    if not text:
+        return Skipped(shown(path), f"has no transcript in {shown(transcript.name)}")
+    if fault := path_fault(path):
+        what = "is missing" if fault == "no such file" else fault
+        return Skipped(shown(path), f"{what}, and {shown(transcript.name)} names it")
+    return Utterance(key, (Segment(path),), text, key.split("-")[0])

@@ -1,0 +1,99 @@
+"""What lies under a path, whatever its name holds: bytes that are not UTF-8, links to nothing, pipes.
+
+A path's own fault is told in words, so that it costs that file alone; what the machine cannot read is Unavailable.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from sonorant.errors import Unavailable
+
+__all__ = ["Below", "fault_of", "files_below", "is_text", "path_fault", "shown"]
+
+_OF_THE_PATH = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file",
+    errno.ELOOP: "no such file: its links lead round in a circle",
+    errno.ENAMETOOLONG: "no such file: its name is longer than the file system takes",
+    errno.EACCES: "cannot be read: permission denied",
+    errno.EPERM: "cannot be read: permission denied",
+    errno.ENXIO: "no such file: it is a socket",
+}
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class Below(NamedTuple):
+    """Paths that were asked for, sorted, and folders that may not be listed, each with the reason."""
+
+    paths: tuple[Path, ...]
+    unlisted: tuple[tuple[Path, str], ...]
+
+
+def shown(path: Path | str) -> str:
+    r"""Return a path as text that any file and terminal takes: a byte that is not UTF-8 as `\udcff`."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def is_text(name: str) -> bool:
+    """Return whether a name can be written in UTF-8; one of other bytes, or with a lone surrogate, cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def path_fault(path: Path) -> str | None:
+    """Return why `path` is no regular file that this process may open, None if it is; nothing is opened.
+
+    Raises Unavailable when the file system fails.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError:
+        return "no such file: its name holds a NUL"
+    except OSError as error:
+        if error.errno == errno.ENOENT and path.is_symlink():
+            return "no such file: it is a link to nothing"
+        return fault_of(path, error)
+    if not stat.S_ISREG(mode):
+        return f"no such file: it is {next((kind for holds, kind in _KINDS if holds(mode)), 'of an unknown kind')}"
+    return None if os.access(path, os.R_OK) else _OF_THE_PATH[errno.EACCES]
+
+
+def fault_of(path: Path, error: OSError) -> str:
+    """Return an error of opening `path` in words; raises Unavailable if it is the file system's, not the path's."""
+    try:
+        return _OF_THE_PATH[error.errno or 0]
+    except KeyError:
+        raise Unavailable(f"{shown(path)}: cannot be read: {error.strerror}; look at its disk or mount") from error
+
+
+def files_below(folder: Path, wanted: Callable[[str], bool]) -> Below:
+    """Return what has a `wanted` name below `folder`, at any depth; links to folders are not followed.
+
+    It may be anything: `path_fault` says. Raises Unavailable when the file system fails.
+    """
+    unlisted: list[tuple[Path, str]] = []
+
+    def note(error: OSError) -> None:
+        place = Path(error.filename)
+        unlisted.append((place, fault_of(place, error)))
+
+    found = [
+        Path(parent, name)
+        for parent, folders, files in os.walk(folder, onerror=note)
+        for name in (*folders, *files)
+        if wanted(name)
+    ]
+    return Below(tuple(sorted(found)), tuple(sorted(unlisted)))
