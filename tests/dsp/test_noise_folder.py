@@ -87,19 +87,46 @@ def test_a_stage_tells_what_it_leaves_out(tmp_path):
     assert "bad.wav: is no recording" in fault
 
 
-@pytest.mark.parametrize("elsewhere", ["nowhere", "/proc/self/mem"], ids=["cannot be opened", "cannot be read"])
 @pytest.mark.parametrize("suffix", ["wav", "flac", "au"])
-def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_replica(tmp_path, suffix, elsewhere):
+def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_replica(tmp_path, suffix):
     gone = tmp_path / f"gone.{suffix}"
     _tone(gone, 440, 8000, 1)
     folder = NoiseFolder(tmp_path, 8000)
     _tone(tmp_path / "good.wav", 440, 8000, 1)
     gone.unlink()
-    os.symlink(elsewhere, gone)
+    with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
+        folder.excerpt(100, np.random.default_rng(0))
+    os.symlink("/proc/self/mem", gone)
     with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         NoiseFolder(tmp_path, 8000)
     with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         folder.excerpt(100, np.random.default_rng(0))
+
+
+def test_what_is_no_file_is_left_out_by_name_and_not_waited_for(tmp_path):
+    _tone(tmp_path / "good.wav", 440, 8000, 1)
+    os.symlink("nothing", tmp_path / "a.wav")
+    os.symlink("b.wav", tmp_path / "b.wav")
+    os.mkfifo(tmp_path / "c.wav")
+    (tmp_path / "d.wav").touch()
+    folder = NoiseFolder(tmp_path, 8000)
+    assert [path.name for path in folder.paths] == ["good.wav"]
+    link, circle, pipe, empty = folder.left_out
+    assert link == f"{tmp_path}/a.wav: is no recording: no such file: it is a link to nothing"
+    assert "its links lead round in a circle" in circle
+    assert "it is a pipe" in pipe
+    assert empty.startswith(f"{tmp_path}/d.wav: is no recording")
+
+
+def test_names_that_are_not_utf_8_are_played_and_shown(tmp_path):
+    for name in (b"one\xff.wav", b"two\xfe.wav"):
+        path = tmp_path / os.fsdecode(name)
+        _tone(tmp_path / "a.wav", 440, 8000, 1)
+        (tmp_path / "a.wav").rename(path)
+    path.write_bytes(b"this is no audio")
+    folder = NoiseFolder(tmp_path, 8000)
+    assert folder.excerpt(100, np.random.default_rng(0)).any()
+    assert [fault.partition(": ")[0] for fault in folder.left_out] == [f"{tmp_path}/two\\udcfe.wav"]
 
 
 def test_a_folder_with_the_name_of_a_recording_is_none(tmp_path):
