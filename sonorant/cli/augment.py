@@ -7,6 +7,7 @@ import click
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, resolve_recipe, set_option
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadShard
+from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
 
 __all__ = ["command"]
@@ -54,7 +55,9 @@ def command(
     run = RunFolder(run_path or Path("runs") / recipe.name)
     shards = _train_split(run, needed=run_path is not None or file is None)
     if file is not None:
-        example = recorded_example(file, utterance or file.stem, epoch, recipe)
+        example, scaled = recorded_example(file, utterance or shown(file.stem), epoch, recipe)
+        if scaled:
+            click.echo(f"warning: {scaled}", err=True)
     else:
         assert shards is not None
         assert utterance is not None
@@ -65,7 +68,7 @@ def command(
         click.echo(f"{heard.stage:14s} {heard.figures if heard.changed else 'as before'}")
     for fault in resources.faults:
         click.echo(f"left out: {fault}", err=True)
-    click.echo(str(output))
+    click.echo(shown(output))
 
 
 def _train_split(run: RunFolder, needed: bool) -> ShardSet | None:

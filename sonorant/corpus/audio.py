@@ -1,56 +1,99 @@
 """From a recording on disk to samples at the recipe's rate, or a plain reason why not."""
 
-import struct
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.utterance import Segment
-from sonorant.errors import BadAudio
+from sonorant.corpus.containers import TOLD, shortfall
+from sonorant.corpus.utterance import Scaled, Segment
+from sonorant.errors import BadAudio, Unavailable
+from sonorant.file_names import fault_of, path_fault, shown
 from sonorant.recipe.corpus import CorpusRecipe
 
-__all__ = ["read_segment"]
+__all__ = ["Reading", "read_segment"]
 
 _ROUNDING_S = 0.05  # manifests round durations; a segment that ends this close to its recording's end ends there
-_LOUDEST = 4.0  # lossy codecs overshoot 1 a little; far beyond it, the samples are not in [-1, 1] at all
+_LOUDEST = 4.0  # far beyond 1, the samples are not in [-1, 1] at all
+_FULL_SCALE = 1 + 2**-15  # a step of 16 bits beyond 1 is rounding
+_OVERSHOOT = 1.25  # 2 dB; lossy codecs overshoot 1 a little, and decoders to 16 bits clip that
+_UNBOUNDED = ("FLOAT", "DOUBLE")  # what is beyond 1 there is not the codec's doing
 _RATES_HZ = range(1000, 768001)
-_UNKNOWN_SIZES = (0, 0x7FFFFFFF, 0xFFFFFFFF)  # RIFF sizes of files that were written as a stream
 _MOST_SAMPLES_AT_ONCE = 1 << 31
+_SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 
 
-def read_segment(segment: Segment, recipe: CorpusRecipe) -> Waveform:
-    """Return Float32[samples] at `recipe.sample_rate_hz`, one channel or the mean of all.
+class Reading(NamedTuple):
+    """What a segment holds: Float32[samples].
 
-    Any format of libsndfile. Raises BadAudio for what is no audio, is cut short, holds NaN, or is too short or long.
+    Shards hold 16 bits. If those would clip the recording, the waveform is the recording divided by its peak in this
+    segment, and `scaled` says so.
     """
-    path = segment.path
-    if not path.is_file():
-        raise BadAudio(str(path), "no such file")
-    if fault := _wav_fault(path):
-        raise BadAudio(str(path), fault)
-    try:
-        with soundfile.SoundFile(path) as file:
-            start, frames = _bounds(segment, file.samplerate, file.frames, file.channels, recipe)
+
+    waveform: Waveform
+    scaled: Scaled | None = None
+
+
+def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
+    """Read at `recipe.sample_rate_hz`, one channel or the mean of all.
+
+    Any format of libsndfile of which it can be told whether a file is whole. Raises BadAudio for what is no audio, is
+    cut short, holds NaN, or is too short or long; Unavailable if the file system fails.
+    """
+    path = shown(segment.path)
+    with _opened(segment.path) as file:
+        start, frames = _bounds(segment, file.samplerate, file.frames, file.channels, recipe)
+        if start:
             file.seek(start)
-            samples = file.read(frames, dtype="float32", always_2d=True)
-            rate_hz = file.samplerate
-    except soundfile.LibsndfileError as error:
-        raise BadAudio(str(path), f"cannot be decoded: {error.error_string}") from error
+        samples = file.read(frames, dtype="float32", always_2d=True)
+        rate_hz, subtype = file.samplerate, file.subtype
     if len(samples) < frames:
-        raise BadAudio(str(path), f"is cut short: {len(samples)} of {frames} samples could be decoded")
+        raise BadAudio(path, f"is cut short: {len(samples)} of {frames} samples could be decoded")
     samples = samples.mean(axis=1) if recipe.channel == "mean" else samples[:, recipe.channel]
-    _check_samples(path, samples)
+    peak = _peak(path, samples)
+    scaled = Scaled(path, peak) if peak > (_FULL_SCALE if subtype in _UNBOUNDED else _OVERSHOOT) else None
+    if scaled:
+        samples = samples / np.float32(peak)
     if rate_hz != recipe.sample_rate_hz:
         samples = soxr.resample(samples, rate_hz, recipe.sample_rate_hz)
-    return np.ascontiguousarray(samples, np.float32)
+    return Reading(np.ascontiguousarray(samples, np.float32), scaled)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
+    """Open a recording that is whole; errors of libsndfile within are BadAudio, or Unavailable if the machine fails."""
+    name = shown(path)
+    if fault := path_fault(path):
+        raise BadAudio(name, fault)
+    try:
+        # By its descriptor: soundfile takes no name that is not UTF-8, and takes .raw for samples without a header.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if fault := "is an empty file" if os.fstat(descriptor).st_size == 0 else shortfall(descriptor):
+                raise BadAudio(name, fault)
+            with soundfile.SoundFile(descriptor, closefd=False) as file:
+                if file.format not in TOLD:
+                    raise BadAudio(name, f"is in format {file.format}, which does not tell its end; convert it to FLAC")
+                yield file
+        finally:
+            os.close(descriptor)
+    except soundfile.LibsndfileError as error:
+        if error.code == _SYSTEM_ERROR:
+            raise Unavailable(f"{name}: cannot be read: {error.error_string}; look at its disk or mount") from error
+        raise BadAudio(name, f"cannot be decoded: {error.error_string}") from error
+    except OSError as error:
+        raise BadAudio(name, fault_of(path, error)) from error
 
 
 def _bounds(segment: Segment, rate_hz: int, total: int, channels: int, recipe: CorpusRecipe) -> tuple[int, int]:
     """Return first frame and number of frames; all checks that need no decoding are made here."""
-    path = str(segment.path)
+    path = shown(segment.path)
     if rate_hz not in _RATES_HZ or not 0 <= total < _MOST_SAMPLES_AT_ONCE:
         raise BadAudio(path, f"its header gives {rate_hz} Hz and {total} samples, which no recording has")
     if total == 0:
@@ -73,27 +116,12 @@ def _bounds(segment: Segment, rate_hz: int, total: int, channels: int, recipe: C
     return start, end - start
 
 
-def _check_samples(path: Path, samples: Waveform) -> None:
-    if not np.isfinite(samples).all():
+def _peak(path: str, samples: Waveform) -> float:
+    """Return the largest magnitude; raises BadAudio if it, or any sample, is none of a recording."""
+    peak = max(float(samples.max()), -float(samples.min()))
+    if not np.isfinite(peak):
         first = int(np.flatnonzero(~np.isfinite(samples))[0])
-        raise BadAudio(str(path), f"sample {first} is {samples[first]}; samples must be finite numbers")
-    if (peak := float(np.abs(samples).max())) > _LOUDEST:
-        raise BadAudio(str(path), f"samples reach {peak:g}; floating-point recordings must be in [-1, 1]")
-
-
-def _wav_fault(path: Path) -> str | None:
-    """Find what libsndfile forgives in silence: a RIFF file that is shorter than its own header says."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(12)
-            size = file.seek(0, 2)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    if size == 0:
-        return "is an empty file"
-    if len(head) < 12 or head[:4] != b"RIFF" or head[8:] != b"WAVE":
-        return None
-    promised: int = struct.unpack("<I", head[4:8])[0]
-    if promised not in _UNKNOWN_SIZES and promised + 8 > size + 1:  # some writers count a pad byte that is not there
-        return f"is cut short or has a wrong header: it promises {promised + 8} bytes and has {size}"
-    return None
+        raise BadAudio(path, f"sample {first} is {samples[first]}; samples must be finite numbers")
+    if peak > _LOUDEST:
+        raise BadAudio(path, f"samples reach {peak:g}; floating-point recordings must be in [-1, 1]")
+    return peak

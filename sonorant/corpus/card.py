@@ -21,7 +21,7 @@ _MOST_SPEAKERS = 30
 
 
 def describe(recipe: Recipe, summaries: Sequence[ShardSummary], skipped: Sequence[Skipped]) -> dict[str, Any]:
-    """Return the card as JSON values: hours, utterances, speakers, lengths per split, and what was skipped."""
+    """Return the card as JSON values: hours, utterances, speakers, lengths per split, what was skipped or scaled."""
     longest = max((max(summary.durations_s, default=0.0) for summary in summaries), default=0.0)
     width_s = next((width for width in _WIDTHS_S if longest / width < _MOST_BINS), _WIDTHS_S[-1])
     edges = np.arange(int(longest / width_s) + 2) * width_s
@@ -37,6 +37,7 @@ def describe(recipe: Recipe, summaries: Sequence[ShardSummary], skipped: Sequenc
         "payload": recipe.corpus.payload,
         "splits": splits,
         "skipped": [asdict(entry) for entry in skipped],
+        "scaled": [asdict(entry) for summary in summaries for entry in summary.scaled],
     }
 
 
@@ -81,6 +82,15 @@ def render(card: dict[str, Any]) -> str:
         lines += ["", f"## {name}", "", *_speakers(split["speakers"]), *_histogram(split["length_histogram"])]
     lines += ["", "## Skipped recordings", ""]
     lines += [f"- `{entry['recording']}`: {entry['reason']}" for entry in card["skipped"]] or ["None."]
+    if card["scaled"]:
+        lines += [
+            "",
+            "## Scaled recordings",
+            "",
+            "Samples beyond 1, which 16 bits do not hold: divided by their peak.",
+            "",
+        ]
+        lines += [f"- `{entry['recording']}`: peak {entry['peak']:.4g}" for entry in card["scaled"]]
     return "\n".join(lines) + "\n"
 
 

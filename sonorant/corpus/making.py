@@ -15,8 +15,9 @@ from sonorant.corpus.plan import ShardPlan
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import write_shard
 from sonorant.corpus.strings import add_background
-from sonorant.corpus.utterance import Skipped, Utterance
+from sonorant.corpus.utterance import Scaled, Skipped, Utterance
 from sonorant.errors import BadAudio
+from sonorant.file_names import shown
 from sonorant.pipeline.example import WordSpan
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
@@ -37,6 +38,7 @@ class ShardSummary:
     speakers: tuple[str, ...]
     texts: tuple[str, ...]
     skipped: tuple[Skipped, ...]
+    scaled: tuple[Scaled, ...] = ()
 
     @classmethod
     def from_json(cls, content: str) -> Self:
@@ -46,6 +48,7 @@ class ShardSummary:
             key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
         }
         values["skipped"] = tuple(Skipped(**skipped) for skipped in values["skipped"])
+        values["scaled"] = tuple(Scaled(**scaled) for scaled in values.get("scaled", ()))
         return cls(**values)
 
 
@@ -66,14 +69,16 @@ def make_shard(recipe: Recipe, folder: Path, plan: ShardPlan) -> ShardSummary:
     """
     made: list[tuple[float, str, str]] = []
     skipped: list[Skipped] = []
+    scaled: dict[str, Scaled] = {}
 
     def records() -> Iterator[Record]:
         for utterance in plan.utterances:
             try:
-                record = make_record(utterance, recipe)
+                record, loud = make_record(utterance, recipe)
             except BadAudio as error:
                 skipped.append(Skipped(error.path, error.reason))
                 continue
+            scaled.update((one.recording, one) for one in loud)
             made.append((record.duration_s, record.speaker, record.text))
             yield record
 
@@ -86,26 +91,30 @@ def make_shard(recipe: Recipe, folder: Path, plan: ShardPlan) -> ShardSummary:
         tuple(speaker for _, speaker, _ in made),
         tuple(text for _, _, text in made),
         tuple(skipped),
+        tuple(scaled.values()),
     )
     atomic_write(_summary_path(folder, plan.name), json.dumps(asdict(summary), ensure_ascii=False) + "\n")
     return summary
 
 
-def make_record(utterance: Utterance, recipe: Recipe) -> Record:
-    """Read, join and encode one utterance; raises BadAudio when a recording or the transcript cannot be used."""
+def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scaled]]:
+    """Read, join and encode one utterance; return it, and its recordings that were too loud for 16 bits.
+
+    Raises BadAudio when a recording or the transcript cannot be used.
+    """
     corpus = recipe.corpus
     text = normalise(utterance.text, recipe.text)
     if not text:
-        raise BadAudio(str(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
-    pieces = [read_segment(segment, corpus) for segment in utterance.segments]
-    waveform, words = _join(pieces, utterance, text, corpus.sample_rate_hz)
+        raise BadAudio(shown(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
+    readings = [read_segment(segment, corpus) for segment in utterance.segments]
+    waveform, words = _join([reading.waveform for reading in readings], utterance, text, corpus.sample_rate_hz)
     if corpus.strings is not None and corpus.strings.background_db is not None:
         rng = generator(recipe.seed, 0, utterance.id, "background")
         waveform = add_background(waveform, corpus.strings.background_db, rng)
     seconds = len(waveform) / corpus.sample_rate_hz
     if seconds > corpus.max_seconds:
         raise BadAudio(utterance.id, f"is {seconds:.1f} s long; max_seconds is {corpus.max_seconds:g}")
-    return Record(
+    record = Record(
         utterance=utterance.id,
         speaker=utterance.speaker,
         text=text,
@@ -115,6 +124,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> Record:
         audio=encode_audio(waveform, corpus.sample_rate_hz, corpus.payload),
         words=words,
     )
+    return record, [reading.scaled for reading in readings if reading.scaled]
 
 
 def check_recordings(corpus: CorpusRecipe, utterances: Sequence[Utterance]) -> list[Skipped]:

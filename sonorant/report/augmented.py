@@ -14,7 +14,7 @@ from sonorant.atomic import atomic_folder
 from sonorant.corpus.audio import read_segment
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import ShardSet
-from sonorant.corpus.utterance import Segment
+from sonorant.corpus.utterance import Scaled, Segment
 from sonorant.dsp.stages import StageResources, build_chain
 from sonorant.errors import BadCorpus, Unavailable
 from sonorant.pipeline.example import Example, Lineage
@@ -40,13 +40,16 @@ class Heard:
     changed: bool
 
 
-def recorded_example(path: Path, utterance: str, epoch: int, recipe: Recipe) -> Example:
-    """Return a recording as `sonorant prepare` would have stored it; BadAudio if it cannot be used."""
+def recorded_example(path: Path, utterance: str, epoch: int, recipe: Recipe) -> tuple[Example, Scaled | None]:
+    """Return a recording as `sonorant prepare` would have stored it, and its peak if that was too much for 16 bits.
+
+    Raises BadAudio if it cannot be used.
+    """
     rate_hz = recipe.corpus.sample_rate_hz
-    waveform = read_segment(Segment(path), recipe.corpus)
+    waveform, scaled = read_segment(Segment(path), recipe.corpus)
     audio = encode_audio(waveform, rate_hz, recipe.corpus.payload)
     record = Record(utterance, "", "", rate_hz, len(waveform) / rate_hz, recipe.corpus.payload, audio)
-    return record.example(Lineage(epoch, 0, 0))
+    return record.example(Lineage(epoch, 0, 0)), scaled
 
 
 def stored_example(shards: ShardSet, utterance: str, epoch: int) -> Example:

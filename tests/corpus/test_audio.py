@@ -1,3 +1,4 @@
+import os
 import struct
 from pathlib import Path
 
@@ -6,11 +7,16 @@ import pytest
 import soundfile
 from small_corpus import digits_recipe, tone
 
-from sonorant.corpus.audio import read_segment
+from sonorant.corpus import audio
 from sonorant.corpus.utterance import Segment
 from sonorant.errors import BadAudio
+from sonorant.recipe.corpus import CorpusRecipe
 
 RECIPE = digits_recipe().corpus
+
+
+def read_segment(segment: Segment, recipe: CorpusRecipe) -> np.ndarray:
+    return audio.read_segment(segment, recipe).waveform
 
 
 def test_sixteen_bit_samples_are_read_exactly(tmp_path: Path) -> None:
@@ -160,3 +166,43 @@ def test_segment_behind_the_end_is_refused(tmp_path: Path) -> None:
     _wav(tmp_path / "a.wav")
     with pytest.raises(BadAudio, match=r"ends after 0.50 s; 0.20 to 1.20 s wanted"):
         read_segment(Segment(tmp_path / "a.wav", 0.2, 1.0), RECIPE)
+
+
+@pytest.mark.parametrize("rate_hz", [8000, 16000])
+def test_a_floating_point_recording_beyond_1_is_scaled_and_named_not_clipped(tmp_path: Path, rate_hz: int) -> None:
+    path = tmp_path / "loud.wav"
+    loud = tone(0.5, rate_hz) * np.float32(3.5 / 0.3)
+    soundfile.write(path, loud, rate_hz, subtype="FLOAT")
+    waveform, scaled = audio.read_segment(Segment(path), RECIPE)
+    assert scaled is not None
+    assert str(scaled).startswith(f"{path}: its samples reach 3.5; scaled to a peak of 1")
+    np.testing.assert_allclose(waveform[100:-100] * 3.5, (tone(0.5) * 3.5 / 0.3)[100:-100], atol=0.03)
+    soundfile.write(path, loud / 3.5, rate_hz, subtype="FLOAT")
+    assert audio.read_segment(Segment(path), RECIPE).scaled is None
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (os.mkfifo, "no such file: it is a pipe"),
+        (lambda path: path.symlink_to("nothing"), "no such file: it is a link to nothing"),
+        (lambda path: path.symlink_to(path.name), "no such file: its links lead round in a circle"),
+    ],
+)
+def test_what_is_no_file_is_named_and_not_waited_for(tmp_path: Path, make, fault: str) -> None:
+    make(tmp_path / "a.wav")
+    with pytest.raises(BadAudio, match=f"a.wav: {fault}"):
+        read_segment(Segment(tmp_path / "a.wav"), RECIPE)
+
+
+def test_a_path_that_no_file_system_takes_is_the_recordings_fault(tmp_path: Path) -> None:
+    for name, fault in (("x" * 5000, "its name is longer"), ("a\0.wav", "its name holds a NUL")):
+        with pytest.raises(BadAudio, match=f"no such file: {fault}"):
+            read_segment(Segment(tmp_path / name), RECIPE)
+
+
+@pytest.mark.parametrize("name", [b"\xff.wav", b"wav.raw"])
+def test_a_name_of_other_bytes_or_suffix_is_read(tmp_path: Path, name: bytes) -> None:
+    _wav(tmp_path / "a.wav")
+    (tmp_path / "a.wav").rename(tmp_path / os.fsdecode(name))
+    assert len(read_segment(Segment(tmp_path / os.fsdecode(name)), RECIPE)) == 4000
