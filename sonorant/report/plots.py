@@ -20,6 +20,7 @@ from sonorant.report.stage_view import StageView
 
 __all__ = ["durations_plot", "features_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
 
+_MOST_COLUMNS = 4000  # of a spectrogram; drawing takes some 50 bytes a cell, and a plot has 880 points
 _BLUE, _ORANGE = "#2a6fbb", "#d9730d"
 
 
@@ -97,7 +98,13 @@ def features_plot(features: Mapping[str, Features]) -> str:
     scale = next(iter(features.values()))
     for row, (stage, values) in zip(axes[:, 0], features.items(), strict=True):
         row.imshow(
-            values.T, origin="lower", aspect="auto", cmap="magma", vmin=float(scale.min()), vmax=float(scale.max())
+            values.T[:, :: -(-len(values) // _MOST_COLUMNS)],
+            extent=(-0.5, len(values) - 0.5, -0.5, values.shape[1] - 0.5),
+            origin="lower",
+            aspect="auto",
+            cmap="magma",
+            vmin=float(scale.min()),
+            vmax=float(scale.max()),
         )
         row.set_ylabel(f"{stage}\nbin")
     axes[-1, 0].set_xlabel("vector")
@@ -118,6 +125,10 @@ def _trace(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
 def _spectrogram(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
     window = round(0.025 * rate_hz)
     hz, seconds, power = signal.spectrogram(waveform, rate_hz, nperseg=window, noverlap=window - round(0.01 * rate_hz))
+    hold = -(-len(seconds) // _MOST_COLUMNS)  # of several columns that fall on one point, the loudest is drawn
+    if hold > 1:
+        starts = np.arange(0, len(seconds), hold)
+        seconds, power = seconds[starts], np.maximum.reduceat(power, starts, axis=1)
     level_db = 10 * np.log10(power + 1e-12)
     ceiling_db = float(level_db.max())
     axes.pcolormesh(seconds, hz / 1000, level_db, vmin=ceiling_db - 70, vmax=ceiling_db, rasterized=True, cmap="magma")
