@@ -12,19 +12,22 @@ import soxr
 
 from sonorant.arrays import Waveform
 from sonorant.errors import BadAudio, Unavailable
+from sonorant.file_names import path_fault, shown
 
 __all__ = ["microphone", "read_recording"]
 
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
     """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio."""
+    if fault := path_fault(path):  # of a pipe, which would be waited for, too
+        raise BadAudio(shown(path), f"{fault}; expected a recording that soundfile reads")
     try:
-        samples, found_hz = soundfile.read(path, dtype="float32", always_2d=True)
+        with path.open("rb") as file:  # by its descriptor: soundfile takes no name that is not UTF-8
+            samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
     except (soundfile.LibsndfileError, OSError) as error:
-        reason = "no such file" if not path.exists() else str(error)
-        raise BadAudio(str(path), f"{reason}; expected a recording that soundfile reads") from error
+        raise BadAudio(shown(path), f"{error}; expected a recording that soundfile reads") from error
     if not np.isfinite(samples).all():
-        raise BadAudio(str(path), "samples that are not finite; expected numbers in [-1, 1]")
+        raise BadAudio(shown(path), "samples that are not finite; expected numbers in [-1, 1]")
     mono: Waveform = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if found_hz != rate_hz:
         mono = soxr.resample(mono, found_hz, rate_hz).astype(np.float32)

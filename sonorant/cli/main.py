@@ -1,6 +1,7 @@
 """Entry point: finds the command's file, and turns errors into one line and an exit code."""
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -83,6 +84,8 @@ def _sonorant() -> None:
 @_ending_with_the_reader()
 def main() -> None:
     """Run the command line; exit with the code of the error that ended it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold any bytes, which UTF-8 cannot
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _sonorant(standalone_mode=False)
     except click.exceptions.Exit as done:

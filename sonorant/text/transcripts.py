@@ -100,7 +100,7 @@ def _from_kaldi(line: str) -> tuple[str, str]:
 def _from_json(path: Path, number: int, line: str) -> tuple[str, str]:
     try:
         entry = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits, or 100,000 brackets
         raise BadCorpus(f"{path}:{number}: {error}; expected a JSON object a line") from error
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
         raise BadCorpus(f'{path}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
