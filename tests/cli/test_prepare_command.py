@@ -73,6 +73,29 @@ def test_skipped_recordings_change_the_exit_code(folder: Path) -> None:
     assert sonorant(folder, *arguments, "--lenient").returncode == 0
 
 
+def test_bad_lines_of_a_manifest_are_all_named_before_anything_is_written_and_lenient_leaves_them_out(
+    folder: Path,
+) -> None:
+    good = {"audio_filepath": "loud.wav", "duration": 1, "text": "go"}
+    samples = 3.5 * np.sin(np.arange(8000) * 0.1)
+    soundfile.write(folder / "data/loud.wav", samples, 8000, subtype="FLOAT")
+    lines = [good, good | {"id": 0, "duration": 1e308}, good | {"id": 1, "text": "\udcff"}, good | {"id": 2}]
+    (folder / "data/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "[" * 100_000)
+    corpus = "{reader: manifest, path: all.jsonl, sample_rate_hz: 8000, splits: {dev_fraction: 0, test_fraction: 0}}"
+    (folder / "mine.yaml").write_text(f"version: 1\nname: mine\ncorpus: {corpus}\n")
+    command = ("prepare", "--recipe", "mine.yaml", "--data", "data", "--run", "out", "--jobs", "1")
+    done = sonorant(folder, *command)
+    assert done.returncode == 65
+    assert [line.split(": ")[0] for line in done.stderr.splitlines()[1:3]] == [f"data/all.jsonl:{n}" for n in (3, 5)]
+    assert done.stderr.startswith("sonorant: data/all.jsonl:2: duration=1e+308: must be a number of seconds")
+    assert not (folder / "out/shards").exists()
+    done = sonorant(folder, *command, "--lenient")
+    assert done.returncode == 0
+    assert "train: 2 utterances" in done.stdout
+    assert "3 recording(s) skipped" in done.stderr
+    assert "warning: data/loud.wav: its samples reach 3.5; scaled to a peak of 1" in done.stderr
+
+
 def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:
     done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--set", "corpus.shard_uterances=3")
     assert done.returncode == 78
