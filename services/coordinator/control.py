@@ -3,11 +3,12 @@
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
-from services.coordinator.status import loads, rejection_status, replica_status, t_session
+from services.coordinator.status import epoch_progress, loads, rejection_status, replica_status, t_session
 from services.runtime.durations import seconds
 from services.runtime.redis_ledger import RedisLedger, Start
 from services.runtime.wiring import TRAINER, stage_order
@@ -15,7 +16,7 @@ from sonorant.dsp.stages import stage_names
 from sonorant.errors import Unavailable
 from sonorant.pipeline.bottleneck import find_bottleneck
 from sonorant.pipeline.lease import Lease, LeaseBook
-from sonorant.pipeline.ledger import LedgerProgress, Rejection, StaleGeneration
+from sonorant.pipeline.ledger import LedgerLost, LedgerProgress, Rejection, StaleGeneration
 from sonorant.pipeline.registry import MOST_REPLICAS, Load, Registry
 from sonorant.recipe import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
@@ -82,6 +83,10 @@ class ControlPlane:
         return self._leases.total
 
     @property
+    def _generation(self) -> int:
+        return self._start.generation if self._start is not None else 0
+
+    @property
     def heartbeat_s(self) -> float:
         """Time between two heartbeats that replicas are to keep now."""
         with self._lock:
@@ -131,7 +136,7 @@ class ControlPlane:
                 request.replica, load, request.queued, request.draining, now, request.link_faults, request.wanted
             ):
                 return False
-            if self._start is not None and request.generation == self._start.generation:
+            if self._start is not None and request.generation == self._generation:
                 for epoch, ordinals in arrived:
                     self._leases.settle(epoch, ordinals)
                 if request.dropped:
@@ -156,12 +161,20 @@ class ControlPlane:
             return self._leases.acquire(replica, now) if replica in self._registry else None
 
     def reject(self, rejection: Rejection) -> None:
-        """Note an example that a stage could not process. Asks Redis; `ValueError` if there is no such record."""
-        lineage = rejection.lineage
-        ordinals = self._leases.ordinals(lineage.shard, [lineage.index])
-        self._ledger.reject(lineage.epoch, int(ordinals[0]), rejection)
+        """Note an example that a stage could not process. Asks Redis; `ValueError` if there is no such record.
+
+        While the next generation begins it may be forgotten: that one leases the example again.
+        """
+        epoch, shard, index = rejection.lineage
+        ordinals, generation = self._leases.ordinals(shard, [index]), self._generation
+        try:
+            self._ledger.reject(generation, epoch, int(ordinals[0]), rejection)
+        except (StaleGeneration, LedgerLost) as error:
+            log.info("rejection_dropped", utterance=rejection.utterance, reason=str(error))
+            return
         with self._lock:
-            self._leases.settle(lineage.epoch, ordinals)
+            if generation == self._generation:  # else the ledger was restored since: the example may be free again
+                self._leases.settle(epoch, ordinals)
             if rejection.stage in self._chain:
                 self._rejected[rejection.stage] += 1
         log.warning("example_rejected", utterance=rejection.utterance, at=rejection.stage, reason=rejection.reason)
@@ -177,10 +190,9 @@ class ControlPlane:
     def end_training(self, generation: int) -> None:
         """Lease nothing more; again is harmless. Asks Redis. Raises StaleGeneration if it is not the one that runs."""
         with self._lock:
-            start = self._start
-            if start is None or start.generation != generation:
-                raise StaleGeneration(generation, start.generation if start else 0)
-            self._start = ended = start._replace(complete=True)
+            if self._start is None or self._generation != generation:
+                raise StaleGeneration(generation, self._generation)
+            self._start = ended = self._start._replace(complete=True)
             self._leases.close()
         self._ledger.remember_start(ended)
         log.info("training_ended", generation=generation)
@@ -201,9 +213,11 @@ class ControlPlane:
                 log.warning("lease_expired", lease=lease.number, epoch=lease.epoch, replica=lease.replica)
 
     def refresh(self) -> None:
-        """Look up in the ledger what status shows. Asks Redis."""
+        """Look up in the ledger what status shows, and whether it has all rejections. Asks Redis."""
         with self._lock:
-            epochs = [progress.epoch for progress in self._leases.progress()]
+            epochs, generation = [progress.epoch for progress in self._leases.progress()], self._generation
+        with suppress(StaleGeneration, LedgerLost):  # it now refuses the ranks, too: a new gang will begin
+            self._ledger.verify(generation)
         self._count_events()
         progress = {epoch: self._ledger.progress(epoch) for epoch in epochs}
         rejections = self._ledger.rejections()[-_SHOWN_REJECTIONS:]
@@ -225,28 +239,17 @@ class ControlPlane:
         with self._lock:
             nothing = LedgerProgress(self.total, 0, 0, 0)
             shown = [(p, self._ledger_progress.get(p.epoch, nothing)) for p in self._leases.progress()]
-        return [
-            pb.EpochProgress(
-                epoch=leases.epoch,
-                total=leases.total,
-                committed=ledger.committed,
-                rejected=ledger.rejected,
-                outstanding=leases.outstanding,
-                reissued=leases.reissued,
-                claimed=ledger.claimed,
-            )
-            for leases, ledger in shown
-        ]
+        return [epoch_progress(leases, ledger) for leases, ledger in shown]
 
     def status(self, now: float) -> pb.GetStatusResponse:
         """Return everything that `sonorant status` shows."""
         with self._lock:
             replicas, figures = self._registry.replicas(), dict(self._figures)
-            rejections, start = list(self._rejections), self._start
+            rejections, generation = list(self._rejections), self._generation
             rejected = dict(self._rejected)
         found = loads(self._stages, replicas)
         return pb.GetStatusResponse(
-            generation=start.generation if start else 0,
+            generation=generation,
             replicas=[replica_status(replica, now) for replica in replicas],
             epochs=self.epochs(),
             rejections=[rejection_status(rejection) for rejection in rejections],
@@ -283,10 +286,9 @@ class ControlPlane:
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}
         with self._lock:
-            begun = self._start.generation if self._start is not None else 0
-            if begun > start.generation:
-                raise StaleGeneration(start.generation, begun)
-            if begun == start.generation:  # by the same call, made before; it may have ended since
+            if self._generation > start.generation:
+                raise StaleGeneration(start.generation, self._generation)
+            if self._generation == start.generation:  # by the same call, made before; it may have ended since
                 return
             self._leases.start_generation(start.epoch, start.last_epoch, settled)
             if start.complete:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from services.runtime.durations import duration
 from sonorant.pipeline.bottleneck import StageLoad
-from sonorant.pipeline.ledger import Rejection
+from sonorant.pipeline.lease import EpochLeases
+from sonorant.pipeline.ledger import LedgerProgress, Rejection
 from sonorant.pipeline.registry import Replica
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["loads", "rejection_status", "replica_status", "t_session"]
+__all__ = ["epoch_progress", "loads", "rejection_status", "replica_status", "t_session"]
 
 
 def loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:
@@ -19,6 +20,19 @@ def loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]
         for stage, group in groups.items()
         if group
     ]
+
+
+def epoch_progress(leases: EpochLeases, ledger: LedgerProgress) -> pb.EpochProgress:
+    """Return what status, and each rank's heartbeat, say of an epoch."""
+    return pb.EpochProgress(
+        epoch=leases.epoch,
+        total=leases.total,
+        committed=ledger.committed,
+        rejected=ledger.rejected,
+        outstanding=leases.outstanding,
+        reissued=leases.reissued,
+        claimed=ledger.claimed,
+    )
 
 
 def t_session(ranks: Iterable[Replica]) -> float | None:

@@ -1,13 +1,15 @@
 """The ledger in Redis: what survives the death of everything else.
 
-Keys, below a prefix: `meta` (hash: generation, and where it started), `events` (hash event:epoch → how often, in all
-generations), `epochs` (set), `counts` (hash committed:E and rejected:E), `reasons` (hash epoch:ordinal → JSON), and for
-each epoch under way `committed:E` and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). `past` (hash) has
-the epochs that are whole: which of their examples were rejected, compressed; all others are committed.
+Keys, below a prefix: `meta` (hash: generation, where it started, and whose writes were lost), `writes` (hash client →
+how many in the generation), `events` (hash event:epoch → how often, in all generations), `epochs` (set), `counts`
+(hash committed:E and rejected:E), `reasons` (hash epoch:ordinal → JSON), and for each epoch under way `committed:E`
+and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). `past` (hash) has the epochs that are whole: which of
+their examples were rejected, compressed; all others are committed.
 Every call is one Lua script, so it is atomic and costs one round trip. Scripts find the keys of an epoch by their
 prefix, so the ledger wants a single Redis, not a Redis cluster.
 """
 
+import threading
 import time
 import uuid
 import zlib
@@ -29,7 +31,9 @@ from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.ledger import (
     REASONS_KEPT,
     LedgerConflict,
+    LedgerLost,
     LedgerProgress,
+    Receipt,
     Rejection,
     StaleGeneration,
     check_ordinals,
@@ -78,6 +82,8 @@ class RedisLedger:
         self._redis = open_redis(
             url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0), health_check_interval=0
         )
+        self._receipt = Receipt(uuid.uuid4().hex)
+        self._receipt_lock = threading.Lock()
         self._scripts = {name: self._redis.register_script(text) for name, text in SCRIPTS.items()}
         self._retrying(self._redis.ping, start_patience_s)
 
@@ -106,13 +112,21 @@ class RedisLedger:
             if wrong := [o for o, r in zip(committed[1], self.rejected(*committed), strict=True) if r]:
                 raise LedgerConflict(committed[0], wrong)
             return self.commit_and_claim(generation, (committed[0], ()), claimed, token)
-        return [bool(granted) for granted in answer[1:]]
+        return [bool(granted) for granted in answer[2:]]
 
-    def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
+    def reject(self, generation: int, epoch: int, ordinal: int, rejection: Rejection) -> bool:
         """See `Ledger`."""
         check_ordinals([ordinal], self._total)
-        answer = self._call("reject", epoch, ordinal, rejection.to_json(), REASONS_KEPT)
-        return self.rejected(epoch, [ordinal])[0] if answer == b"past" else bool(answer)
+        _, _, done = self._fenced("reject", generation, epoch, ordinal, rejection.to_json(), REASONS_KEPT)
+        return self.rejected(epoch, [ordinal])[0] if done == b"past" else bool(done)
+
+    def verify(self, generation: int) -> None:
+        """See `Ledger`."""
+        self._fenced("verify", generation)
+
+    def receipt(self) -> Receipt:
+        """See `Ledger`."""
+        return self._receipt
 
     def progress(self, epoch: int) -> LedgerProgress:
         """See `Ledger`."""
@@ -142,9 +156,10 @@ class RedisLedger:
         committed, rejected = self._bitmaps(*self._call("bitmaps", epoch))
         return committed | rejected
 
-    def snapshot(self, generation: int) -> bytes:
+    def snapshot(self, generation: int, receipts: Sequence[Receipt] = ()) -> bytes:
         """See `Ledger`; an epoch that is found to be whole moves to `past`."""
-        found, reasons = self._fenced("snapshot", generation)
+        others = [item for r in receipts if r.generation == generation for item in (r.client, r.writes)]
+        _, _, found, reasons = self._fenced("snapshot", generation, *others)
         state = LedgerSnapshot(self._total)
         for epoch, *bits in zip(found[0::4], found[1::4], found[2::4], found[3::4], strict=True):
             committed, rejected = self._bitmaps(*bits)
@@ -217,10 +232,19 @@ class RedisLedger:
         self._give_up_s = time.monotonic() + patience_s
 
     def _fenced(self, name: str, generation: int, *arguments: Any) -> Any:
-        """Call a script that refuses all generations but the current one."""
-        answer = self._call(name, generation, *arguments)
-        if answer[0] == b"stale":
-            raise StaleGeneration(generation, int(answer[1]))
+        """Call a script that refuses all generations but the current one, and any whose writes were lost."""
+        client, counted, writes = self._receipt
+        answer = self._call(name, generation, client, writes if counted == generation else 0, *arguments)
+        if answer[0] == b"other":
+            current = int(answer[1])
+            stale = generation < current
+            raise StaleGeneration(generation, current) if stale else LedgerLost.of_generation(generation, current)
+        if answer[0] == b"lost":
+            loser, acknowledged, found = answer[1].decode().split(":")
+            raise LedgerLost.of_writes(loser, int(acknowledged), int(found))
+        if answer[0] == b"ok":
+            with self._receipt_lock:  # of two threads' answers, and of two generations', the later one counts
+                self._receipt = max(self._receipt, Receipt(client, generation, answer[1]))
         return answer
 
     def _call(self, name: str, *arguments: Any) -> Any:

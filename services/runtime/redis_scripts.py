@@ -34,20 +34,34 @@ end
 local function bits(key, ordinals) return bulk('BITFIELD_RO', key, ordinals, {'GET', 'u1'}) end
 """
 
-# ARGV[1] of a script that begins with it is the caller's generation; one that is not the current one changes nothing.
+# Its first arguments are the caller's: generation, name and writes that were acknowledged to it in the generation.
+# One of another generation changes nothing, nor does any once writes of the generation are known to be lost. A script
+# that writes answers with the caller's count, which `acknowledge` adds to.
 _FENCE = """
-local current = tonumber(redis.call('HGET', KEYS[1] .. ':meta', 'generation') or '0')
-if tonumber(ARGV[1]) ~= current then return {'stale', current} end
+local meta, caller = KEYS[1] .. ':meta', ARGV[2]
+local current, lost = unpack(redis.call('HMGET', meta, 'generation', 'lost'))
+current = tonumber(current or '0')
+if tonumber(ARGV[1]) ~= current then return {'other', current} end
+local function verify(client, acknowledged)
+  local found = tonumber(redis.call('HGET', KEYS[1] .. ':writes', client) or '0')
+  if not lost and found < tonumber(acknowledged) then
+    lost = client .. ':' .. acknowledged .. ':' .. found
+    redis.call('HSET', meta, 'lost', lost)
+  end
+end
+verify(caller, ARGV[3])
+if lost then return {'lost', lost} end
+local function acknowledge() return redis.call('HINCRBY', KEYS[1] .. ':writes', caller, 1) end
 """
 
-# ARGV: generation, token, epoch of the commits, their number, ordinals to commit..., epoch of the claims, ordinals...
+# ARGV: caller, token, epoch of the commits, their number, ordinals to commit..., epoch of the claims, ordinals...
 _STEP = (
     _FENCE
     + _BULK
     + """
-local token = ARGV[2]
-local epoch, commits = ARGV[3], {}
-for i = 5, 4 + tonumber(ARGV[4]) do commits[i - 4] = ARGV[i] end
+local token = ARGV[4]
+local epoch, commits = ARGV[5], {}
+for i = 7, 6 + tonumber(ARGV[6]) do commits[i - 6] = ARGV[i] end
 if #commits > 0 then
   if is_past(epoch) then return {'past'} end
   local committed, claims = prefix .. ':committed:' .. epoch, prefix .. ':claims:' .. epoch
@@ -64,10 +78,10 @@ if #commits > 0 then
   count('committed', epoch, fresh)
 end
 
-epoch = ARGV[5 + #commits]
+epoch = ARGV[7 + #commits]
 local wanted = {}
-for i = 6 + #commits, #ARGV do wanted[#wanted + 1] = ARGV[i] end
-local answers, fresh, seen, refused = {'ok'}, {}, {}, 0
+for i = 8 + #commits, #ARGV do wanted[#wanted + 1] = ARGV[i] end
+local answers, fresh, seen, refused = {'ok', acknowledge()}, {}, {}, 0
 local past = #wanted > 0 and is_past(epoch)
 local claims = prefix .. ':claims:' .. epoch
 local holders = bulk('HMGET', claims, wanted, {})
@@ -92,22 +106,24 @@ return answers
 """
 )
 
-# ARGV: epoch, ordinal, reason as JSON, reasons to keep
+# ARGV: caller, epoch, ordinal, reason as JSON, reasons to keep
 _REJECT = (
-    _BULK
+    _FENCE
+    + _BULK
     + """
-local epoch, ordinal = ARGV[1], ARGV[2]
-if is_past(epoch) then return 'past' end
-if redis.call('GETBIT', prefix .. ':committed:' .. epoch, ordinal) == 1 then return 0 end
-if redis.call('HEXISTS', prefix .. ':claims:' .. epoch, ordinal) == 1 then return 0 end
+local epoch, ordinal = ARGV[4], ARGV[5]
+local writes = acknowledge()
+if is_past(epoch) then return {'ok', writes, 'past'} end
+if redis.call('GETBIT', prefix .. ':committed:' .. epoch, ordinal) == 1 then return {'ok', writes, 0} end
+if redis.call('HEXISTS', prefix .. ':claims:' .. epoch, ordinal) == 1 then return {'ok', writes, 0} end
 if redis.call('SETBIT', prefix .. ':rejected:' .. epoch, ordinal, 1) == 0 then
   redis.call('SADD', prefix .. ':epochs', epoch)
   count('rejected', epoch, 1)
-  if redis.call('HLEN', prefix .. ':reasons') < tonumber(ARGV[4]) then
-    redis.call('HSET', prefix .. ':reasons', epoch .. ':' .. ordinal, ARGV[3])
+  if redis.call('HLEN', prefix .. ':reasons') < tonumber(ARGV[7]) then
+    redis.call('HSET', prefix .. ':reasons', epoch .. ':' .. ordinal, ARGV[6])
   end
 end
-return 1
+return {'ok', writes, 1}
 """
 )
 
@@ -140,10 +156,15 @@ end
 return bitmaps
 """
 
-# ARGV: generation
+# ARGV: caller
+_VERIFY = _FENCE + "return {'ok', tonumber(ARGV[3])}"
+
+# ARGV: caller, (another client, writes that were acknowledged to it)...
 _SNAPSHOT = (
     _FENCE
     + """
+for i = 4, #ARGV, 2 do verify(ARGV[i], ARGV[i + 1]) end
+if lost then return {'lost', lost} end
 local prefix, bitmaps = KEYS[1], {}
 for _, epoch in ipairs(redis.call('SMEMBERS', prefix .. ':epochs')) do
   bitmaps[#bitmaps + 1] = epoch
@@ -151,30 +172,29 @@ for _, epoch in ipairs(redis.call('SMEMBERS', prefix .. ':epochs')) do
   bitmaps[#bitmaps + 1] = redis.call('GET', prefix .. ':rejected:' .. epoch) or ''
   bitmaps[#bitmaps + 1] = redis.call('HGET', prefix .. ':past', epoch)
 end
-return {bitmaps, redis.call('HGETALL', prefix .. ':reasons')}
+return {'ok', tonumber(ARGV[3]), bitmaps, redis.call('HGETALL', prefix .. ':reasons')}
 """
 )
 
-# ARGV: generation, epoch, its rejected examples as found whole. What is whole stays so within a generation.
+# ARGV: caller, epoch, its rejected examples as found whole. What is whole stays so within a generation.
+# Not counted: it says nothing new, so nothing is lost with it.
 _RETIRE = (
     _FENCE
     + """
-local prefix, epoch = KEYS[1], ARGV[2]
-redis.call('HSET', prefix .. ':past', epoch, ARGV[3])
+local prefix, epoch = KEYS[1], ARGV[4]
+redis.call('HSET', prefix .. ':past', epoch, ARGV[5])
 redis.call('DEL', prefix .. ':committed:' .. epoch, prefix .. ':rejected:' .. epoch)
-return {'ok'}
+return {'ok', tonumber(ARGV[3])}
 """
 )
 
-# ARGV: generation, where it started; a generation that has ended (1 at the end) does not begin again
+# ARGV: caller, where the generation started; one that has ended (1 at the end) does not begin again
 _START = (
     _FENCE
     + """
-local ended = string.sub(ARGV[2], 1, -2) .. '1'
-if redis.call('HGET', KEYS[1] .. ':meta', 'start') ~= ended then
-  redis.call('HSET', KEYS[1] .. ':meta', 'start', ARGV[2])
-end
-return {'ok'}
+local ended = string.sub(ARGV[4], 1, -2) .. '1'
+if redis.call('HGET', meta, 'start') ~= ended then redis.call('HSET', meta, 'start', ARGV[4]) end
+return {'ok', acknowledge()}
 """
 )
 
@@ -217,4 +237,5 @@ SCRIPTS = {
     "snapshot": _SNAPSHOT,
     "start": _START,
     "step": _STEP,
+    "verify": _VERIFY,
 }

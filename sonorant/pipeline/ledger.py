@@ -6,23 +6,32 @@ It is what makes an epoch exact. An example is named by its epoch and its ordina
     free ──claim──▶ claimed ──commit──▶ committed          free ──reject──▶ rejected
 
 A second copy of an example, whoever made it, finds it no longer free and is refused. Every gang of trainers works
-in a generation; `restore` begins one, and from then on the calls of older gangs raise `StaleGeneration`.
+in a generation; `restore` begins one, and from then on writes of older gangs raise `StaleGeneration`.
+
+A store may lose its last writes: a fail-over, a power cut, a truncated log. So it counts the writes of each client
+in the generation, and answers with the count; the client sends what was acknowledged last with its next call. A
+smaller count in the store means lost writes: the call, and all later ones of the generation, raise `LedgerLost`, and
+a new gang restores a checkpoint. A retry that is counted twice does no harm, as nothing compares for equality.
 """
 
+import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
-from sonorant.errors import SonorantError
 from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.ledger_errors import LedgerConflict, LedgerLost, StaleGeneration
 from sonorant.pipeline.snapshot import LedgerSnapshot, Rejection
 
 __all__ = [
     "REASONS_KEPT",
     "Ledger",
     "LedgerConflict",
+    "LedgerLost",
     "LedgerProgress",
     "MemoryLedger",
+    "MemoryStore",
+    "Receipt",
     "Rejection",
     "StaleGeneration",
     "check_ordinals",
@@ -31,30 +40,12 @@ __all__ = [
 REASONS_KEPT = 1000  # rejections whose reasons are kept, the first ones; all are counted
 
 
-class StaleGeneration(SonorantError):
-    """Somebody else has taken over: a call came from a gang of trainers that is not the ledger's current one."""
+class Receipt(NamedTuple):
+    """What the ledger has acknowledged to a client: how many of its writes in a generation."""
 
-    exit_code = 75
-
-    def __init__(self, found: int, current: int) -> None:
-        super().__init__(
-            f"generation {found}: the ledger is in generation {current}; "
-            "another gang of trainers has taken over, so this one must stop"
-        )
-        self.found = found
-        self.current = current
-
-
-class LedgerConflict(SonorantError):
-    """A commit of examples that this generation never claimed: they could have been trained on twice."""
-
-    def __init__(self, epoch: int, ordinals: Sequence[int]) -> None:
-        super().__init__(
-            f"commit in epoch {epoch} of {len(ordinals)} examples that were never claimed "
-            f"(first: {list(ordinals[:5])}); claim examples before the step and commit only what was granted"
-        )
-        self.epoch = epoch
-        self.ordinals = tuple(ordinals)
+    client: str
+    generation: int = 0
+    writes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,8 @@ class Ledger(Protocol):
     """What trainers and the coordinator ask of the ledger; every call is atomic.
 
     Calls may raise `Unavailable` when the ledger's store cannot be reached, and `ValueError` for an ordinal outside
-    the corpus. `commit_and_claim`, `snapshot` and `restore` raise `StaleGeneration` when another generation is current.
+    the corpus. Those that name a generation raise `StaleGeneration` when a newer one is current, and `LedgerLost` when
+    an older one is, or when writes of the generation were lost: the caller's, or those that another client missed.
     """
 
     def generation(self) -> int:
@@ -94,8 +86,16 @@ class Ledger(Protocol):
         """
         ...
 
-    def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
+    def reject(self, generation: int, epoch: int, ordinal: int, rejection: Rejection) -> bool:
         """Reject a free example; returns whether it now is rejected. One that is claimed or committed stays so."""
+        ...
+
+    def verify(self, generation: int) -> None:
+        """Raise if another generation is current, or writes of this one were lost; for who has nothing to write."""
+        ...
+
+    def receipt(self) -> Receipt:
+        """Return what was acknowledged to this client; asks nobody."""
         ...
 
     def progress(self, epoch: int) -> LedgerProgress:
@@ -118,8 +118,11 @@ class Ledger(Protocol):
         """Return which examples are committed or rejected."""
         ...
 
-    def snapshot(self, generation: int) -> bytes:
-        """Return everything but claims, compressed; belongs into a checkpoint, taken after the step's commit."""
+    def snapshot(self, generation: int, receipts: Sequence[Receipt] = ()) -> bytes:
+        """Return everything but claims, compressed; belongs into a checkpoint, taken after the step's commit.
+
+        receipts: of all clients whose writes it must hold; `LedgerLost` if it does not.
+        """
         ...
 
     def restore(self, generation: int, snapshot: bytes | None) -> None:
@@ -127,18 +130,28 @@ class Ledger(Protocol):
         ...
 
 
-class MemoryLedger:
-    """The reference implementation; lives as long as its process."""
+@dataclass
+class MemoryStore:
+    """What clients of a `MemoryLedger` share; `writes` by client, `lost`: the receipt that was found wanting."""
 
-    def __init__(self, total: int) -> None:
+    state: LedgerSnapshot
+    generation: int = 0
+    claims: dict[tuple[int, int], str | None] = field(default_factory=dict)
+    writes: dict[str, int] = field(default_factory=dict)
+    lost: tuple[Receipt, int] | None = None
+
+
+class MemoryLedger:
+    """The reference implementation, one client of a store that lives as long as its process; default: of its own."""
+
+    def __init__(self, total: int, store: MemoryStore | None = None) -> None:
+        self.store = store or MemoryStore(LedgerSnapshot(total))
         self._total = total
-        self._generation = 0
-        self._claims: dict[tuple[int, int], str | None] = {}
-        self._state = LedgerSnapshot(total)
+        self._receipt = Receipt(uuid.uuid4().hex)
 
     def generation(self) -> int:
         """See `Ledger`."""
-        return self._generation
+        return self.store.generation
 
     def commit_and_claim(
         self,
@@ -148,83 +161,112 @@ class MemoryLedger:
         token: str | None = None,
     ) -> list[bool]:
         """See `Ledger`."""
-        self._check(generation)
         check_ordinals([*committed[1], *claimed[1]], self._total)
+        self.verify(generation)
         self._commit(*committed)
         epoch, ordinals = claimed
         first = [ordinals.index(ordinal) == at for at, ordinal in enumerate(ordinals)]
+        self._acknowledge(generation)
         return [fresh and self._grant(epoch, ordinal, token) for fresh, ordinal in zip(first, ordinals, strict=True)]
 
-    def reject(self, epoch: int, ordinal: int, rejection: Rejection) -> bool:
+    def reject(self, generation: int, epoch: int, ordinal: int, rejection: Rejection) -> bool:
         """See `Ledger`."""
         check_ordinals([ordinal], self._total)
-        if self._state.committed(epoch).has([ordinal])[0] or (epoch, ordinal) in self._claims:
+        self.verify(generation)
+        self._acknowledge(generation)
+        state = self.store.state
+        if state.committed(epoch).has([ordinal])[0] or (epoch, ordinal) in self.store.claims:
             return False
-        if not self._state.rejected(epoch).has([ordinal])[0]:
-            self._state.rejected(epoch).add([ordinal])
-            if len(self._state.reasons) < REASONS_KEPT:
-                self._state.reasons[epoch, ordinal] = rejection
+        if not state.rejected(epoch).has([ordinal])[0]:
+            state.rejected(epoch).add([ordinal])
+            if len(state.reasons) < REASONS_KEPT:
+                state.reasons[epoch, ordinal] = rejection
         return True
+
+    def verify(self, generation: int) -> None:
+        """See `Ledger`."""
+        self._check(generation, (self._receipt,))
+
+    def receipt(self) -> Receipt:
+        """See `Ledger`."""
+        return self._receipt
 
     def progress(self, epoch: int) -> LedgerProgress:
         """See `Ledger`."""
         return LedgerProgress(
             total=self._total,
-            claimed=sum(e == epoch for e, _ in self._claims),
-            committed=self._state.committed(epoch).count(),
-            rejected=self._state.rejected(epoch).count(),
+            claimed=sum(e == epoch for e, _ in self.store.claims),
+            committed=self.store.state.committed(epoch).count(),
+            rejected=self.store.state.rejected(epoch).count(),
         )
 
     def rejections(self) -> list[Rejection]:
         """See `Ledger`."""
-        return [self._state.reasons[name] for name in sorted(self._state.reasons)]
+        return [self.store.state.reasons[name] for name in sorted(self.store.state.reasons)]
 
     def rejected(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
         """See `Ledger`."""
         check_ordinals(ordinals, self._total)
-        flags: list[bool] = self._state.rejected(epoch).has(ordinals).tolist()
+        flags: list[bool] = self.store.state.rejected(epoch).has(ordinals).tolist()
         return flags
 
     def epochs(self) -> list[int]:
         """See `Ledger`."""
-        return [epoch for epoch in self._state.epochs() if self.settled(epoch).count()]
+        return [epoch for epoch in self.store.state.epochs() if self.settled(epoch).count()]
 
     def settled(self, epoch: int) -> Bitmap:
         """See `Ledger`."""
-        return self._state.committed(epoch) | self._state.rejected(epoch)
+        return self.store.state.committed(epoch) | self.store.state.rejected(epoch)
 
-    def snapshot(self, generation: int) -> bytes:
+    def snapshot(self, generation: int, receipts: Sequence[Receipt] = ()) -> bytes:
         """See `Ledger`."""
-        self._check(generation)
-        return self._state.encode()
+        self._check(generation, (self._receipt, *receipts))
+        return self.store.state.encode()
 
     def restore(self, generation: int, snapshot: bytes | None) -> None:
         """See `Ledger`."""
-        if generation <= self._generation:
-            raise StaleGeneration(generation, self._generation)
+        if generation <= self.store.generation:
+            raise StaleGeneration(generation, self.store.generation)
         state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
-        self._generation, self._state, self._claims = generation, state, {}
+        self.store.state, self.store.generation, self.store.lost = state, generation, None
+        self.store.claims, self.store.writes = {}, {}
 
-    def _check(self, generation: int) -> None:
-        if generation != self._generation:
-            raise StaleGeneration(generation, self._generation)
+    def _check(self, generation: int, receipts: Sequence[Receipt]) -> None:
+        store = self.store
+        if generation < store.generation:
+            raise StaleGeneration(generation, store.generation)
+        if generation > store.generation:
+            raise LedgerLost.of_generation(generation, store.generation)
+        for receipt in receipts:
+            found = store.writes.get(receipt.client, 0)
+            if store.lost is None and receipt.generation == generation and found < receipt.writes:
+                store.lost = (receipt, found)
+        if store.lost is not None:
+            receipt, found = store.lost
+            raise LedgerLost.of_writes(receipt.client, receipt.writes, found)
+
+    def _acknowledge(self, generation: int) -> None:
+        client = self._receipt.client
+        self.store.writes[client] = self.store.writes.get(client, 0) + 1
+        self._receipt = Receipt(client, generation, self.store.writes[client])
 
     def _commit(self, epoch: int, ordinals: Sequence[int]) -> None:
-        committed = self._state.committed(epoch)
+        committed = self.store.state.committed(epoch)
         before = committed.has(ordinals)
-        claims = [(epoch, ordinal) in self._claims for ordinal in ordinals]
+        claims = [(epoch, ordinal) in self.store.claims for ordinal in ordinals]
         if unclaimed := [o for o, done, mine in zip(ordinals, before, claims, strict=True) if not (done or mine)]:
             raise LedgerConflict(epoch, unclaimed)
         committed.add(ordinals)
         for ordinal in ordinals:
-            self._claims.pop((epoch, ordinal), None)
+            self.store.claims.pop((epoch, ordinal), None)
 
     def _grant(self, epoch: int, ordinal: int, token: str | None) -> bool:
-        if (epoch, ordinal) in self._claims:
-            return token is not None and self._claims[epoch, ordinal] == token
-        if self._state.committed(epoch).has([ordinal])[0] or self._state.rejected(epoch).has([ordinal])[0]:
+        if (epoch, ordinal) in self.store.claims:
+            return token is not None and self.store.claims[epoch, ordinal] == token
+        state = self.store.state
+        if state.committed(epoch).has([ordinal])[0] or state.rejected(epoch).has([ordinal])[0]:
             return False
-        self._claims[epoch, ordinal] = token
+        self.store.claims[epoch, ordinal] = token
         return True
 
 

@@ -143,7 +143,7 @@ class Feeder:
             rejection = Rejection(example.lineage, example.utterance, _STAGE, error.reason)
             epoch, ordinal = example.lineage.epoch, self._labeller.ordinal(example)
             with self._ledger_lock:
-                self._ledger.reject(epoch, ordinal, rejection)
+                self._ledger.reject(self._generation, epoch, ordinal, rejection)
             self._intake.skip(epoch, [ordinal])
 
     def _form(self) -> None:

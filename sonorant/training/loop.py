@@ -8,7 +8,7 @@ from operator import add
 
 from sonorant.arrays import Features
 from sonorant.errors import SonorantError
-from sonorant.pipeline.ledger import Ledger
+from sonorant.pipeline.ledger import Ledger, LedgerLost, Receipt
 from sonorant.recipe.schema import Recipe
 from sonorant.training.batch import Batch, empty_tensors
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
@@ -166,6 +166,8 @@ class Trainer:
         return None
 
     def _is_spoiled(self) -> bool:
+        """Whether too many were rejected; raises what the ledger has against the generation, which claims nothing."""
+        self.parts.ledger.verify(self.parts.generation)
         return too_many_rejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
 
     def _too_many_rejected(self) -> TooManyRejected:
@@ -217,7 +219,7 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
-        self._save(best=look and self._look_at_dev())
+        self._save(best=look and self._look_at_dev(), over=self.progress.epoch - 1)
         if last:
             return Reason.EPOCHS
         return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
@@ -240,13 +242,15 @@ class Trainer:
         self.parts.turned()
         self.parts.reporter.recognised(utterances)
 
-    def _save(self, best: bool) -> None:
+    def _save(self, best: bool, over: int | None = None) -> None:
         """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next.
 
-        Raises StaleGeneration if another gang has taken over meanwhile: its ledger says nothing of these weights.
+        over: an epoch that has ended with this step. Raises StaleGeneration if another gang has taken over meanwhile:
+        its ledger says nothing of these weights; and LedgerLost if the ledger lacks what any rank has written.
         """
         self.parts.feeder.flush()
-        self.progress.batches = self.parts.collective.gather(self._batches)
+        gathered = self.parts.collective.gather((self._batches, self.parts.ledger.receipt()))
+        self.progress.batches = [batches for batches, _ in gathered]
         if self.parts.collective.rank == 0:
             step = self.parts.step
             weights = step.model.named_weights()
@@ -259,7 +263,15 @@ class Trainer:
                 evaluated=evaluated,
                 average=step.average.state(),
                 adam=step.adam.state(),
-                ledger=self.parts.ledger.snapshot(self.parts.generation),
+                ledger=self._snapshot([receipt for _, receipt in gathered], over),
             )
             self.parts.checkpoints.save(checkpoint, best)
         self._lap()
+
+    def _snapshot(self, receipts: list[Receipt], over: int | None) -> bytes:
+        """Return the ledger's snapshot; of an epoch that is over, every example is settled in it."""
+        if over is not None:
+            found = self.parts.ledger.progress(over)
+            if missing := found.total - found.committed - found.rejected:
+                raise LedgerLost(f"epoch {over} is over, but {missing} of its {found.total} examples are not settled")
+        return self.parts.ledger.snapshot(self.parts.generation, receipts)

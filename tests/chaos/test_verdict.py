@@ -79,7 +79,7 @@ def test_the_judge_compares_the_record_with_the_ledger():
 def test_a_run_that_rejected_what_it_should_not_is_not_exact_though_nothing_is_lost():
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
-    ledger.reject(0, 3, Rejection(Lineage(0, 0, 3), "u3", "room", "silence"))
+    ledger.reject(1, 0, 3, Rejection(Lineage(0, 0, 3), "u3", "room", "silence"))
     claim(ledger, 1, 0, [0, 1, 2])
     commit(ledger, 1, 0, [0, 1, 2])
     history = defaultdict(list, {0: list(enumerate(EXPECTED[0][:3]))})
@@ -105,7 +105,7 @@ def judged(seen, expected, rejected=()):
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     for ordinal in rejected:
-        ledger.reject(0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "shard_reader", "damaged"))
+        ledger.reject(1, 0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "shard_reader", "damaged"))
     claim(ledger, 1, 0, seen)
     commit(ledger, 1, 0, seen)
     history = defaultdict(list, {0: [(o, EXPECTED[0][o]) for o in seen]})

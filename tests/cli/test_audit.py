@@ -45,7 +45,7 @@ def leave(run, trained):
     server.start()
     ledger = RedisLedger(server.url, TOTAL)
     ledger.restore(1, None)
-    ledger.reject(0, 0, Rejection(Lineage(0, 0, 0), "u0", "room", "silence"))
+    ledger.reject(1, 0, 0, Rejection(Lineage(0, 0, 0), "u0", "room", "silence"))
     claim(ledger, 1, 0, [1, 2, 3, 4, 5])
     claim(ledger, 1, 0, [2, 3])
     commit(ledger, 1, 0, [1, 2, 3, 4, 5])

@@ -16,7 +16,7 @@ def snapshot(committed, rejected=()):
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     for ordinal in rejected:
-        ledger.reject(0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "room", "silence"))
+        ledger.reject(1, 0, ordinal, Rejection(Lineage(0, 0, ordinal), f"u{ordinal}", "room", "silence"))
     for epoch, ordinals in enumerate(committed):
         claim(ledger, 1, epoch, list(ordinals))
         commit(ledger, 1, epoch, list(ordinals))

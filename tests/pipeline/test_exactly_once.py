@@ -118,7 +118,9 @@ class Training(RuleBasedStateMachine):
     @precondition(lambda self: self.under_way)
     def reject(self, at):
         epoch, ordinal = self.under_way.pop(at % len(self.under_way))
-        if self.ledger.reject(epoch, ordinal, Rejection(Lineage(epoch, 0, ordinal), "", "room", "silence")):
+        if self.ledger.reject(
+            self.generation, epoch, ordinal, Rejection(Lineage(epoch, 0, ordinal), "", "room", "silence")
+        ):
             self.rejected.add((epoch, ordinal))
         self.leases.settle(epoch, [ordinal])
 

@@ -39,8 +39,8 @@ def test_a_commit_without_a_claim_is_refused_whole(ledger):
 
 def test_a_rejected_example_is_never_granted_and_a_claimed_one_never_rejected(ledger):
     claim(ledger, 1, 0, [1])
-    assert not ledger.reject(0, 1, rejection(1))
-    assert ledger.reject(0, 2, rejection(2))
+    assert not ledger.reject(1, 0, 1, rejection(1))
+    assert ledger.reject(1, 0, 2, rejection(2))
     assert claim(ledger, 1, 0, [2]) == [False]
     assert ledger.rejections() == [rejection(2)]
 
@@ -48,7 +48,7 @@ def test_a_rejected_example_is_never_granted_and_a_claimed_one_never_rejected(le
 def test_restore_returns_to_the_snapshot_and_forgets_claims(ledger):
     claim(ledger, 1, 0, [1, 2])
     commit(ledger, 1, 0, [1])
-    ledger.reject(0, 5, rejection(5))
+    ledger.reject(1, 0, 5, rejection(5))
     snapshot = ledger.snapshot(1)
     commit(ledger, 1, 0, [2])
     ledger.restore(2, snapshot)
@@ -71,8 +71,9 @@ def test_an_older_gang_is_fenced_off(ledger):
 
 def test_all_rejections_count_but_only_the_first_keep_their_reason():
     ledger = MemoryLedger(REASONS_KEPT + 5)
+    ledger.restore(1, None)
     for ordinal in range(REASONS_KEPT + 5):
-        ledger.reject(0, ordinal, rejection(ordinal))
+        ledger.reject(1, 0, ordinal, rejection(ordinal))
     assert ledger.progress(0).rejected == REASONS_KEPT + 5
     assert len(ledger.rejections()) == REASONS_KEPT
 

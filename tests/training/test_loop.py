@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import json
 
@@ -6,7 +7,9 @@ import pytest
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
-from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
+from services.runtime.restarts import FINAL_CODES
+from sonorant.pipeline.bitmap import Bitmap
+from sonorant.pipeline.ledger import LedgerLost, MemoryLedger, StaleGeneration
 from sonorant.training import evaluation
 from sonorant.training.checkpoints import fingerprint
 from sonorant.training.collective import SingleProcess
@@ -204,6 +207,67 @@ def test_a_gang_that_wakes_after_its_end_writes_no_checkpoint(ledger, tmp_path):
     trainer.parts.feeder.close()
     trainer.parts.reporter.close()
     assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+
+
+class _Losing(SingleProcess):
+    """A gang in which, while the ranks meet before a checkpoint, the ledger's store loses what `lose` makes it lose."""
+
+    def __init__(self, lose):
+        self._lose = lose
+
+    def gather(self, value):
+        self._lose()
+        return super().gather(value)
+
+
+def test_no_checkpoint_is_written_with_a_ledger_that_lost_the_last_commit(ledger, tmp_path):
+    recipe = tiny_recipe(epochs=1)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer.parts.feeder.start()
+    trainer._turn()
+    trainer.parts.feeder.close()
+    before = copy.deepcopy(ledger.store)
+    trainer.parts = dataclasses.replace(
+        trainer.parts, collective=_Losing(lambda: setattr(ledger, "store", copy.deepcopy(before)))
+    )
+    with pytest.raises(LedgerLost, match=r"1 of \d+ acknowledged writes"):
+        trainer._save(best=False)
+    trainer.parts.reporter.close()
+    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+    again = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    assert run(again) is Reason.EPOCHS
+    assert again.progress.examples == ledger.progress(0).committed == 22
+
+
+def test_an_epoch_is_not_over_while_the_ledger_lacks_an_example(ledger, tmp_path):
+    """A rejection that the coordinator wrote is lost: no rank misses it, only the sum."""
+
+    def make(ordinal, epoch=0):
+        return tiny_example(ordinal, epoch)._replace(text="five" if ordinal == 3 else "one")
+
+    def lose():
+        ledger.store.state.put(0, ledger.store.state.committed(0), Bitmap(22))
+
+    recipe = tiny_recipe(epochs=1)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22, make=make)
+    trainer.parts = dataclasses.replace(trainer.parts, collective=_Losing(lose))
+    with pytest.raises(LedgerLost, match="epoch 0 is over, but 1 of its 22 examples are not settled") as caught:
+        run(trainer)
+    assert caught.value.exit_code not in FINAL_CODES
+    assert run(tiny_trainer(recipe, tmp_path, ledger, total=22, make=make)) is Reason.EPOCHS
+    assert (ledger.progress(0).committed, ledger.progress(0).rejected) == (21, 1)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_gang_that_waits_hears_that_another_has_taken_over(ledger, tmp_path, resumed):
+    recipe = tiny_recipe(epochs=1)
+    if resumed:
+        run(tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3))
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    ledger.restore(ledger.generation() + 1, None)
+    with pytest.raises(StaleGeneration):  # its feeder was never started: nothing comes, nothing is claimed
+        trainer.run()
+    trainer.parts.reporter.close()
 
 
 def spoil(ordinals):

@@ -3,12 +3,14 @@
 import contextlib
 
 import pytest
+import redis
 from coordinator_world import COUNTS, EVERYTHING, TOTAL, names
 from small_corpus import digits_recipe
 
 from services.coordinator.control import ControlPlane
 from services.runtime.redis_ledger import RedisLedger, Start
-from sonorant.pipeline.ledger import StaleGeneration
+from sonorant.pipeline.example import Lineage
+from sonorant.pipeline.ledger import LedgerLost, Rejection, StaleGeneration
 
 NEXT = Start(generation=2, epoch=0, last_epoch=0)
 
@@ -111,3 +113,64 @@ def test_a_start_that_is_made_twice_at_once_begins_once_and_does_not_undo_the_en
     assert control.finished
     assert leased(control) == []
     assert goes_on(ledger) == []
+
+
+def rejection(ordinal):
+    shard, index = EVERYTHING[ordinal]
+    return Rejection(Lineage(0, shard, index), f"u{ordinal}", "vtlp", "NaN at sample 3, expected finite samples")
+
+
+@pytest.mark.parametrize("what", ["restore", "restore and start"])
+@pytest.mark.parametrize("when", ["before it is written", "before it is settled"])
+def test_an_example_that_is_rejected_while_the_next_generation_begins_is_leased_again_in_it(
+    ledger, control, when, what
+):
+    """The ledger of the next generation does not know the rejection, so its lease book may not either."""
+    control.start_generation(Start(1, 0, 0))
+    write = ledger.reject
+
+    def meanwhile():
+        ledger.restore(2, None)
+        if what == "restore and start":
+            control.start_generation(NEXT)
+
+    def interrupted(*arguments):
+        ledger.reject = write
+        if when == "before it is written":
+            meanwhile()
+        written = write(*arguments)
+        if when == "before it is settled":
+            meanwhile()
+        return written
+
+    ledger.reject = interrupted
+    control.reject(rejection(2))
+    if what == "restore":
+        control.start_generation(NEXT)
+    assert leased(control) == EVERYTHING
+    control.reject(rejection(2))  # the copy that was leased again fails like the first
+    (epoch,) = control.epochs()
+    assert epoch.outstanding == TOTAL - 1
+    assert ledger.rejected(0, range(TOTAL)) == [ordinal == 2 for ordinal in range(TOTAL)]
+
+
+def test_ranks_hear_that_a_rejection_was_lost_from_the_coordinator_that_wrote_it(redis_url, ledger, control):
+    control.start_generation(Start(1, 0, 0))
+    rank = RedisLedger(redis_url, TOTAL)
+    with redis.Redis.from_url(redis_url) as client:
+        before = {key: client.dump(key) for key in client.keys("*")}
+        control.reject(rejection(2))
+        rank.verify(1)
+        client.flushall()
+        for key, content in before.items():
+            client.restore(key, 0, content)
+    rank.verify(1)  # it has written nothing, so it has lost nothing
+    control.refresh()
+    with pytest.raises(LedgerLost, match=r"1 of 2 acknowledged writes of \w+ are lost.*last checkpoint"):
+        rank.verify(1)
+    rank.close()
+    control.reject(rejection(3))  # forgotten like the other one
+    ledger.restore(2, None)
+    control.start_generation(NEXT)
+    control.refresh()
+    assert leased(control) == EVERYTHING

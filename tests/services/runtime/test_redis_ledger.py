@@ -130,7 +130,7 @@ def test_an_ordinal_outside_the_corpus_is_refused(ledger):
 
 
 def test_epochs_that_are_whole_take_no_memory_but_answer_as_before(redis_url, ledger):
-    ledger.reject(0, 4, rejection(0, 4))
+    ledger.reject(1, 0, 4, rejection(0, 4))
     for epoch in range(2):
         granted = claim(ledger, 1, epoch, range(TOTAL))
         commit(ledger, 1, epoch, [o for o in range(TOTAL) if granted[o]])
@@ -144,7 +144,7 @@ def test_epochs_that_are_whole_take_no_memory_but_answer_as_before(redis_url, le
     assert ledger.settled(0).count() == TOTAL
     assert ledger.rejections() == [rejection(0, 4)]
     assert claim(ledger, 2, 0, [3, 4]) == [False, False]
-    assert (ledger.reject(0, 4, rejection(0, 4)), ledger.reject(0, 3, rejection(0, 3))) == (True, False)
+    assert (ledger.reject(2, 0, 4, rejection(0, 4)), ledger.reject(2, 0, 3, rejection(0, 3))) == (True, False)
     commit(ledger, 2, 0, [3])
     with pytest.raises(LedgerConflict):
         commit(ledger, 2, 0, [3, 4])
@@ -162,7 +162,7 @@ class _Freezing(RedisLedger):
 def test_an_older_gang_that_wakes_late_lets_no_epoch_of_the_new_one_rest(redis_url, ledger):
     def another_gang():
         ledger.restore(2, None)
-        ledger.reject(0, 4, rejection(0, 4))
+        ledger.reject(2, 0, 4, rejection(0, 4))
         finish(2, [o for o in range(TOTAL) if o != 4])
 
     def finish(generation, ordinals):
