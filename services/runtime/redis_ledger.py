@@ -161,11 +161,14 @@ class RedisLedger:
         others = [item for r in receipts if r.generation == generation for item in (r.client, r.writes)]
         _, _, found, reasons = self._fenced("snapshot", generation, *others)
         state = LedgerSnapshot(self._total)
-        for epoch, *bits in zip(found[0::4], found[1::4], found[2::4], found[3::4], strict=True):
-            committed, rejected = self._bitmaps(*bits)
-            state.put(int(epoch), committed, rejected)
-            if bits[-1] is None and committed == rejected.inverted():
-                self._fenced("retire", generation, int(epoch), zlib.compress(rejected.packed()))
+        for name, committed, rejected, past in zip(found[0::4], found[1::4], found[2::4], found[3::4], strict=True):
+            epoch = int(name)
+            if past is None:
+                state.put(epoch, Bitmap(self._total, committed), Bitmap(self._total, rejected))
+                if (past := state.past(epoch)) is not None:
+                    self._fenced("retire", generation, epoch, past)
+            if past is not None:
+                state.put_past(epoch, past)
         for name, line in zip(reasons[0::2], reasons[1::2], strict=True):
             state.reasons[_epoch_and_ordinal(name)] = Rejection.from_json(line)
         return state.encode()
@@ -175,12 +178,9 @@ class RedisLedger:
         state = LedgerSnapshot(self._total) if snapshot is None else LedgerSnapshot.decode(snapshot, self._total)
         epochs: list[bytes | int] = []
         for epoch in state.epochs():
-            committed, rejected = state.committed(epoch), state.rejected(epoch)
-            if past := committed == rejected.inverted():
-                bits = (b"", zlib.compress(rejected.packed()))
-            else:
-                bits = (committed.packed(), rejected.packed())
-            epochs += [epoch, int(past), committed.count(), rejected.count(), *bits]
+            committed, rejected, past = state.committed(epoch), state.rejected(epoch), state.past(epoch)
+            bits = (committed.packed(), rejected.packed()) if past is None else (b"", past)
+            epochs += [epoch, int(past is not None), committed.count(), rejected.count(), *bits]
         reasons: list[bytes | str] = []
         for (epoch, ordinal), rejection in state.reasons.items():
             reasons += [f"{epoch}:{ordinal}", rejection.to_json()]

@@ -12,7 +12,8 @@ from sonorant.pipeline.example import Lineage
 
 __all__ = ["BadSnapshot", "LedgerSnapshot", "Rejection"]
 
-_MAGIC = b"SNRLEDG1"
+_MAGIC = b"SNRLEDG2"
+_OLD_MAGIC = b"SNRLEDG1"  # has two bitmaps of every epoch
 _HEADER = struct.Struct("<8sI")  # magic, CRC-32 of what follows
 
 
@@ -44,42 +45,67 @@ class Rejection:
 
 @dataclass
 class LedgerSnapshot:
-    """Committed and rejected examples of every epoch, and reasons by (epoch, ordinal)."""
+    """Committed and rejected examples of every epoch, and reasons by (epoch, ordinal).
+
+    An epoch under way has a bitmap of each; one that is whole only its past: what was rejected, compressed.
+    """
 
     total: int
     reasons: dict[tuple[int, int], Rejection] = field(default_factory=dict)
     _committed: dict[int, Bitmap] = field(default_factory=dict)
     _rejected: dict[int, Bitmap] = field(default_factory=dict)
+    _past: dict[int, bytes] = field(default_factory=dict)
 
     def committed(self, epoch: int) -> Bitmap:
-        """Return the committed examples, which the caller may change."""
+        """Return the committed examples, which the caller may change while the epoch is not past."""
+        if epoch in self._past:
+            return self.rejected(epoch).inverted()
         return self._committed.setdefault(epoch, Bitmap(self.total))
 
     def rejected(self, epoch: int) -> Bitmap:
-        """Return the rejected examples, which the caller may change."""
+        """Return the rejected examples, which the caller may change while the epoch is not past."""
+        if epoch in self._past:
+            return Bitmap(self.total, zlib.decompress(self._past[epoch]))
         return self._rejected.setdefault(epoch, Bitmap(self.total))
 
     def put(self, epoch: int, committed: Bitmap, rejected: Bitmap) -> None:
         """Set both of an epoch."""
         self._committed[epoch], self._rejected[epoch] = committed, rejected
 
+    def put_past(self, epoch: int, past: bytes) -> None:
+        """Set what `past` returned of an epoch."""
+        self._past[epoch] = past
+
+    def past(self, epoch: int) -> bytes | None:
+        """Return the rejected examples of an epoch that is whole, compressed; None if it is not."""
+        if epoch in self._past:
+            return self._past[epoch]
+        whole = self.committed(epoch) == (rejected := self.rejected(epoch)).inverted()
+        return zlib.compress(rejected.packed()) if whole else None
+
     def epochs(self) -> list[int]:
         """Return the epochs that the snapshot knows, ascending."""
-        return sorted(self._committed.keys() | self._rejected.keys())
+        return sorted(self._committed.keys() | self._rejected.keys() | self._past.keys())
 
     def encode(self) -> bytes:
         """Return the snapshot as bytes; equal snapshots give equal bytes."""
-        epochs = [e for e in self.epochs() if self.committed(e).count() or self.rejected(e).count()]
+        whole = {e: past for e in self.epochs() if (past := self.past(e)) is not None}
+        rest = [e for e in self.epochs() if e not in whole]
+        rest = [e for e in rest if self.committed(e).count() or self.rejected(e).count()]
         reasons = [[e, o, self.reasons[e, o].to_json()] for e, o in sorted(self.reasons)]
-        head = json.dumps({"total": self.total, "epochs": epochs, "reasons": reasons}).encode()
-        bitmaps = b"".join(bitmap(e).packed() for e in epochs for bitmap in (self.committed, self.rejected))
-        body = zlib.compress(struct.pack("<I", len(head)) + head + bitmaps)
+        past = [[e, len(bits)] for e, bits in whole.items()]
+        head = json.dumps({"total": self.total, "epochs": rest, "past": past, "reasons": reasons}).encode()
+        bitmaps = b"".join(bitmap(e).packed() for e in rest for bitmap in (self.committed, self.rejected))
+        body = zlib.compress(struct.pack("<I", len(head)) + head + bitmaps + b"".join(whole.values()))
         return _HEADER.pack(_MAGIC, zlib.crc32(body)) + body
 
     @classmethod
     def decode(cls, data: bytes, total: int) -> Self:
-        """Return what `encode` wrote; `BadSnapshot` if it is damaged or belongs to a corpus of another size."""
-        if len(data) < _HEADER.size or data[:8] != _MAGIC:
+        """Return what `encode` wrote, or wrote before epochs had a past.
+
+        Raises BadSnapshot if it is damaged or belongs to a corpus of another size.
+        """
+        if len(data) < _HEADER.size or data[:8] not in (_MAGIC, _OLD_MAGIC):
             raise BadSnapshot(f"ledger snapshot starts with {data[:8]!r}, expected {_MAGIC!r}: use another checkpoint")
         body = data[_HEADER.size :]
         if zlib.crc32(body) != _HEADER.unpack_from(data)[1]:
@@ -98,4 +124,7 @@ class LedgerSnapshot:
             committed, rejected = plain[at : at + size], plain[at + size : at + 2 * size]
             snapshot.put(epoch, Bitmap(total, committed), Bitmap(total, rejected))
             at += 2 * size
+        for epoch, length in head.get("past", ()):
+            snapshot.put_past(epoch, plain[at : at + length])
+            at += length
         return snapshot

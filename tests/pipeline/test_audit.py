@@ -55,9 +55,10 @@ def test_one_epochs_surplus_does_not_make_up_for_anothers_lack():
 
 
 def test_an_example_both_committed_and_rejected_is_a_contradiction():
-    both = snapshot([range(10)])
+    both = LedgerSnapshot(TOTAL)
+    both.committed(0).add(range(10))
     both.rejected(0).add([3])
-    assert audit(both, 1, 10, {0: 10}, None).epochs[0].twice == 1
+    assert audit(LedgerSnapshot.decode(both.encode(), TOTAL), 1, 10, {0: 10}, None).epochs[0].twice == 1
 
 
 def test_copies_refused_by_the_ledger_and_dropped_by_ranks_are_added_up():

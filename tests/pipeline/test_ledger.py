@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from ledger_calls import claim, commit
@@ -5,6 +7,12 @@ from ledger_calls import claim, commit
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.ledger import REASONS_KEPT, LedgerConflict, MemoryLedger, Rejection, StaleGeneration
 from sonorant.pipeline.snapshot import BadSnapshot, LedgerSnapshot
+
+OLD_SNAPSHOT = (
+    "534e524c45444731512b4b73789cab606060a8562ac92f49cc51b2523034d251504a2dc84fce2806f2a20d74140c75148c62"
+    "818245a989c5f979605190b0395008481be898ebc428959ac72801a9a2fcfc5c30a32ab5285fa13831b72027b5584721b5a2"
+    "2035b924354521b1442107684a8982618c52ac526c6c6ddd874686fd1b1c1c7e00dd00000a4d28cd"
+)
 
 
 @pytest.fixture
@@ -78,11 +86,42 @@ def test_all_rejections_count_but_only_the_first_keep_their_reason():
     assert len(ledger.rejections()) == REASONS_KEPT
 
 
-def test_a_snapshot_is_small():
-    snapshot = LedgerSnapshot(1_000_000)
-    for epoch in range(5):
-        snapshot.committed(epoch).add(range(1_000_000))
-    assert len(snapshot.encode()) < 5000
+def snapshot_of(epochs, total=1_000_000):
+    snapshot = LedgerSnapshot(total)
+    for epoch in range(epochs):
+        snapshot.rejected(epoch).add([epoch, 2 * epoch + 7])
+        snapshot.put(epoch, snapshot.rejected(epoch).inverted(), snapshot.rejected(epoch))
+    snapshot.committed(epochs).add(range(5))
+    return snapshot
+
+
+def content(snapshot):
+    return {e: (snapshot.committed(e).packed(), snapshot.rejected(e).packed()) for e in snapshot.epochs()}
+
+
+def test_an_epoch_that_is_whole_adds_what_was_rejected_to_a_snapshot_and_to_memory():
+    small, large = snapshot_of(1).encode(), snapshot_of(101).encode()
+    assert (len(large) - len(small)) / 100 < 200  # of two bitmaps of 125,000 bytes
+    back = LedgerSnapshot.decode(large, 1_000_000)
+    assert content(back) == content(snapshot_of(101))
+    assert back.encode() == large
+    tracemalloc.start()
+    LedgerSnapshot.decode(large, 1_000_000)
+    growth = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert growth < 4 * 125_000  # only the epoch under way has bitmaps
+
+
+def test_a_snapshot_from_before_epochs_had_a_past_is_read():
+    """As versions up to 22 wrote it: both bitmaps of all epochs, 12 examples each."""
+    data = bytes.fromhex(OLD_SNAPSHOT)
+    back = LedgerSnapshot.decode(data, 12)
+    assert content(back) == content(snapshot_of(2, 12))
+    assert back.reasons == {(0, 7): rejection(7)}
+    assert LedgerSnapshot.decode(back.encode(), 12).encode() == back.encode()
+    ledger = MemoryLedger(12)
+    ledger.restore(1, data)
+    assert claim(ledger, 1, 2, [4, 5]) == [False, True]
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", b"SNRLEDG1\0\0\0\0rest"])
