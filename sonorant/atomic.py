@@ -1,32 +1,41 @@
 """Files and folders that are there whole or not at all, whatever happens while they are written."""
 
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from sonorant.errors import Unavailable
 
-__all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder", "refused"]
+__all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder", "refused", "sweep"]
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+?)(?P<aside>\.old)?\.[a-z0-9_]{8}")  # as tempfile ends them
 
 
-def atomic_write(path: Path, data: bytes | str) -> None:
+def _nothing() -> None:
+    return None
+
+
+def atomic_write(path: Path, data: bytes | str, ready: Callable[[], None] = _nothing) -> None:
     """Write `data` (text as UTF-8) to `path`: a reader sees the old content or the new one, never a part.
 
-    Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
+    ready: as of `atomic_file`. Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file
+    system refuses.
     """
-    with atomic_file(path) as file:
+    with atomic_file(path, ready) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[BinaryIO]:
     """Yield a file to write to; it becomes `path` at the end, or vanishes if an error is raised.
 
-    Missing folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
+    ready: called when all is on the disk, just before the file becomes `path`; it may raise to prevent that. Missing
+    folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
     """
     make_folder(path.parent)
     temporary = ""
@@ -37,6 +46,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that nobody else may read
             os.fsync(file.fileno())
+        ready()
         os.replace(temporary, path)
         temporary = ""
         _sync_folder(path.parent)
@@ -49,10 +59,11 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Path]:
     """Yield an empty sibling folder to fill; it becomes `path` at the end, or vanishes if an error is raised.
 
-    A folder that was at `path` is replaced. Raises Unavailable, naming `path`, when the file system refuses.
+    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. ready: as of
+    `atomic_file`. Raises Unavailable, naming `path`, when the file system refuses.
     """
     make_folder(path.parent)
     try:
@@ -63,12 +74,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield temporary
         os.chmod(temporary, 0o755)
         _sync_tree(temporary)
+        ready()
         _put_in_place(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
         raise refused(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left in `folder`; what one had moved aside, unreplaced, comes back.
+
+    One that still writes there gets Unavailable. Raises Unavailable, naming `folder`, when the file system refuses.
+    """
+    try:
+        for path in folder.glob(".*"):
+            if found := _TEMPORARY.fullmatch(path.name):
+                with suppress(FileNotFoundError):  # its writer lives, and was faster
+                    _sweep(path, folder / found["name"] if found["aside"] else None)
+    except OSError as error:
+        raise refused(folder, error) from error
 
 
 def make_folder(path: Path) -> None:
@@ -85,15 +111,32 @@ def refused(path: Path, error: OSError) -> Unavailable:
     return Unavailable(f"{path}: cannot be written: {reason}; make room or give a folder that you may write to")
 
 
+def _sweep(path: Path, name: Path | None) -> None:
+    """Remove a temporary, or give what was moved aside its `name` again."""
+    if not path.is_dir():
+        path.unlink()
+    elif name is not None and not name.exists() and any(path.iterdir()):
+        os.replace(path, name)
+    else:
+        shutil.rmtree(path)
+
+
 def _put_in_place(temporary: Path, path: Path) -> None:
     """Rename onto `path`; a folder that is not empty cannot be renamed over, so the old one steps aside first."""
-    if path.exists():
-        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+    if not path.exists():
+        os.replace(temporary, path)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+    try:
         os.replace(path, aside)
         os.replace(temporary, path)
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.replace(aside, path)  # the old content, or an empty folder, which cannot replace it
+        with suppress(OSError):
+            os.rmdir(aside)  # only if empty: else it is the old content, and `sweep` brings it back
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _sync_tree(folder: Path) -> None:

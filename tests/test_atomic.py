@@ -1,9 +1,12 @@
+import errno
+import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sonorant.atomic import atomic_file, atomic_folder, atomic_write
+from sonorant.atomic import atomic_file, atomic_folder, atomic_write, sweep
 from sonorant.errors import Unavailable
 
 
@@ -60,6 +63,65 @@ def test_folder_appears_whole_and_replaces_the_old_one(tmp_path: Path) -> None:
             assert not path.exists() or (path / "weights").read_text() != content
     assert (path / "weights").read_text() == "2"
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_killed_writers_left_is_swept_and_a_folder_that_one_had_moved_aside_comes_back(tmp_path: Path) -> None:
+    for name in (".model.abcd_123", ".replaced.old.abcd1234", ".replaced", ".lost.old.0123abcd", "model", "replaced"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights").write_text(name)
+    for name in (".latest.abcdefgh", ".nfs0000000000001", ".hidden"):
+        (tmp_path / name).write_text("")
+    sweep(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".hidden", ".nfs0000000000001", ".replaced", "lost", "model", "replaced"]
+    assert (tmp_path / "lost" / "weights").read_text() == ".lost.old.0123abcd"
+    assert (tmp_path / "replaced" / "weights").read_text() == "replaced"
+    sweep(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_who_is_not_ready_at_the_last_moment_leaves_the_old_content(tmp_path: Path, what: str) -> None:
+    """`ready` is asked when all is written, so that nothing slow lies between its answer and the rename."""
+
+    def not_ready() -> None:
+        assert len(os.listdir(tmp_path)) == 2
+        raise ZeroDivisionError
+
+    def write(ready: Callable[[], None] = lambda: None) -> None:
+        if what == "file":
+            atomic_write(tmp_path / "name", "new", ready)
+        else:
+            with atomic_folder(tmp_path / "name", ready) as folder:
+                (folder / "weights").write_text("new")
+
+    write()
+    before = (tmp_path / "name").stat().st_ino
+    with pytest.raises(ZeroDivisionError):
+        write(not_ready)
+    assert os.listdir(tmp_path) == ["name"]
+    assert (tmp_path / "name").stat().st_ino == before
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_folder_that_cannot_be_replaced_is_there_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    path, replace, renames = tmp_path / "model", os.replace, itertools.count()
+
+    def write(content: str) -> None:
+        with atomic_folder(path) as folder:
+            (folder / "weights").write_text(content)
+
+    def full(source: str, target: str) -> None:
+        if next(renames) == refused:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    write("old")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(Unavailable, match="model: cannot be written: No space left"):
+        write("new")
+    assert os.listdir(tmp_path) == ["model"]
+    assert (path / "weights").read_text() == "old"
 
 
 def test_folder_of_a_failed_attempt_vanishes(tmp_path: Path) -> None:

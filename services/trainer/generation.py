@@ -27,8 +27,7 @@ def begin_generation(
 ) -> tuple[int, Checkpoint | None]:
     """Put the ledger back to the latest checkpoint, and let the coordinator lease what is left of its epoch."""
     run.pull_checkpoints()
-    checkpoint = checkpoints.latest(fingerprint(recipe))
-    generation = checkpoints.next_generation(ledger.generation())
+    generation, checkpoint = checkpoints.begin(ledger.generation(), fingerprint(recipe))
     run.push_generation()
     ledger.restore(generation, checkpoint.ledger if checkpoint else None)
     progress = checkpoint.progress if checkpoint else Progress()

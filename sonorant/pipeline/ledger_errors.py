@@ -13,9 +13,9 @@ class StaleGeneration(SonorantError):
 
     exit_code = 75
 
-    def __init__(self, found: int, current: int) -> None:
+    def __init__(self, found: int, current: int, where: str = "the ledger") -> None:
         super().__init__(
-            f"generation {found}: the ledger is in generation {current}; "
+            f"generation {found}: {where} is in generation {current}; "
             "another gang of trainers has taken over, so this one must stop"
         )
         self.found = found

@@ -93,8 +93,8 @@ class LedgerSnapshot:
         rest = [e for e in self.epochs() if e not in whole]
         rest = [e for e in rest if self.committed(e).count() or self.rejected(e).count()]
         reasons = [[e, o, self.reasons[e, o].to_json()] for e, o in sorted(self.reasons)]
-        past = [[e, len(bits)] for e, bits in whole.items()]
-        head = json.dumps({"total": self.total, "epochs": rest, "past": past, "reasons": reasons}).encode()
+        lengths = [[e, len(past)] for e, past in whole.items()]
+        head = json.dumps({"total": self.total, "epochs": rest, "past": lengths, "reasons": reasons}).encode()
         bitmaps = b"".join(bitmap(e).packed() for e in rest for bitmap in (self.committed, self.rejected))
         body = zlib.compress(struct.pack("<I", len(head)) + head + bitmaps + b"".join(whole.values()))
         return _HEADER.pack(_MAGIC, zlib.crc32(body)) + body

@@ -1,74 +1,38 @@
 """Checkpoints: folders that are whole or not there, with everything that training needs to go on mid-epoch.
 
-`step-00000123/` holds arrays.npz, state.json, ledger.bin and manifest.json, the checksums of the other three;
-beside the folders, the files `latest` and `best` name one each.
+`step-00000123/` holds the files of `checkpoint_files`; beside the folders, the files `latest` and `best` name one
+each, and `generation` has the number of the gang that trains.
+
+The generation is a fencing token. What an older gang's first rank saves, which was cut off or stopped and wakes late,
+is refused: before anything is written, and again when all is on the disk, before each rename. A gang that begins writes
+its generation first, then removes all temporaries, then looks for the newest checkpoint. So a rename that the older
+gang had been allowed before either is done by then, and the newer gang goes on from that checkpoint, whose ledger's
+snapshot was taken in the older generation and is whole; or it finds no temporary any more, and fails. Neither `latest`
+nor `best` goes back, and no gang prunes checkpoints of a newer one. That is as good as the volume: a client that sees
+another's writes late, as NFS's caches may let it, sees the fence late; what it then saves sorts before what newer gangs
+have saved, and is pruned with their next checkpoint, which sets the pointers again.
 """
 
-import dataclasses
 import hashlib
-import io
-import json
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sonorant.atomic import atomic_folder, atomic_write
-from sonorant.errors import SonorantError
+from sonorant.atomic import atomic_folder, atomic_write, sweep
+from sonorant.pipeline.ledger_errors import StaleGeneration
 from sonorant.recipe.schema import Recipe
+from sonorant.training.checkpoint_files import (
+    BadCheckpoint,
+    Checkpoint,
+    Progress,
+    decode,
+    encode,
+    read_file,
+    read_state,
+)
 
 __all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "check_recipe", "fingerprint", "load_checkpoint"]
-
-Arrays = Mapping[str, NDArray[np.float32]]
-
-_CONTENT = ("arrays.npz", "state.json", "ledger.bin")
-_GROUPS = ("weights", "evaluated", "average", "adam")
-
-
-class BadCheckpoint(SonorantError):
-    """A checkpoint that is damaged, or belongs to another recipe."""
-
-    exit_code = 65
-
-
-@dataclass
-class Progress:
-    """Where training stands; times in seconds, summed over resumptions.
-
-    batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; looks_without_better: at dev, in a row; train_s: wall-clock time of the loop;
-    session_s, elapsed_s: see `metrics`.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    batches: list[int] = field(default_factory=list)
-    examples: int = 0
-    audio_s: float = 0.0
-    bad_steps: int = 0
-    skipped_steps: int = 0
-    wer: float | None = None
-    best_wer: float | None = None
-    looks_without_better: int = 0
-    train_s: float = 0.0
-    session_s: float = 0.0
-    elapsed_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Everything to go on from. `evaluated`: the weights to export, the average's if one is kept; by name."""
-
-    progress: Progress
-    fingerprint: str
-    weights: Arrays
-    evaluated: Arrays
-    average: Arrays
-    adam: Arrays
-    ledger: bytes
 
 
 def fingerprint(recipe: Recipe) -> str:
@@ -77,59 +41,122 @@ def fingerprint(recipe: Recipe) -> str:
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
+class _Saved(NamedTuple):
+    """A checkpoint's folder, whole or not; they sort as they follow each other in training."""
+
+    generation: int
+    path: Path
+    fingerprint: str | None
+
+
 class Checkpoints:
-    """The checkpoints of a run; `warn` is told of each that is ignored, and why."""
+    """The checkpoints of a run; `warn` is told of each that is ignored, and why.
+
+    A gang calls `begin` first; without it, one only looks.
+    """
 
     def __init__(self, folder: Path, keep: int, warn: Callable[[str], None]) -> None:
         self._folder = folder
         self._keep = keep
         self._warn = warn
+        self._generation = 0
+        self._best: str | None = None
+
+    def begin(self, above: int, expected_fingerprint: str) -> tuple[int, Checkpoint | None]:
+        """Begin a generation above `above`; return it, and the newest checkpoint that is whole.
+
+        What a kill or a full disk kept the one before from doing is done: its temporaries go, pointers are set.
+        Raises BadCheckpoint if the checkpoints are another recipe's, and Unavailable if the folder cannot be used.
+        """
+        newest = next((saved for saved in reversed(self._saved()) if saved.fingerprint), None)
+        if newest is not None and newest.fingerprint != expected_fingerprint:  # before it fences who trains here
+            raise _of_another_recipe(newest.path)
+        generation = self.next_generation(above)
+        sweep(self._folder)
+        checkpoint = self.latest(expected_fingerprint)
+        self._point_again(checkpoint)
+        return generation, checkpoint
 
     def save(self, checkpoint: Checkpoint, best: bool) -> Path:
-        """Write a checkpoint; point `latest` to it, and `best` if told; drop what is more than `keep`."""
-        path = self._folder / f"step-{checkpoint.progress.step:08d}"
-        content = _encode(checkpoint)
-        with atomic_folder(path) as temporary:
+        """Write a checkpoint; point `latest` to it, and `best` if told; drop what is more than `keep`.
+
+        Raises StaleGeneration if another gang has begun, and Unavailable if the file system refuses; what was there
+        is then as it was, but for a checkpoint that is there without its pointers: `begin` sets them.
+        """
+        self._fence()
+        path = self._folder / _name(checkpoint)
+        content = encode(checkpoint, self._generation, best)
+        with atomic_folder(path, self._fence) as temporary:
             for name, data in content.items():
                 (temporary / name).write_bytes(data)
-        if best:
-            atomic_write(self._folder / "best", path.name)
-        atomic_write(self._folder / "latest", path.name)
-        self._prune()
+        self._best = path.name if best else self._best
+        if self._best is not None:
+            self._point("best", self._best)
+        self._point("latest", path.name)
+        self._prune(path)
         return path
 
     def latest(self, expected_fingerprint: str) -> Checkpoint | None:
         """Return the newest checkpoint that is whole, or None; raises BadCheckpoint if it is another recipe's."""
-        for path in reversed(self._paths()):
+        for saved in reversed(self._saved()):
             try:
-                checkpoint = _decode(path)
+                checkpoint = decode(saved.path)
             except BadCheckpoint as error:
                 self._warn(f"{error}; the one before it is used")
                 continue
             if checkpoint.fingerprint != expected_fingerprint:
-                raise BadCheckpoint(
-                    f"{path}: made with another corpus, text, stages, features, model or seed than the recipe has now; "
-                    "train into another run folder, or go back to the old recipe"
-                )
+                raise _of_another_recipe(saved.path)
             return checkpoint
         return None
 
     def next_generation(self, above: int) -> int:
         """Return a generation above `above` and all that were ever returned for this folder."""
-        path = self._folder / "generation"
-        last = int(path.read_text()) if path.exists() else 0
-        generation = max(last, above) + 1
-        atomic_write(path, str(generation))
-        return generation
+        self._generation = max(self._newest_generation(), above) + 1
+        atomic_write(self._folder / "generation", str(self._generation))
+        return self._generation
 
-    def _paths(self) -> list[Path]:
-        return sorted(p for p in self._folder.glob("step-*") if p.is_dir())
+    def _newest_generation(self) -> int:
+        try:
+            return int(read_file(self._folder / "generation"))
+        except BadCheckpoint:  # there is none
+            return 0
 
-    def _prune(self) -> None:
+    def _fence(self) -> None:
+        if (newest := self._newest_generation()) > self._generation:
+            raise StaleGeneration(self._generation, newest, where=str(self._folder))
+
+    def _point(self, pointer: str, name: str) -> None:
+        atomic_write(self._folder / pointer, name, self._fence)
+
+    def _point_again(self, newest: Checkpoint | None) -> None:
+        """Set the pointers to what the newest checkpoint says. If the best one is lost, the next look finds one."""
         best = _named(self._folder, "best")
-        for path in self._paths()[: -self._keep]:
-            if path != best:
-                shutil.rmtree(path, ignore_errors=True)
+        if newest is not None:
+            self._point("latest", _name(newest))
+            best = path if read_state(path := self._folder / _name(newest)).get("best") else best
+            if best is not None and best.name <= path.name:
+                self._best = best.name
+                self._point("best", best.name)
+                return
+            newest.progress.best_wer = None
+        (self._folder / "best").unlink(missing_ok=True)
+
+    def _saved(self) -> list[_Saved]:
+        paths = [path for path in self._folder.glob("step-*") if path.is_dir()]
+        states = [read_state(path) for path in paths]
+        newest = self._newest_generation()  # whose a damaged one may be
+        return sorted(
+            _Saved(state.get("generation", 0) if "progress" in state else newest, path, state.get("fingerprint"))
+            for path, state in zip(paths, states, strict=True)
+        )
+
+    def _prune(self, newest: Path) -> None:
+        """Drop what is not in the newest one's history, damaged ones of higher steps above all, and what is too old."""
+        best = _named(self._folder, "best")
+        own = [saved.path for saved in self._saved() if saved.generation <= self._generation]
+        history = [path for path in own if path.name <= newest.name]
+        for path in {*own} - {*history[-self._keep :], best}:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def check_recipe(folder: Path, recipe: Recipe) -> None:
@@ -151,47 +178,22 @@ def load_checkpoint(folder: Path, which: str) -> Checkpoint:
         raise BadCheckpoint(
             f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); train first: sonorant train --recipe RECIPE"
         )
-    return _decode(path)
+    return decode(path)
+
+
+def _name(checkpoint: Checkpoint) -> str:
+    return f"step-{checkpoint.progress.step:08d}"
 
 
 def _named(folder: Path, pointer: str) -> Path | None:
+    """Return the checkpoint that a pointer names; None if there is no such pointer, or no such checkpoint any more."""
     file = folder / pointer
-    return folder / file.read_text().strip() if file.exists() else None
+    path = folder / file.read_text().strip() if file.exists() else None
+    return path if path is not None and path.is_dir() else None
 
 
-def _encode(checkpoint: Checkpoint) -> dict[str, bytes]:
-    arrays = {f"{group}/{name}": a for group in _GROUPS for name, a in getattr(checkpoint, group).items()}
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    state = {"progress": dataclasses.asdict(checkpoint.progress), "fingerprint": checkpoint.fingerprint}
-    content = dict(
-        zip(_CONTENT, (file.getvalue(), json.dumps(state, indent=2).encode(), checkpoint.ledger), strict=True)
-    )
-    checksums = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
-    return {**content, "manifest.json": json.dumps(checksums, indent=2).encode()}
-
-
-def _decode(path: Path) -> Checkpoint:
-    try:
-        checksums = json.loads((path / "manifest.json").read_bytes())
-        content = {name: (path / name).read_bytes() for name in _CONTENT}
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"{path}: incomplete: {error}") from error
-    for name, data in content.items():
-        if hashlib.sha256(data).hexdigest() != checksums.get(name):
-            raise BadCheckpoint(f"{path / name}: its checksum is not the one in manifest.json; the file is damaged")
-    state = json.loads(content["state.json"])
-    groups: dict[str, dict[str, NDArray[np.float32]]] = {group: {} for group in _GROUPS}
-    with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as arrays:
-        for key in arrays.files:
-            group, _, name = key.partition("/")
-            groups[group][name] = arrays[key]
-    return Checkpoint(
-        progress=Progress(**state["progress"]),
-        fingerprint=state["fingerprint"],
-        ledger=content["ledger.bin"],
-        weights=groups["weights"],
-        evaluated=groups["evaluated"],
-        average=groups["average"],
-        adam=groups["adam"],
+def _of_another_recipe(path: Path) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{path}: made with another corpus, text, stages, features, model or seed than the recipe has now; "
+        "train into another run folder, or go back to the old recipe"
     )

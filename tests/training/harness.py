@@ -20,8 +20,7 @@ from sonorant.training.step import TrainStep
 
 def resume(step, ledger, checkpoints, recipe):
     """What services/trainer does at its start: weights, ledger and place of the latest checkpoint."""
-    checkpoint = checkpoints.latest(fingerprint(recipe))
-    generation = checkpoints.next_generation(ledger.generation())
+    generation, checkpoint = checkpoints.begin(ledger.generation(), fingerprint(recipe))
     ledger.restore(generation, checkpoint.ledger if checkpoint else None)
     if checkpoint:
         step.restore(checkpoint)

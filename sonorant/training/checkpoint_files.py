@@ -1,0 +1,134 @@
+"""What a checkpoint holds, and its files: arrays.npz, state.json, ledger.bin, manifest.json with checksums."""
+
+import dataclasses
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.errors import SonorantError, Unavailable
+
+__all__ = ["BadCheckpoint", "Checkpoint", "Progress", "decode", "encode", "read_file", "read_state"]
+
+Arrays = Mapping[str, NDArray[np.float32]]
+
+_CONTENT = ("arrays.npz", "state.json", "ledger.bin")
+_GROUPS = ("weights", "evaluated", "average", "adam")
+
+
+class BadCheckpoint(SonorantError):
+    """A checkpoint that is damaged, or belongs to another recipe."""
+
+    exit_code = 65
+
+
+@dataclass
+class Progress:
+    """Where training stands; times in seconds, summed over resumptions.
+
+    batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
+    skipped_steps: all of those; looks_without_better: at dev, in a row; train_s: wall-clock time of the loop;
+    session_s, elapsed_s: see `metrics`.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batches: list[int] = field(default_factory=list)
+    examples: int = 0
+    audio_s: float = 0.0
+    bad_steps: int = 0
+    skipped_steps: int = 0
+    wer: float | None = None
+    best_wer: float | None = None
+    looks_without_better: int = 0
+    train_s: float = 0.0
+    session_s: float = 0.0
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything to go on from. `evaluated`: the weights to export, the average's if one is kept; by name."""
+
+    progress: Progress
+    fingerprint: str
+    weights: Arrays
+    evaluated: Arrays
+    average: Arrays
+    adam: Arrays
+    ledger: bytes
+
+
+def encode(checkpoint: Checkpoint, generation: int, best: bool) -> dict[str, bytes]:
+    """Return the content of each file; generation: the gang's that saves it; best: whether it was the best on dev."""
+    arrays = {f"{group}/{name}": a for group in _GROUPS for name, a in getattr(checkpoint, group).items()}
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    state = {
+        "progress": dataclasses.asdict(checkpoint.progress),
+        "fingerprint": checkpoint.fingerprint,
+        "generation": generation,
+        "best": best,
+    }
+    content = dict(
+        zip(_CONTENT, (file.getvalue(), json.dumps(state, indent=2).encode(), checkpoint.ledger), strict=True)
+    )
+    checksums = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+    return {**content, "manifest.json": json.dumps(checksums, indent=2).encode()}
+
+
+def decode(path: Path) -> Checkpoint:
+    """Return the checkpoint in a folder; raises BadCheckpoint if it is damaged, Unavailable if it cannot be read."""
+    try:
+        checksums = json.loads(read_file(path / "manifest.json"))
+    except ValueError as error:
+        raise BadCheckpoint(f"{path}: incomplete: {error}") from error
+    content = {name: read_file(path / name) for name in _CONTENT}
+    for name, data in content.items():
+        if hashlib.sha256(data).hexdigest() != checksums.get(name):
+            raise BadCheckpoint(f"{path / name}: its checksum is not the one in manifest.json; the file is damaged")
+    state = json.loads(content["state.json"])
+    groups: dict[str, dict[str, NDArray[np.float32]]] = {group: {} for group in _GROUPS}
+    with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as arrays:
+        for key in arrays.files:
+            group, _, name = key.partition("/")
+            groups[group][name] = arrays[key]
+    return Checkpoint(
+        progress=Progress(**state["progress"]),
+        fingerprint=state["fingerprint"],
+        ledger=content["ledger.bin"],
+        weights=groups["weights"],
+        evaluated=groups["evaluated"],
+        average=groups["average"],
+        adam=groups["adam"],
+    )
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Return state.json of a checkpoint's folder, unchecked; empty if it is damaged.
+
+    Raises Unavailable if it cannot be read.
+    """
+    try:
+        state = json.loads(read_file(path / "state.json"))
+    except (BadCheckpoint, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def read_file(file: Path) -> bytes:
+    """Return a file's content; BadCheckpoint if it is not there, Unavailable if the file system refuses it now."""
+    try:
+        return file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise BadCheckpoint(f"{file.parent}: incomplete: {error}") from error
+    except OSError as error:
+        raise Unavailable(
+            f"{file}: cannot be read: {error.strerror or error}; the same command goes on once the volume answers"
+        ) from error
