@@ -174,7 +174,9 @@ class CheckpointPusher:
         for pointer, step in ((p, content.decode().strip()) for p, content in pointers.items()):
             if step in self._pushed:
                 self._store.write(f"checkpoints/{pointer}", step.encode())
-        self._store.remove([name for name in self._store.names("checkpoints") if _is_pruned(name, steps)])
+        names = self._store.names("checkpoints")
+        gone = {step for step in {name.split("/")[1] for name in names} if self._is_pruned(step, steps)}
+        self._store.remove([name for name in names if name.split("/")[1] in gone])
 
     def _push_step(self, step: str, manifest: bytes) -> None:
         if (old := self._store.read(f"checkpoints/{step}/{_MANIFEST}")) == manifest:
@@ -189,6 +191,19 @@ class CheckpointPusher:
         self._store.write(f"checkpoints/{step}/{_MANIFEST}", manifest)
         self._pushed[step] = manifest
 
+    def _is_pruned(self, step: str, steps: list[str]) -> bool:
+        """Whether the folder has a step no more; one that is past its last could be a newer gang's."""
+        if not step.startswith("step-") or step in steps:
+            return False
+        return step < steps[-1] or self._generation_of(step) < self._generation
+
+    def _generation_of(self, step: str) -> int:
+        """Return whose gang's a stored checkpoint is; 0 if it does not say so, or is damaged."""
+        try:
+            return int(json.loads(self._store.read(f"checkpoints/{step}/state.json") or b"{}").get("generation", 0))
+        except ValueError:
+            return 0
+
     def _fence(self) -> None:
         newest = int(self._store.read(_GENERATION) or b"0")
         if newest > self._generation:
@@ -197,9 +212,3 @@ class CheckpointPusher:
 
 class _Fenced(Exception):
     """A newer gang pushes to this store."""
-
-
-def _is_pruned(name: str, steps: list[str]) -> bool:
-    """Whether an object is of a step that the folder has no more; of a newer one it cannot be."""
-    step = name.split("/")[1]
-    return step.startswith("step-") and step not in steps and step < steps[-1]

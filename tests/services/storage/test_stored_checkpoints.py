@@ -29,8 +29,7 @@ class Gang:
         self.run.pull_checkpoints()
         self.warned = []
         self.checkpoints = Checkpoints(self.run.folder.checkpoints, 2, self.warned.append)
-        self.begun = self.checkpoints.latest("print")
-        self.generation = self.checkpoints.next_generation(0)
+        self.generation, self.begun = self.checkpoints.begin(0, "print")
         self.run.push_generation()
 
     def save(self, step, best=False):
@@ -123,6 +122,39 @@ def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url, late
     store = ObjectStore(url, 0)
     assert steps(url) == [1, 5]
     assert (store.read("checkpoints/latest"), store.read("checkpoints/best")) == (b"step-00000005", None)
+
+
+def test_a_damaged_checkpoint_of_a_higher_step_goes_when_one_is_saved_after_it(tmp_path, url):
+    gang = Gang(tmp_path / "first", url)
+    with gang.run.pushing_checkpoints():
+        gang.save(1)
+        eventually(lambda: steps(url) == [1])
+        gang.save(8, best=True)
+    ObjectStore(url, 0).write("checkpoints/step-00000008/arrays.npz", b"")
+    second = Gang(tmp_path / "second", url)
+    assert second.begun.progress.step == 1
+    with second.run.pushing_checkpoints():
+        second.save(2)
+    assert steps(url) == [1, 2]
+    assert Gang(tmp_path / "third", url).begun.progress.step == 2
+
+
+def test_what_an_older_gang_had_in_its_hands_when_a_newer_began_is_not_gone_on_from(tmp_path, url):
+    old = Gang(tmp_path / "old", url)
+    old.save(9)
+    new = Gang(tmp_path / "new", url)
+    new.generation = new.checkpoints.next_generation(old.generation)
+    new.run.push_generation()
+    with new.run.pushing_checkpoints():
+        new.save(3)
+    store, late = ObjectStore(url, 0), old.run.folder.checkpoints / "step-00000009"
+    for file in late.iterdir():
+        store.write(f"checkpoints/{late.name}/{file.name}", file.read_bytes())
+    third = Gang(tmp_path / "third", url)
+    assert third.begun.progress.step == 3
+    with third.run.pushing_checkpoints():
+        third.save(4)
+    assert steps(url) == [3, 4]
 
 
 def test_what_an_older_gang_left_in_a_folder_is_not_gone_on_from(tmp_path, url):
