@@ -2,8 +2,8 @@
 
 SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
 `mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
-Exit codes: 0 training is complete, and the coordinator knows; 75 stopped by a signal or fenced by another gang, start
-it again to go on.
+Exit codes: 0 training is complete, and the coordinator knows; 69 Redis, coordinator or room on the disk is missing, and
+75 stopped by a signal, fenced by another gang, or the ledger has lost writes: start it again to go on.
 """
 
 import os
