@@ -1,10 +1,12 @@
 """`make chaos`: train while everything is hit, and prove that each example was committed exactly once an epoch.
 
-Exit codes: 0 exactly once; 1 something was lost, came twice or changed; 70 a process did not stay up.
+Exit codes: 0 exactly once; 1 something was lost, came twice or changed, or work stood still for too long.
 """
 
 import asyncio
 import json
+import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -13,52 +15,86 @@ from pathlib import Path
 
 import click
 from chaos.arena import Arena
-from chaos.corpus import EPOCHS, write_run
+from chaos.corpus import write_run
 from chaos.report import write_report
-from chaos.variants import VARIANTS
+from chaos.siege import Siege
+from chaos.variants import EPOCHS, VARIANTS
 from chaos.verdict import undisturbed
+
+from sonorant.run_folder import RunFolder
 
 _EXAMPLES_PER_S = 18.0  # over all the time: blows, not the pipeline's speed, shall fill it
 _PACE = 45.0  # examples per second while the gang trains; for more than half of the time it starts again
+_COMMAND = "command"  # the variant in which `sonorant train` runs
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--minutes", type=click.FloatRange(min=0.2), default=3.0, help="Length; 60: 20,000 examples an epoch.")
 @click.option("--seed", type=int, default=None, help="Of the sequence of blows; absent: a new one, which is printed.")
-@click.option("--variant", type=click.Choice(list(VARIANTS)), default="split", help="What the run is of.")
+@click.option(
+    "--variant", "variants", type=click.Choice([*VARIANTS, _COMMAND]), multiple=True, default=("split", _COMMAND),
+    help="What the run is of; several share the minutes.",
+)  # fmt: skip
 @click.option("--every", "every_s", default=3.0, help="Seconds between two blows, on average.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/chaos"), help="Folder of the report.")
+@click.option("--only", multiple=True, metavar="KIND", help="Of the variant `command`: kinds of blows to deal.")
+@click.option("--standstill", "bound_s", default=300.0, help="Of the variant `command`: longest that is allowed, s.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/chaos"), help="Folder of the reports.")
 @click.option("--keep", is_flag=True, help="Keep the run folder even if all is well.")
-def command(minutes, seed, variant, every_s, out, keep):
+def command(minutes, seed, variants, every_s, only, bound_s, out, keep):
     """Hit stages, coordinator, Redis, ranks and links of a training, and judge what became of its examples.
 
     Variants: fused has all stages in one process; strict judges the sequence of examples too; rounded has payloads of
     16 bits; damaged has records whose audio nobody can decode, which must be rejected, those and no others. Links lead
-    through what cuts and delays them, those to every other replica by the local way, the others by TCP.
+    through what cuts and delays them, those to every other replica by the local way, the others by TCP. In the variant
+    command `sonorant train` itself runs and is struck from outside: signals to any process, hangs, a second command,
+    full disks, shards that are away, a Redis that lost its last writes, and kills between two writes; work may never
+    stand still for longer than the supervisor's rule allows.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up then, too
     seed = int(time.time()) if seed is None else seed
-    examples = max(40, round(minutes * 60 * _EXAMPLES_PER_S / EPOCHS))
+    again = f"make chaos SEED={seed} MINUTES={minutes:g} VARIANT='{' '.join(variants)}'"
     folder = Path(tempfile.mkdtemp(prefix="sonorant-chaos-"))
-    click.echo(
-        f"{variant}, seed {seed}, {examples} examples x {EPOCHS} epochs, {minutes:g} minutes, run folder {folder}"
-    )
-    run = write_run(folder / "run", examples, variant)
-    with ProcessPoolExecutor(1) as pool:
-        expected = pool.submit(undisturbed, run, EPOCHS)
-        arena = Arena(run, seed, minutes * 60, every_s, _PACE, expected, say=click.echo)
-        outcome = asyncio.run(arena.fight())
-    out.mkdir(parents=True, exist_ok=True)
-    write_report(out, outcome)
-    click.echo(json.dumps(outcome["verdict"], indent=2))
-    click.echo(f"report: {out / 'chaos.json'}, {out / 'recovery.png'}")
-    if not outcome["exact"]:
-        again = f"make chaos SEED={seed} MINUTES={minutes:g} VARIANT={variant}"
-        click.echo(f"NOT exactly once; logs in {run.logs}; again: {again}", err=True)
+    good = True
+    for variant in variants:
+        fight = _besiege if variant == _COMMAND else _fight
+        given = (folder / variant, variant, seed, minutes * 60 / len(variants), every_s)
+        outcome = fight(*given, *([only, bound_s, keep] if variant == _COMMAND else []))
+        good = good and outcome["exact"]
+        _report(out / variant, outcome)
+    if not good:
+        click.echo(f"NOT exactly once, or not without a fault; logs in {folder}; again: {again}", err=True)
         sys.exit(1)
     if not keep:
-        import shutil
-
         shutil.rmtree(folder)
+
+
+def _fight(folder, variant, seed, duration_s, every_s):
+    examples = max(40, round(duration_s * _EXAMPLES_PER_S / EPOCHS))
+    click.echo(f"{variant}, seed {seed}, {examples} examples x {EPOCHS} epochs, {duration_s:g} s, folder {folder}")
+    run = write_run(folder / "run", examples, variant)
+    with ProcessPoolExecutor(1) as pool:
+        arena = Arena(run, seed, duration_s, every_s, _PACE, pool.submit(undisturbed, run, EPOCHS), say=click.echo)
+        return asyncio.run(arena.fight())
+
+
+def _besiege(folder, variant, seed, duration_s, every_s, only, bound_s, keep):
+    siege = Siege(folder, seed, duration_s, every_s, only, bound_s, keep, say=click.echo)
+    click.echo(
+        f"{variant}, seed {seed}, {siege.examples} examples x {EPOCHS} epochs, {duration_s:g} s, folder {folder}"
+    )
+    with ProcessPoolExecutor(1) as pool:
+        expected = pool.submit(undisturbed, RunFolder(folder / "undisturbed"), EPOCHS)
+        return asyncio.run(siege.fight(expected)) | {"seed": seed}
+
+
+def _report(out, outcome):
+    out.mkdir(parents=True, exist_ok=True)
+    write_report(out, outcome)
+    inexact = [verdict for verdict in outcome["verdict"] if not verdict["exact"]]
+    click.echo(json.dumps(inexact or outcome["verdict"][:EPOCHS], indent=2))
+    if "standstill_s" in outcome:
+        click.echo(f"longest standstill {outcome['standstill_s']} s, after {outcome['standstill_after']}")
+    click.echo(f"report: {out / 'chaos.json'}, {out / 'recovery.png'}")
 
 
 if __name__ == "__main__":

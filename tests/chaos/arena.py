@@ -3,13 +3,12 @@
 import asyncio
 import dataclasses
 import signal
-import struct
 import time
-from itertools import pairwise
 
 from chaos.blows import plan
-from chaos.corpus import EPOCHS
 from chaos.fleet import Fleet, send
+from chaos.standstill import Standstill, gaps, times
+from chaos.variants import EPOCHS
 from chaos.verdict import all_exact, judge, read_history
 
 from sonorant.corpus.shards import ShardSet
@@ -19,7 +18,6 @@ from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 __all__ = ["Arena"]
 
 _STANDSTILL_S = 300.0
-_BEFORE_S = 1.0  # a pause that began earlier than that before a blow is due to something else
 
 
 async def _first_to_end_or_fail(*decisive, may_end):
@@ -31,10 +29,6 @@ async def _first_to_end_or_fail(*decisive, may_end):
             task.result()
         if ended - {may_end}:
             return
-
-
-class Standstill(Exception):
-    """Work did not go on after a blow."""
 
 
 class Arena:
@@ -161,19 +155,12 @@ class Arena:
             return None
 
     def _arrivals(self):
-        """Return when examples arrived at ranks, in monotonic seconds, ascending."""
-        times = []
-        for path in (self._run.path / "records").glob("arrivals.*"):
-            data = path.read_bytes()
-            times += struct.unpack(f"<{len(data) // 8}d", data[: len(data) // 8 * 8])
-        return sorted(times)
+        return times(self._run.path / "records", "arrivals")
 
     def _gaps(self):
         """Return each blow with the longest pause of arrivals, in seconds, that began between it and the next one."""
-        pauses = list(pairwise(self._arrivals()))
-        until_s = [struck_s for struck_s, _, _ in self._struck[1:]] + [float("inf")]
-        rows = []
-        for (struck_s, blow, target), next_s in zip(self._struck, until_s, strict=True):
-            ours = [b - max(a, struck_s) for a, b in pauses if struck_s - _BEFORE_S <= a < next_s and b > struck_s]
-            rows.append(blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": max(ours, default=0.0)})
-        return rows
+        found = gaps([struck_s for struck_s, _, _ in self._struck], self._arrivals())
+        return [
+            blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": gap_s}
+            for (struck_s, blow, target), gap_s in zip(self._struck, found, strict=True)
+        ]

@@ -1,7 +1,7 @@
 """A prepared run folder of very short examples, and the recipe for it."""
 
 import numpy as np
-from chaos.variants import VARIANTS
+from chaos.variants import EPOCHS, VARIANTS
 from small_corpus import RATE_HZ, digits_recipe
 
 from sonorant.corpus.record import Record, encode_audio
@@ -12,9 +12,8 @@ from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
 
-__all__ = ["EPOCHS", "chaos_recipe", "write_run"]
+__all__ = ["chaos_recipe", "write_run"]
 
-EPOCHS = 3
 _SHARD = 250
 
 

@@ -1,23 +1,29 @@
 """The trainer itself, with a notary: each rank writes down what it commits, beside the ledger and independently of it.
 
 `CHAOS_RECORDS/<generation>.<rank>.jsonl` begins with where the generation started and goes on with a line a batch: its
-epoch, its number, its examples' ordinals and the checksums of the features that the step saw. `CHAOS_PACE`: examples a
-second of the whole gang, so that a short run lasts as long as there are blows.
+epoch, its number, its examples' ordinals and the checksums of the features that the step saw. `arrivals.<rank>` and
+`steps.<rank>` have the times of both, monotonic. `CHAOS_PACE`: examples a second of the whole gang, so that a short run
+lasts as long as there are blows; once the file `CHAOS_RECORDS/hurry` is there, as many as come.
 """
 
 import json
 import os
 import struct
+import sys
 import time
 from pathlib import Path
 
 from chaos.checksums import digest
+from chaos.variants import EPOCHS
+from chaos.windows import hold
 
-from services.trainer import main, rank
-from sonorant.training.checkpoints import Progress
+from services.runtime.redis_ledger import RedisLedger
+from services.trainer import coordination, main, rank
+from sonorant.training import checkpoints
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.feeder import Feeder
 
-__all__: list[str] = []
+__all__ = ["install"]
 
 _RECORDS = Path(os.environ.get("CHAOS_RECORDS", "."))
 _PACE = float(os.environ.get("CHAOS_PACE", "inf"))
@@ -29,7 +35,7 @@ class _RecordingFeeder(Feeder):
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND
         self._size = size
         self._lines = os.open(_RECORDS / f"{self._generation:06d}.{number}.jsonl", flags)
-        self._arrivals = os.open(_RECORDS / f"arrivals.{number}", flags)
+        self._arrivals, self._steps = (os.open(_RECORDS / f"{what}.{number}", flags) for what in ("arrivals", "steps"))
         self._note({"start": start, "size": size})
 
     def _note(self, line):
@@ -41,10 +47,12 @@ class _RecordingFeeder(Feeder):
 
     def commit(self, batch):
         super().commit(batch)
+        os.write(self._steps, struct.pack("<d", time.monotonic()))
         features, lengths = batch.tensors.features.numpy(), batch.tensors.lengths.numpy()
         digests = [digest(f[:n]) for f, n in zip(features, lengths, strict=True)]
         self._note({"epoch": batch.epoch, "number": batch.number, "ordinals": list(batch.ordinals), "digests": digests})
-        time.sleep(len(batch.ordinals) * self._size / _PACE)
+        if not (_RECORDS / "hurry").exists():
+            time.sleep(len(batch.ordinals) * self._size / _PACE)
 
 
 class _RecordingRank(rank.Rank):
@@ -61,7 +69,44 @@ class _RecordingRank(rank.Rank):
         return feeder
 
 
-if __name__ == "__main__":
+def _held(window, unheld):
+    """Return a function whose callers wait before it while somebody aims at `window`."""
+
+    def held(*arguments, **named):
+        hold(_RECORDS, window)
+        return unheld(*arguments, **named)
+
+    return held
+
+
+def _hold_windows():
+    """Let blows be aimed at what lies between two writes; each window is named after the write that ends it."""
+    save, write = Checkpoints.save, checkpoints.atomic_write
+
+    def save_held(self, checkpoint: Checkpoint, *rest, **named):
+        hold(_RECORDS, "last checkpoint" if checkpoint.progress.epoch >= EPOCHS else "checkpoint")
+        return save(self, checkpoint, *rest, **named)
+
+    def write_held(path, data):
+        if path.name == "latest":
+            hold(_RECORDS, "latest")
+        write(path, data)
+
+    Checkpoints.save, checkpoints.atomic_write = save_held, write_held
+    RedisLedger.restore = _held("restore", RedisLedger.restore)
+    for window, name in (("start", "start_generation"), ("end", "end_training")):
+        unheld = getattr(coordination, name)
+        for module in [m for n, m in sys.modules.items() if n.startswith("services.trainer") and hasattr(m, name)]:
+            setattr(module, name, _held(window, unheld))
+
+
+def install():
+    """Put the notary into this process, before its trainer begins."""
     rank.Feeder = _RecordingFeeder
     rank.Rank = _RecordingRank
+    _hold_windows()
+
+
+if __name__ == "__main__":
+    install()
     main.main()

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["VARIANTS", "Variant"]
+__all__ = ["EPOCHS", "VARIANTS", "Variant"]
+
+EPOCHS = 3
 
 
 @dataclass(frozen=True)

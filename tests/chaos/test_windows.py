@@ -1,0 +1,30 @@
+import os
+import threading
+
+from chaos.windows import Aim, hold
+from links_rig import eventually
+
+
+def test_nobody_waits_in_a_window_that_nobody_aims_at(tmp_path):
+    hold(tmp_path, "checkpoint")
+    with Aim(tmp_path, "restore") as aim:
+        hold(tmp_path, "checkpoint")
+        assert aim.rank() is None
+
+
+def test_a_rank_stays_in_the_window_until_the_aim_is_taken_away(tmp_path):
+    with Aim(tmp_path, "checkpoint") as aim:
+        rank = threading.Thread(target=hold, args=(tmp_path, "checkpoint"))
+        rank.start()
+        eventually(lambda: aim.rank() is not None)
+        assert aim.rank() == os.getpid()
+        assert rank.is_alive()
+    rank.join(20)
+    assert not rank.is_alive()
+
+
+def test_a_new_aim_forgets_who_was_in_the_window_before(tmp_path):
+    (tmp_path / "reached").mkdir()
+    (tmp_path / "reached/latest").write_text("1")
+    with Aim(tmp_path, "latest") as aim:
+        assert aim.rank() is None
