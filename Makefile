@@ -43,8 +43,9 @@ test: setup ## run the tests, three files at a time
 chaos: setup ## break everything during trainings; prove each example used once, and no standstill (MINUTES, SEED, VARIANT)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(VARIANT:%=--variant %) $(if $(SEED),--seed $(SEED))
 
-drill: setup ## kill one thing after another and time until work flows again; fails above 3 s, 5 s for Redis and coordinator
+drill: setup ## time until work flows again, by process and fault (docs/faults.md); a kill: 3 s, 5 s for Redis and coordinator
 	PYTHONPATH=.:tests $(BIN)/python -m chaos.drill
+	PYTHONPATH=.:tests $(BIN)/python -m chaos.command_drill --out runs/drill.json
 
 images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
 	docker/build $(IMAGES) $(TARGETS)
