@@ -1,6 +1,7 @@
 """What rank 0 says to the coordinator, and asks of it."""
 
 import time
+from typing import TypeVar
 
 import grpc
 
@@ -12,9 +13,14 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
 __all__ = ["StageWatch", "end_training", "knows_end", "start_generation"]
 
-_START_PATIENCE_S = 60.0
-_END_PATIENCE_S = 60.0
+_PATIENCE_S = 60.0
+_ATTEMPT_S = 15.0  # one that hangs may be another process by then, at the same address
+_PAUSE_S = 0.2
+_AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 _EVERY_S = 5.0
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
 
 
 def start_generation(address: str, generation: int, epoch: int, last_epoch: int) -> None:
@@ -25,7 +31,7 @@ def start_generation(address: str, generation: int, epoch: int, last_epoch: int)
     request = pb.StartGenerationRequest(generation=generation, epoch=epoch, last_epoch=last_epoch)
     with open_channel(address) as channel:
         try:
-            CoordinatorStub(channel).StartGeneration(request, timeout=_START_PATIENCE_S, wait_for_ready=True)
+            _insist(CoordinatorStub(channel).StartGeneration, request)
         except grpc.RpcError as error:
             raise Unavailable(
                 f"coordinator {address} did not start generation {generation} ({_reason(error)}); look at its log"
@@ -40,7 +46,7 @@ def end_training(address: str, generation: int) -> None:
     request = pb.EndTrainingRequest(generation=generation)
     with open_channel(address) as channel:
         try:
-            CoordinatorStub(channel).EndTraining(request, timeout=_END_PATIENCE_S, wait_for_ready=True)
+            _insist(CoordinatorStub(channel).EndTraining, request)
         except grpc.RpcError as error:
             raise Unavailable(
                 f"coordinator {address} did not note the end of generation {generation} ({_reason(error)}); training "
@@ -52,14 +58,26 @@ def knows_end(address: str) -> bool:
     """Return whether the coordinator knows that training is complete; raises Unavailable if it does not answer."""
     with open_channel(address) as channel:
         try:
-            status = CoordinatorStub(channel).GetStatus(
-                pb.GetStatusRequest(), timeout=_END_PATIENCE_S, wait_for_ready=True
-            )
+            status = _insist(CoordinatorStub(channel).GetStatus, pb.GetStatusRequest())
         except grpc.RpcError as error:
             raise Unavailable(
                 f"training is complete, but coordinator {address} does not answer ({_reason(error)}); look at its log"
             ) from error
     return bool(status.finished)
+
+
+def _insist(call: "grpc.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
+    """Make an idempotent call again while the coordinator is lost or does not answer, for a minute."""
+    give_up_s = time.monotonic() + _PATIENCE_S
+    while True:
+        timeout_s = min(_ATTEMPT_S, give_up_s - time.monotonic())
+        try:
+            return call(request, timeout=timeout_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            over = time.monotonic() + _PAUSE_S >= give_up_s
+            if over or not isinstance(error, grpc.Call) or error.code() not in _AGAIN:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 def _reason(error: grpc.RpcError) -> str:
