@@ -31,6 +31,9 @@ from services.runtime.stage import StageReplica
 
 StageReplica._work = lambda self: False
 """
+AT_ONCE = """
+accident()
+"""
 HANGS = """
 import time
 from services.runtime.stage import StageReplica
@@ -40,6 +43,7 @@ StageReplica._work = lambda self: time.sleep(600)
 
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
 COMMAND_KILLED = "import psutil; psutil.Process().parents()[1].kill(); signal.pause()"  # mpirun's parent
+WORKS_NO_MORE = "from services.runtime.stage import StageReplica; StageReplica._work = lambda self: False"
 DISK_FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))"
 
 _PROGRAM = """

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
@@ -54,7 +55,11 @@ def sonorant(workplace, *arguments, environment=os.environ):
 
 
 def finish(process):
-    said, _ = process.communicate(timeout=PATIENCE_S)
+    try:
+        said, _ = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        pytest.fail(process.communicate()[0])
     return process.returncode, said
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +147,10 @@ def _display(title: str) -> Iterator[tuple[Callable[["pb.GetStatusResponse"], No
     console = Console(stderr=True)
     if console.is_terminal:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
-            yield lambda status: live.update(render_status(status, title)), console.print
+            yield (
+                lambda status: live.update(render_status(status, title)),
+                partial(console.print, style="yellow", markup=False),
+            )
         return
     told_s = -_LINE_EVERY_S
 
