@@ -16,6 +16,7 @@ from benchmarks.rigs.pipeline import EPOCHS, PipelineRun
 from benchmarks.row import Progress, Row
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.arrays import IntArray
+from sonorant.objectives.registry import build_objective
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.order import EpochOrder
 from sonorant.recipe.pipeline import PipelineRecipe
@@ -73,7 +74,7 @@ def _order(lengths: IntArray, recipe: TrainingRecipe, case: str) -> Iterator[Row
 
 def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[int]]:
     """Return the batches of an epoch whose examples come in the order in which they are leased."""
-    intake, nothing = Intake(recipe, seed=1, rank=0, epoch=epoch), np.zeros(0, np.int64)
+    intake = Intake(recipe, seed=1, rank=0, epoch=epoch)
     order = EpochOrder([len(lengths)], 1, epoch, PipelineRecipe().lease_examples)
     coming = (ordinal for block in range(len(order)) for ordinal in order.ordinals(block).tolist())
     batches: list[list[int]] = []
@@ -84,7 +85,7 @@ def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list
         drained = len(arrived) < credits
         for number in arrived:
             features = np.broadcast_to(np.float32(0), (int(lengths[number]), 1))
-            intake.add(Labelled(Lineage(epoch, 0, number), number, str(number), features, (0,), nothing, 0.0))
+            intake.add(Labelled(Lineage(epoch, 0, number), number, str(number), features, {}, 0.0))
         if not intake.can_form(drained):
             return batches
         batches.append([item.ordinal for item in intake.form()])
@@ -104,7 +105,7 @@ def _fed() -> Iterator[Row]:
     recipe = _recipe()
     with PipelineRun(recipe, _EXAMPLES, _SECONDS) as run:
         ledger = RedisLedger(run.ledger_url, _EXAMPLES)
-        labeller = Labeller(Units("words", ("one", "two")), [_EXAMPLES], recipe.features)
+        labeller = Labeller(build_objective(recipe, Units("words", ("one", "two"))), [_EXAMPLES])
         intake = Intake(recipe.training, recipe.seed, rank=0)
         feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)
         feeder.start()

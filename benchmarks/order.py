@@ -15,6 +15,7 @@ from typing import Literal, Self
 from benchmarks.rigs.pipeline import EPOCHS, PipelineRun
 from benchmarks.row import Progress, Row
 from services.runtime.redis_ledger import RedisLedger
+from sonorant.objectives.registry import build_objective
 from sonorant.pipeline.bitmap import Bitmap
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
@@ -53,7 +54,7 @@ class _Fed:
         run = self._exit.enter_context(PipelineRun(recipe, _EXAMPLES, _SECONDS))
         ledger = RedisLedger(run.ledger_url, _EXAMPLES)
         self._exit.callback(ledger.close)
-        labeller = Labeller(Units("words", ("one", "two")), [_EXAMPLES], recipe.features)
+        labeller = Labeller(build_objective(recipe, Units("words", ("one", "two"))), [_EXAMPLES])
         if order == "strict":
             intake: Intake = StrictIntake.of(recipe, [_EXAMPLES], Bitmap(_EXAMPLES), rank=0)
         else:

@@ -4,7 +4,7 @@ import numpy as np
 
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.saved_model import export_model
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 
@@ -19,7 +19,7 @@ def babble_recipe(name="babble", normalisation="global", **serving):
             "name": name,
             "corpus": {"reader": "fsdd", "path": "fsdd", "sample_rate_hz": RATE_HZ},
             "text": {"units": "words"},
-            "model": {"layers": 2, "cells": 24, "normalisation": normalisation},
+            "model": {"family": "lstm_ctc", "layers": 2, "cells": 24, "normalisation": normalisation},
             "serving": serving,
         }
     )
@@ -28,7 +28,7 @@ def babble_recipe(name="babble", normalisation="global", **serving):
 def babble_model(recipe, seed=1, blank=8):
     """Return the model; blank: bias of the blank unit, with 1000 it hears nothing."""
     extractor = FeatureExtractor(recipe.features, RATE_HZ)
-    model = LstmCtc(recipe.model, extractor.bins, UNITS.size, seed=seed)
+    model = build_model(recipe.model, extractor.bins, UNITS.size, seed=seed)
     weights = model.named_weights()
     rng = np.random.default_rng(seed)
     for path, weight in weights.items():

@@ -14,7 +14,7 @@ from services.runtime.redis_scripts import SCRIPTS
 from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
-HEAVY = {"models", "training", "export", "tensorflow.py"}  # the rooms that may import TensorFlow
+HEAVY = {"models", "objectives", "training", "export", "tensorflow.py"}  # the rooms that may import TensorFlow
 EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
 TENSORS = {"tensorflow", "keras", "horovod", "sonorant.tensorflow"}

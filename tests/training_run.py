@@ -28,7 +28,7 @@ def tiny_recipe(pipeline=(), stages=(), **training):
         "features": {"mel_bins": 8, "stack": 1, "stride": 1},
         "pipeline": {"layout": "fused", "heartbeat_s": 0.05, "lease_examples": 8, "lookahead_examples": 16}
         | dict(pipeline),
-        "model": {"layers": 1, "cells": 8},
+        "model": {"family": "lstm_ctc", "layers": 1, "cells": 8},
         "training": {
             "batch_examples": 4,
             "pool_examples": 16,

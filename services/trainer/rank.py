@@ -21,7 +21,8 @@ from sonorant.atomic import atomic_write
 from sonorant.dsp.features import FeatureExtractor
 from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -79,6 +80,7 @@ class Rank:
             tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
+        self._objective = build_objective(recipe, self._units)
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
@@ -91,8 +93,8 @@ class Rank:
         progress = checkpoint.progress if checkpoint else Progress()
         if len(progress.batches) != self._collective.size:  # the gang is another size than before: no number twice
             progress.batches = [max(progress.batches, default=0)] * self._collective.size
-        model = LstmCtc(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
-        step = TrainStep(model, self._recipe, self._collective)
+        model = build_model(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
+        step = TrainStep(model, self._objective, self._recipe, self._collective)
         if checkpoint:
             step.restore(checkpoint)
         with (
@@ -126,7 +128,7 @@ class Rank:
 
     def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
         training, intake = self._recipe.training, self._intake(progress)
-        labeller = Labeller(self._units, self._train.counts, self._recipe.features)
+        labeller = Labeller(self._objective, self._train.counts)
         return Feeder(source, self._ledger, generation, intake, labeller, training.epochs, measure=progress.step == 0)
 
     def _intake(self, progress: Progress) -> Intake:

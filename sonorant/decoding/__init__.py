@@ -1,7 +1,13 @@
-"""Searches that turn a model's log-probabilities into transcripts."""
+"""Searches: from a model's outputs to transcripts.
+
+`search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
+first, each with its `Word`s, their times and confidences. `open_search` makes the one that a model names. Each
+search is a file (`ctc_beam.py`, `greedy.py`).
+"""
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
 from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
+from sonorant.decoding.search import GREEDY, Search, open_search
 
-__all__ = ["BadLogProbs", "CtcBeamSearch", "Hypothesis", "Word", "best_path"]
+__all__ = ["GREEDY", "BadLogProbs", "CtcBeamSearch", "Hypothesis", "Search", "Word", "best_path", "open_search"]

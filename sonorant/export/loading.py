@@ -28,6 +28,7 @@ class ExportedModel:
         verify_files(folder, manifest)
         self.name = manifest.model
         self.version = manifest.version
+        self.search = manifest.search
         self.sample_rate_hz = manifest.sample_rate_hz
         self.recipe = load_recipe(folder / "recipe.yaml")
         self.extractor = FeatureExtractor(self.recipe.features, manifest.sample_rate_hz)

@@ -28,6 +28,7 @@ class Manifest:
     state_shapes: shape of each state tensor of one stream.
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
     files: SHA-256 of every other file, by path below the folder.
+    search: name of the search that reads the model's outputs (`sonorant.decoding`).
     """
 
     model: str
@@ -38,6 +39,7 @@ class Manifest:
     state_shapes: tuple[tuple[int, ...], ...]
     content_sha256: str
     files: dict[str, str]
+    search: str = "ctc"  # manifests that do not say so are older than other searches
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""

@@ -29,9 +29,9 @@ def export_run(run: RunFolder, which: str = "best") -> Export:
     if content == content_sha256(checkpoint.evaluated, recipe, units):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
     from sonorant.export.saved_model import export_model  # loads TensorFlow, which takes seconds
-    from sonorant.models.lstm_ctc import LstmCtc
+    from sonorant.models.registry import build_model
 
-    model = LstmCtc(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
+    model = build_model(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
     model.assign(checkpoint.evaluated)
     return export_model(model, recipe, units, run.exports)
 

@@ -6,7 +6,7 @@ log-probabilities and the state after them out.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.models.family import Inputs, Model, Streaming
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["ExportableModel", "export_model"]
+__all__ = ["export_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
 # it is beyond 1: a sure model writes -100, of which 32-bit floats keep seven digits.
@@ -33,33 +34,15 @@ _ORDER_TOLERANCE = 1e-3
 _CHECKED_VECTORS = 50
 
 
-class ExportableModel(Protocol):
-    """What is needed of a Keras model: `LstmCtc` has it."""
-
-    @property
-    def weights(self) -> Sequence[Any]:
-        """Variables."""
-
-    def named_weights(self) -> dict[str, NDArray[np.float32]]:
-        """Return the variables' values by name."""
-
-    def __call__(self, features: tf.Tensor, lengths: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Map features [B, T, bins] and lengths [B] to log-probabilities [B, T, units + 1]."""
-
-    def initial_state(self, batch: int) -> list[tf.Tensor]:
-        """Return the state [batch, ...] at the start of streams; `batch` may be a tensor."""
-
-    def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return the log-probabilities of features [B, T, bins] that follow `state`, and the state after them."""
-
-
-def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: Path) -> Export:
+def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, whole or not at all.
 
     What was written is read again and compared with `model` on a random stream; raises BadExport if their
     log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model` on
-    the whole stream at once. Raises Unavailable if the folder cannot be written.
+    the whole stream at once; or if the model has no streaming form. Raises Unavailable if the folder cannot be written.
     """
+    if not isinstance(model, Streaming):
+        raise BadExport(f"model.family={recipe.model.family}: has no streaming form to export; expected one that has")
     folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
@@ -69,10 +52,10 @@ def export_model(model: ExportableModel, recipe: Recipe, units: Units, exports: 
     return Export(folder / str(version), version, is_new=True)
 
 
-def _write(draft: Path, model: ExportableModel, recipe: Recipe, units: Units, version: int, content: str) -> None:
+def _write(draft: Path, model: Streaming, recipe: Recipe, units: Units, version: int, content: str) -> None:
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
-    module = _stream_module(model, extractor.bins, units.size + 1)
+    module = _stream_module(model)
     tf.saved_model.save(module, str(draft), signatures={"start": module.start, "stream": module.stream})
     (draft / "recipe.yaml").write_text(dump_recipe(recipe), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
@@ -85,11 +68,12 @@ def _write(draft: Path, model: ExportableModel, recipe: Recipe, units: Units, ve
         state_shapes=tuple(tuple(int(size) for size in state.shape[1:]) for state in model.initial_state(1)),
         content_sha256=content,
         files=checksums(draft),
+        search=model.search,
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _stream_module(model: ExportableModel, bins: int, outputs: int) -> tf.Module:
+def _stream_module(model: Streaming) -> tf.Module:
     """Return the model as two functions, `start` and `stream`, of any number of streams.
 
     The loop over time gives the model one vector at a time, so that every product has the same shapes however a
@@ -101,7 +85,7 @@ def _stream_module(model: ExportableModel, bins: int, outputs: int) -> tf.Module
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         vectors = tf.shape(features)[1]
-        written = tf.TensorArray(tf.float32, size=vectors, element_shape=[None, outputs])
+        written = tf.TensorArray(tf.float32, size=vectors, element_shape=[None, model.symbols.size])
 
         def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
             log_probs, state = model.step(features[:, t : t + 1], state)
@@ -116,7 +100,7 @@ def _stream_module(model: ExportableModel, bins: int, outputs: int) -> tf.Module
     module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
     module.start = tf.function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")])
     module.stream = tf.function(
-        stream, input_signature=[tf.TensorSpec([None, None, bins], tf.float32, "features"), *states]
+        stream, input_signature=[tf.TensorSpec([None, None, model.bins], tf.float32, "features"), *states]
     )
     return module
 
@@ -125,7 +109,7 @@ def _named(state: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
     return {f"state_{i}": tensor for i, tensor in enumerate(state)}
 
 
-def _compare(exported: ExportedModel, model: ExportableModel) -> None:
+def _compare(exported: ExportedModel, model: Streaming) -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((_CHECKED_VECTORS, exported.extractor.bins)).astype(np.float32)
     state = exported.initial_state()
@@ -134,12 +118,13 @@ def _compare(exported: ExportedModel, model: ExportableModel) -> None:
         log_probs, state = exported.step(chunk, state)
         parts.append(log_probs)
     streamed = np.concatenate(parts)
-    whole = np.asarray(model(tf.constant(features[None]), tf.constant([len(features)]), training=False))[0]
+    inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]))
+    whole = np.asarray(model.outputs(inputs).frames)[0]
     _check("trained one, vector by vector,", streamed, _stepped(model, features), _TOLERANCE)
     _check("trained one, on the whole,", streamed, whole, _ORDER_TOLERANCE)
 
 
-def _stepped(model: ExportableModel, features: Features) -> NDArray[np.float32]:
+def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
     state = model.initial_state(1)
     parts = []
     for vector in features:

@@ -1,1 +1,7 @@
-"""Keras layers and models: definitions, no training loops."""
+"""Models: definitions, no losses, searches or training loops.
+
+`family.py` has the contract: a `Model` names its `Symbols`, maps `Inputs` to `Outputs` in training and, if it is
+`Streaming`, vectors and state to outputs and state in recognition. `registry.py` builds one from a recipe's section.
+Each family is a file (`lstm_ctc.py`), each layer that families share another (`lstm.py`, `normalisation.py`,
+`running_mean.py`).
+"""

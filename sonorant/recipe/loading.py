@@ -46,12 +46,21 @@ def _checked(document: Document) -> Recipe:
         raise BadRecipe(fault)
     try:
         # As JSON, because pydantic's strict mode takes lists for tuples there, and still no string for a number.
-        recipe = Recipe.model_validate_json(json.dumps(document.values, default=str), strict=True)
+        recipe = Recipe.model_validate_json(json.dumps(_with_family(document.values), default=str), strict=True)
     except ValidationError as error:
         raise _bad(document, schema_faults(error, document)) from error
     if document.faults:
         raise _bad(document, [])
     return recipe
+
+
+def _with_family(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Name the model's family where a recipe does not: there was only one once, and `kind` was its key."""
+    model = values.get("model")
+    if not isinstance(model, Mapping):
+        return values
+    named = {"family" if key == "kind" else key: value for key, value in model.items()}
+    return {**values, "model": {"family": "lstm_ctc", **named}}
 
 
 def dump_recipe(recipe: Recipe) -> str:

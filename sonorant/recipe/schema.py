@@ -6,12 +6,13 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
+from sonorant.recipe.model import LstmCtcRecipe, ModelRecipe
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.section import Section
 from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
 from sonorant.recipe.signal import FeaturesRecipe, SceneRecipe, StageRecipe
 from sonorant.recipe.spec_augment import FeatureStageRecipe, SpecAugmentRecipe
-from sonorant.recipe.training import EvaluationRecipe, ModelRecipe, TrainingRecipe
+from sonorant.recipe.training import EvaluationRecipe, TrainingRecipe
 
 __all__ = ["VERSION", "Recipe"]
 
@@ -33,7 +34,7 @@ class Recipe(Section):
     )
     features: FeaturesRecipe = Field(FeaturesRecipe(), description="Features.")
     pipeline: PipelineRecipe = Field(PipelineRecipe(), description="How the stages are run and linked.")
-    model: ModelRecipe = Field(ModelRecipe(), description="The model.")
+    model: ModelRecipe = Field(LstmCtcRecipe(), description="The model.")
     training: TrainingRecipe = Field(TrainingRecipe(), description="Optimisation.")
     evaluation: EvaluationRecipe = Field(EvaluationRecipe(), description="What the finished model is measured on.")
     decoding: DecodingRecipe = Field(DecodingRecipe(), description="Beam search.")

@@ -1,4 +1,4 @@
-"""Recipe: the model, its training, and how it is evaluated."""
+"""Recipe: training, and how the model is evaluated."""
 
 from typing import Literal, Self
 
@@ -7,26 +7,7 @@ from pydantic import Field, model_validator
 from sonorant.recipe.section import Fraction, Section
 from sonorant.recipe.signal import RoomRecipe
 
-__all__ = ["EvaluationRecipe", "ModelRecipe", "TestSetRecipe", "TrainingRecipe"]
-
-
-class ModelRecipe(Section):
-    """Uni-directional LSTM encoder with CTC."""
-
-    kind: Literal["lstm_ctc"] = Field("lstm_ctc", description="Architecture.")
-    layers: int = Field(2, ge=1, le=16, description="LSTM layers.")
-    cells: int = Field(160, ge=1, le=8192, description="Cells of each LSTM layer.")
-    normalisation: Literal["global", "running"] = Field(
-        "global",
-        description="Mean taken from features: the corpus', or a running mean over the speech of the utterance so far.",
-    )
-    memory_vectors: float = Field(
-        67, ge=1, description="Vectors after which the running mean has forgotten all but a 1/e (running only)."
-    )
-    dropout: float = Field(0.1, ge=0, lt=1, description="Share of each layer's outputs that is dropped in training.")
-    dropout_over: Literal["frame", "utterance"] = Field(
-        "frame", description="What is drawn for: every frame, or an utterance as a whole."
-    )
+__all__ = ["EvaluationRecipe", "TestSetRecipe", "TrainingRecipe"]
 
 
 class TrainingRecipe(Section):

@@ -16,10 +16,14 @@ ModelState: TypeAlias = tuple[Any, ...]
 
 
 class StreamingModel(Protocol):
-    """A model that maps features to log-probabilities as they come; threads may share it, and its extractor."""
+    """A model that maps features to log-probabilities as they come; threads may share it, and its extractor.
+
+    search: name of the search that reads them (`sonorant.decoding`).
+    """
 
     name: str
     version: int
+    search: str
     recipe: Recipe
     units: Units
     sample_rate_hz: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sonorant.arrays import Features, Waveform
-from sonorant.decoding import CtcBeamSearch, Hypothesis
+from sonorant.decoding import Hypothesis, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import StreamingModel
 
@@ -56,7 +56,7 @@ class Session:
         self._vector_seconds = model.extractor.vector_seconds
         self._features = model.extractor.stream()
         self._state = model.initial_state()
-        self._search = CtcBeamSearch(model.units, self._vector_seconds, decoding.beam, decoding.unit_candidates)
+        self._search = open_search(model.search, model.units, self._vector_seconds, decoding)
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0
         self._seen = ""

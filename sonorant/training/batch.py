@@ -1,45 +1,16 @@
 """Padded batches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sonorant.arrays import IntArray
+from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.tensorflow import tf
-from sonorant.training.alignment import UNKNOWN
 from sonorant.training.pool import Labelled
 
-__all__ = ["Batch", "BatchTensors", "collate", "empty_tensors"]
-
-
-class BatchTensors(NamedTuple):
-    """What the step computes on.
-
-    features: Float32[B, T, bins], zeros after each one's length; lengths: Int32[B]; labels: Int32[B, L], padded
-    with zeros; label_lengths: Int32[B]; targets: Int32[B, T], see `alignment`; weights: Float32[B], 1 for an
-    utterance and 0 for a placeholder.
-    """
-
-    features: tf.Tensor
-    lengths: tf.Tensor
-    labels: tf.Tensor
-    label_lengths: tf.Tensor
-    targets: tf.Tensor
-    weights: tf.Tensor
-
-    @classmethod
-    def signature(cls, bins: int) -> list[tf.TensorSpec]:
-        """Return the specs that fit batches of any size, so that nothing is traced twice."""
-        return [
-            tf.TensorSpec([None, None, bins], tf.float32),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([None, None], tf.int32),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([None, None], tf.int32),
-            tf.TensorSpec([None], tf.float32),
-        ]
+__all__ = ["Batch", "batch_signature", "collate", "empty_tensors"]
 
 
 @dataclass(frozen=True)
@@ -59,18 +30,23 @@ class Batch:
     tensors: BatchTensors
 
 
-def collate(epoch: int, number: int, items: Sequence[Labelled]) -> Batch:
-    """Pad at least one example to a batch."""
+def batch_signature(bins: int, targets: Iterable[str]) -> BatchTensors:
+    """Return the specs that fit batches of any size with these targets, so that nothing is traced twice."""
+    padded = Padded(tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32))
+    return BatchTensors(
+        features=tf.TensorSpec([None, None, bins], tf.float32),
+        lengths=tf.TensorSpec([None], tf.int32),
+        targets=dict.fromkeys(targets, padded),
+        weights=tf.TensorSpec([None], tf.float32),
+    )
+
+
+def collate(epoch: int, number: int, items: Sequence[Labelled], padding: Mapping[str, int]) -> Batch:
+    """Pad at least one example to a batch; padding: the value for each target, by its name."""
     lengths = np.array([item.frames for item in items], np.int32)
-    label_lengths = np.array([len(item.labels) for item in items], np.int32)
-    first = items[0].features
-    features = np.zeros((len(items), lengths.max(), first.shape[1]), np.float32)
-    labels = np.zeros((len(items), label_lengths.max()), np.int32)
-    targets = np.full((len(items), lengths.max()), UNKNOWN, np.int32)
+    features = np.zeros((len(items), lengths.max(), items[0].features.shape[1]), np.float32)
     for i, item in enumerate(items):
         features[i, : item.frames] = item.features
-        labels[i, : len(item.labels)] = item.labels
-        targets[i, : item.frames] = item.targets
     return Batch(
         epoch=epoch,
         number=number,
@@ -79,16 +55,25 @@ def collate(epoch: int, number: int, items: Sequence[Labelled]) -> Batch:
         audio_s=sum(item.duration_s for item in items),
         vectors=len(items) * int(lengths.max()),
         padded=int((lengths.max() - lengths).sum()),
-        tensors=_tensors(features, lengths, labels, label_lengths, targets, np.ones(len(items), np.float32)),
+        tensors=BatchTensors(
+            features=tf.convert_to_tensor(features),
+            lengths=tf.convert_to_tensor(lengths),
+            targets={name: _pad([item.targets[name] for item in items], value) for name, value in padding.items()},
+            weights=tf.ones(len(items)),
+        ),
     )
 
 
-def empty_tensors(bins: int) -> BatchTensors:
+def empty_tensors(bins: int, padding: Mapping[str, int]) -> BatchTensors:
     """Return what a rank without a batch brings to a step: one placeholder of weight 0."""
-    one, unknown = np.ones(1, np.int32), np.full((1, 1), UNKNOWN, np.int32)
-    features, labels, weights = np.zeros((1, 1, bins), np.float32), np.zeros((1, 1), np.int32), np.zeros(1, np.float32)
-    return _tensors(features, one, labels, one, unknown, weights)
+    one = tf.ones(1, tf.int32)
+    targets = {name: Padded(tf.fill([1, 1], value), one) for name, value in padding.items()}
+    return BatchTensors(tf.zeros((1, 1, bins)), one, targets, tf.zeros(1))
 
 
-def _tensors(*arrays: NDArray[Any]) -> BatchTensors:
-    return BatchTensors(*(tf.convert_to_tensor(a) for a in arrays))
+def _pad(rows: Sequence[IntArray], value: int) -> Padded:
+    lengths = np.array([len(row) for row in rows], np.int32)
+    values = np.full((len(rows), lengths.max()), value, np.int32)
+    for i, row in enumerate(rows):
+        values[i, : len(row)] = row
+    return Padded(tf.convert_to_tensor(values), tf.convert_to_tensor(lengths))

@@ -7,11 +7,11 @@ import numpy as np
 
 from sonorant.arrays import Features
 from sonorant.corpus.shards import ShardSet
-from sonorant.decoding.greedy import best_path
+from sonorant.decoding import GREEDY
 from sonorant.dsp.stage import Stage
 from sonorant.dsp.stages import apply_stage
 from sonorant.errors import RejectedExample
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.family import Inputs, Model
 from sonorant.pipeline.example import Lineage
 from sonorant.tensorflow import tf
 from sonorant.text.scoring import score
@@ -49,14 +49,13 @@ def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) ->
 class Evaluator:
     """Recognises dev with a model; utterances of similar length share a batch."""
 
-    def __init__(
-        self, model: LstmCtc, units: Units, utterances: Iterable[DevUtterance], collective: Collective
-    ) -> None:
+    def __init__(self, model: Model, units: Units, utterances: Iterable[DevUtterance], collective: Collective) -> None:
         self._units = units
         self._utterances = sorted(utterances, key=lambda u: len(u.features))
         self._collective = collective
+        self._best = GREEDY[model.search]
         self._predict = tf.function(
-            lambda features, lengths: model(features, lengths, training=False),
+            lambda features, lengths: model.outputs(Inputs(features, lengths)),
             input_signature=[
                 tf.TensorSpec([None, None, model.bins], tf.float32),
                 tf.TensorSpec([None], tf.int32),
@@ -83,5 +82,6 @@ class Evaluator:
         features = np.zeros((len(batch), lengths.max(), batch[0].features.shape[1]), np.float32)
         for i, utterance in enumerate(batch):
             features[i, : lengths[i]] = utterance.features
-        log_probs = self._predict(features, lengths).numpy()
-        return [self._units.text(best_path(frames[:length])) for frames, length in zip(log_probs, lengths, strict=True)]
+        outputs = self._predict(features, lengths)
+        encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
+        return [self._units.text(self._best(frames[:length])) for frames, length in encoded]

@@ -152,7 +152,7 @@ class Feeder:
         items = self._intake.form()
         granted = self._exchange(epoch, [item.ordinal for item in items])
         if kept := [item for item, mine in zip(items, granted, strict=True) if mine]:
-            self._ready.put(collate(epoch, number, kept))
+            self._ready.put(collate(epoch, number, kept, self._labeller.objective.padding))
 
     def _exchange(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
         """Commit what was trained on, and claim examples; if that fails, the next call commits it."""

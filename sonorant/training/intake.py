@@ -13,12 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from sonorant.errors import RejectedExample
+from sonorant.objectives.objective import Objective
 from sonorant.pipeline.example import Example
-from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.recipe.training import TrainingRecipe
-from sonorant.text.units import Units
-from sonorant.training.alignment import frame_targets
-from sonorant.training.losses import frames_needed
 from sonorant.training.pool import Labelled, Pool
 
 __all__ = ["ExampleSource", "Intake", "Labeller"]
@@ -41,12 +38,10 @@ class ExampleSource(Protocol):
 
 
 class Labeller:
-    """Turns an example with features into one with labels and a place in the ledger."""
+    """Turns an example with features into one with the objective's targets and a place in the ledger."""
 
-    def __init__(self, units: Units, shard_counts: Sequence[int], features: FeaturesRecipe) -> None:
-        self._units = units
-        self._features = features
-        self._words = {w: i for i, w in enumerate(units.symbols)} if units.kind == "words" else {}
+    def __init__(self, objective: Objective, shard_counts: Sequence[int]) -> None:
+        self.objective = objective
         self._offsets = np.concatenate(([0], np.cumsum(shard_counts)))
 
     def ordinal(self, example: Example) -> int:
@@ -54,27 +49,18 @@ class Labeller:
         return int(self._offsets[example.lineage.shard]) + example.lineage.index
 
     def __call__(self, example: Example) -> Labelled:
-        """Return the example with its labels; raises RejectedExample if it cannot be trained on."""
+        """Return the example with its targets; raises RejectedExample if it cannot be trained on."""
         features = example.features
         if features is None or not len(features):
             raise RejectedExample("0 feature vectors: expected at least 1; the recording is shorter than one window")
         if not np.isfinite(features).all():
             raise RejectedExample("features hold NaN or infinity; look at the stage before the featurizer")
-        labels = self._units.labels(example.text)
-        if not labels:
-            raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
-        if len(features) < (needed := frames_needed(labels)):
-            raise RejectedExample(
-                f"{len(features)} feature vectors for {len(labels)} units: CTC needs at least {needed}; "
-                "check the transcript, or lower features.stride"
-            )
         return Labelled(
             lineage=example.lineage,
             ordinal=self.ordinal(example),
             utterance=example.utterance,
             features=features,
-            labels=tuple(labels),
-            targets=frame_targets(example.words, self._words, self._units.blank, len(features), self._features),
+            targets=self.objective.targets(example, len(features)),
             duration_s=example.duration_s,
         )
 

@@ -77,7 +77,7 @@ class Trainer:
         self._is_strict = parts.recipe.pipeline.order == "strict"
         self.progress = progress
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
-        self._empty = empty_tensors(parts.step.model.bins)
+        self._empty = empty_tensors(parts.step.model.bins, parts.step.objective.padding)
         self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # the rank has no more batch of this epoch
         self._held: Batch | None = None  # another rank was late for its step

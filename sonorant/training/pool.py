@@ -2,6 +2,7 @@
 
 import bisect
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +18,14 @@ __all__ = ["Labelled", "Pool"]
 class Labelled:
     """An example ready for training.
 
-    features: Float32[frames, bins]; labels: numbers of its units; targets: Int64[frames], see `alignment`.
+    features: Float32[frames, bins]; targets: what its objective needs to know, Int64[length] each, by name.
     """
 
     lineage: Lineage
     ordinal: int
     utterance: str
     features: Features
-    labels: tuple[int, ...]
-    targets: IntArray
+    targets: Mapping[str, IntArray]
     duration_s: float
 
     @property

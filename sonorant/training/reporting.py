@@ -39,7 +39,7 @@ class Reporter:
     ) -> None:
         """Report one step, already counted in `progress`."""
         figures = {
-            "loss": result.loss,
+            **result.figures,
             "learning_rate": learning_rate,
             "gradient_norm": result.gradient_norm,
             "step_s": step_s,
@@ -55,7 +55,7 @@ class Reporter:
             {
                 "step": progress.step,
                 "epoch": progress.epoch,
-                "loss": result.loss,
+                **result.figures,
                 "t_session": meter.t_session,
                 "recent_t_session": meter.recent_t_session,
                 "audio_hours_per_second": meter.recent_audio_hours_per_second,

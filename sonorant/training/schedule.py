@@ -1,10 +1,10 @@
-"""What changes from step to step: the learning rate and the weight of the alignment loss."""
+"""What changes from step to step: the learning rate."""
 
 import math
 
 from sonorant.recipe.training import TrainingRecipe
 
-__all__ = ["alignment_weight", "learning_rate"]
+__all__ = ["learning_rate"]
 
 
 def learning_rate(step: int, recipe: TrainingRecipe) -> float:
@@ -17,8 +17,3 @@ def learning_rate(step: int, recipe: TrainingRecipe) -> float:
     share = min((step - recipe.warmup_steps) / recipe.decay_steps, 1.0)
     span = recipe.learning_rate - recipe.final_learning_rate
     return recipe.final_learning_rate + span * 0.5 * (1 + math.cos(math.pi * share))
-
-
-def alignment_weight(step: int, recipe: TrainingRecipe) -> float:
-    """Return the weight of the alignment loss at step 0, 1, …: it falls linearly to 0."""
-    return recipe.alignment_weight * max(0.0, 1 - step / recipe.alignment_steps)

@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.family import Model
+from sonorant.objectives.objective import BatchTensors, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
 from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
-from sonorant.training.batch import BatchTensors
+from sonorant.training.batch import batch_signature
 from sonorant.training.checkpoints import Checkpoint
 from sonorant.training.collective import Collective, LostRank
-from sonorant.training.losses import alignment_loss, ctc_loss
-from sonorant.training.schedule import alignment_weight, learning_rate
+from sonorant.training.schedule import learning_rate
 
 __all__ = ["Notes", "StepResult", "TrainStep"]
 
@@ -43,16 +43,21 @@ class Notes(NamedTuple):
 class StepResult:
     """What came of a step, the same on every rank.
 
-    loss: mean CTC loss over all utterances; gradient_norm: before clipping; examples: in all ranks' batches, 0 if
-    none had any, or one was late and nothing was trained on; applied: false if loss or gradient was not finite, and
-    nothing was changed.
+    figures: what the objective reports, each a mean over all utterances, the one that training watches first;
+    gradient_norm: before clipping; examples: in all ranks' batches, 0 if none had any, or one was late and nothing was
+    trained on; applied: false if the loss or the gradient was not finite, and nothing was changed.
     """
 
-    loss: float
+    figures: dict[str, float]
     gradient_norm: float
     examples: int
     applied: bool
     notes: Notes
+
+    @property
+    def loss(self) -> float:
+        """The figure that training watches."""
+        return next(iter(self.figures.values()))
 
 
 class TrainStep(tf.Module):
@@ -61,9 +66,10 @@ class TrainStep(tf.Module):
     So a short batch, or a rank without one, gives the very mean that one rank with all the examples would compute.
     """
 
-    def __init__(self, model: LstmCtc, recipe: Recipe, collective: Collective) -> None:
+    def __init__(self, model: Model, objective: Objective, recipe: Recipe, collective: Collective) -> None:
         super().__init__(name="train_step")
         self.model = model
+        self.objective = objective
         self._recipe = recipe
         self._collective = collective
         self._variables = [v.value for v in model.trainable_variables]
@@ -72,8 +78,8 @@ class TrainStep(tf.Module):
         self._graph = tf.function(
             self._step,
             input_signature=[
-                *BatchTensors.signature(model.bins),
-                tf.TensorSpec([2], tf.float32),
+                batch_signature(model.bins, objective.padding),
+                tf.TensorSpec([1 + len(objective.schedule(0))], tf.float32),
                 tf.TensorSpec([2], tf.int32),
                 tf.TensorSpec([len(Notes._fields)], tf.float32),
             ],
@@ -81,19 +87,21 @@ class TrainStep(tf.Module):
 
     def __call__(self, batch: BatchTensors, step: int, notes: Notes) -> StepResult:
         """Do step 0, 1, …; all ranks must call it with the same `step`."""
-        rates = (learning_rate(step, self._recipe.training), alignment_weight(step, self._recipe.training))
+        rates = (learning_rate(step, self._recipe.training), *self.objective.schedule(step))
         seed = np.array([self._recipe.seed % 2**31, (step * self._collective.size + self._collective.rank) * 1000])
         try:
             figures: NDArray[np.float32] = self._graph(
-                *batch,
+                batch,
                 tf.constant(rates, tf.float32),
                 tf.constant(seed % 2**31, tf.int32),
                 tf.constant(notes, tf.float32),
             ).numpy()
         except tf.errors.UnknownError as error:  # what Horovod makes of a rank that is gone
             raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
-        loss, norm, examples, applied, *sums = (float(f) for f in figures)
-        return StepResult(loss, norm, round(examples), bool(applied), Notes(*sums))
+        norm, examples, applied, *rest = (float(f) for f in figures)
+        reports = self.objective.reports
+        means = dict(zip(reports, rest, strict=False))
+        return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over weights, their average and the optimizer's state."""
@@ -101,36 +109,25 @@ class TrainStep(tf.Module):
         self.average.restore(checkpoint.average)
         self.adam.restore(checkpoint.adam)
 
-    def _step(
-        self,
-        features: tf.Tensor,
-        lengths: tf.Tensor,
-        labels: tf.Tensor,
-        label_lengths: tf.Tensor,
-        targets: tf.Tensor,
-        weights: tf.Tensor,
-        rates: tf.Tensor,
-        seed: tf.Tensor,
-        notes: tf.Tensor,
-    ) -> tf.Tensor:
+    def _step(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> tf.Tensor:
+        reports = self.objective.reports
         with tf.GradientTape() as tape:
-            log_probs = self.model(features, lengths, training=True, seed=seed)
-            loss = tf.reduce_sum(weights * ctc_loss(log_probs, lengths, labels, label_lengths))
-            guided = loss
-            if self._recipe.training.alignment_weight:
-                guided += rates[1] * tf.reduce_sum(weights * alignment_loss(log_probs, targets))
-        gradients = tape.gradient(guided, self._variables)
-        own = tf.concat([[loss, tf.reduce_sum(weights)], notes], 0)
+            losses = self.objective.losses(self.model, batch, rates[1:], seed)
+            minimised = tf.reduce_sum(batch.weights * losses.minimised)
+        gradients = tape.gradient(minimised, self._variables)
+        figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in reports]
+        own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
         *gradients, totals = self._collective.sum([*gradients, own], name="step")
-        late = totals[2 + Notes._fields.index("late")]
-        examples = tf.where(late > 0, 0.0, totals[1])
+        late = totals[1 + len(reports) + Notes._fields.index("late")]
+        examples = tf.where(late > 0, 0.0, totals[0])
         share = tf.maximum(examples, 1)
         gradients = [g / share for g in gradients]
         norm = tf.linalg.global_norm(gradients)
-        mean_loss = totals[0] / share
-        applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(mean_loss)
+        means = totals[1 : 1 + len(reports)] / share
+        applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(means[0])
         tf.cond(applied, lambda: self._apply(gradients, norm, rates[0]), lambda: tf.constant(0.0))
-        return tf.concat([[mean_loss, norm, examples, tf.cast(applied, tf.float32)], totals[2:]], 0)
+        counts = [norm, examples, tf.cast(applied, tf.float32)]
+        return tf.concat([counts, means, totals[1 + len(reports) :]], 0)
 
     def _apply(self, gradients: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
         scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1

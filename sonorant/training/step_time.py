@@ -4,18 +4,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
+from sonorant.pipeline.example import Example, Lineage
 from sonorant.recipe.schema import Recipe
-from sonorant.tensorflow import tf
-from sonorant.training.alignment import UNKNOWN
-from sonorant.training.batch import BatchTensors
+from sonorant.text.units import Units
+from sonorant.training.batch import collate
 from sonorant.training.collective import SingleProcess
+from sonorant.training.intake import Labeller
 from sonorant.training.step import Notes, TrainStep
 
 __all__ = ["step_seconds"]
 
 _STEPS = 3
-_UNITS, _LABELS = 32, 4  # they hardly matter to a step's time
+_UNITS = Units("words", tuple(f"w{number}" for number in range(32)))  # they hardly matter to a step's time
+_TEXT = "w1 w2 w3 w4"
 
 
 def step_seconds(recipe: Recipe, bins: int, vectors: int, clock: Callable[[], float]) -> float:
@@ -23,19 +26,19 @@ def step_seconds(recipe: Recipe, bins: int, vectors: int, clock: Callable[[], fl
 
     The batch is noise: `training.batch_examples` utterances of `vectors` feature vectors of `bins` values.
     """
-    batch, rng = recipe.training.batch_examples, np.random.default_rng(0)
-    tensors = BatchTensors(
-        features=tf.constant(rng.standard_normal((batch, vectors, bins)), tf.float32),
-        lengths=tf.fill([batch], vectors),
-        labels=tf.fill([batch, _LABELS], 1),
-        label_lengths=tf.fill([batch], _LABELS),
-        targets=tf.fill([batch, vectors], UNKNOWN),
-        weights=tf.ones([batch]),
-    )
-    step = TrainStep(LstmCtc(recipe.model, bins, _UNITS), recipe, SingleProcess())
+    objective = build_objective(recipe, _UNITS)
+    labeller = Labeller(objective, [recipe.training.batch_examples])
+    items = [labeller(_noise(number, vectors, bins)) for number in range(recipe.training.batch_examples)]
+    tensors = collate(0, 0, items, objective.padding).tensors
+    step = TrainStep(build_model(recipe.model, bins, _UNITS.size), objective, recipe, SingleProcess())
     seconds = []
     for number in range(1 + _STEPS):
         began_s = clock()
         step(tensors, number, Notes())
         seconds.append(clock() - began_s)
     return min(seconds[1:])
+
+
+def _noise(number: int, vectors: int, bins: int) -> Example:
+    features = np.random.default_rng(number).standard_normal((vectors, bins), np.float32)
+    return Example(Lineage(0, 0, number), f"noise {number}", _TEXT, 8000, 1.0, features=features)

@@ -23,7 +23,7 @@ def chaos_recipe(variant="split"):
         "features": {"mel_bins": 8, "stack": 1, "stride": 1},
         "stages": [{"stage": "vtlp"}, {"stage": "room", "t60_s": {"low": 0.05, "high": 0.1}}],
         "pipeline": {"credits": 4, "lease_examples": 8, "lookahead_examples": 32} | different.pipeline,
-        "model": {"layers": 1, "cells": 8},
+        "model": {"family": "lstm_ctc", "layers": 1, "cells": 8},
         "training": {
             "ranks": 2,
             "batch_examples": 4,

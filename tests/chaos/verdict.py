@@ -11,6 +11,7 @@ from chaos.checksums import digest
 from sonorant.corpus.shards import ShardSet
 from sonorant.dsp.stages import StageResources, apply_stage, build_chain
 from sonorant.errors import BadShard
+from sonorant.objectives.registry import build_objective
 from sonorant.pipeline.bitmap import Bitmap
 from sonorant.pipeline.example import Lineage
 from sonorant.pipeline.payload import as_carried
@@ -84,7 +85,7 @@ def _strict_sequences(recipe, run, shards):
     from sonorant.training.intake import Labeller  # which needs TensorFlow, and only strict runs do
     from sonorant.training.strict_intake import StrictIntake
 
-    label = Labeller(Units.from_json((run.shards / "units.json").read_text()), shards.counts, recipe.features)
+    label = Labeller(build_objective(recipe, Units.from_json((run.shards / "units.json").read_text())), shards.counts)
     intake = StrictIntake.of(recipe, shards.counts, Bitmap(shards.total), rank=0)
 
     def sequence(examples):

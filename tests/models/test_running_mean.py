@@ -3,7 +3,7 @@ import pytest
 
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.models.running_mean import RunningMean
-from sonorant.recipe.training import ModelRecipe
+from sonorant.recipe.model import LstmCtcRecipe
 from sonorant.tensorflow import tf
 
 
@@ -36,7 +36,7 @@ def test_it_follows_its_recurrence_in_whatever_pieces(rng):
 
 def heard(speech, change):
     """What comes out for speech as the corpus has it, and for the same with `change` added to each vector."""
-    model = LstmCtc(ModelRecipe(cells=8, normalisation="running", memory_vectors=50), bins=6, units=4)
+    model = LstmCtc(LstmCtcRecipe(cells=8, normalisation="running", memory_vectors=50), bins=6, units=4)
     model.set_normalisation([speech], lambda moments: moments)
     return (
         model.running_mean(model.normalisation(tf.constant(x[None], tf.float32)), *model.running_mean.initial_state(1))

@@ -8,6 +8,7 @@ from sonorant.errors import BadRecipe
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
+from sonorant.recipe.model import LstmCtcRecipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 STAGES = (
@@ -243,3 +244,10 @@ def test_faults_of_overrides_name_who_gave_them(tmp_path: Path) -> None:
     }
     with pytest.raises(BadRecipe, match=r"^--set seed:1: is not YAML"):
         load_recipe(tmp_path / "r.yaml", [Override("seed", "[1", "--set seed")])
+
+
+@pytest.mark.parametrize("model", ["{kind: lstm_ctc, layers: 3}", "{layers: 3}", "{family: lstm_ctc, layers: 3}"])
+def test_a_model_without_a_family_is_of_the_first_one(tmp_path, model):
+    path = tmp_path / "old.yaml"
+    path.write_text(f"version: 1\nname: old\ncorpus: {{reader: fsdd, path: x, sample_rate_hz: 8000}}\nmodel: {model}\n")
+    assert load_recipe(path).model == LstmCtcRecipe(layers=3)

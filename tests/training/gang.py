@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from training.tiny import BINS, shard_counts, tiny_example, tiny_recipe, tiny_units
 
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
 from sonorant.training.batch import collate, empty_tensors
 from sonorant.training.collective import HorovodCollective
 from sonorant.training.intake import Labeller
@@ -26,12 +27,14 @@ def main(folder: Path) -> None:
     collective = HorovodCollective()
     recipe = tiny_recipe(clip_norm=0.5)
     recipe = recipe.model_copy(update={"model": recipe.model.model_copy(update={"dropout": 0.0})})
-    step = TrainStep(LstmCtc(recipe.model, BINS, tiny_units().size, seed=1), recipe, collective)
-    label = Labeller(tiny_units(), shard_counts(18), recipe.features)
+    objective = build_objective(recipe, tiny_units())
+    step = TrainStep(build_model(recipe.model, BINS, tiny_units().size, seed=1), objective, recipe, collective)
+    label = Labeller(objective, shard_counts(18))
     results, first_moment = [], 0.0
     for number, shares in enumerate(SHARES):
         mine = shares[collective.rank] if collective.size == 2 else [*shares[0], *shares[1]]
-        tensors = collate(0, 0, [label(tiny_example(o)) for o in mine]).tensors if mine else empty_tensors(BINS)
+        examples, padding = [label(tiny_example(o)) for o in mine], objective.padding
+        tensors = collate(0, 0, examples, padding).tensors if mine else empty_tensors(BINS, padding)
         if number == SPOILT[0] and collective.rank == min(SPOILT[1], collective.size - 1):
             tensors = tensors._replace(features=tensors.features * np.nan)
         late = number == LATE and collective.rank == collective.size - 1

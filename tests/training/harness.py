@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from training.tiny import BINS, MemorySource, shard_counts, tiny_example, tiny_units
 
-from sonorant.models.lstm_ctc import LstmCtc
+from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
 from sonorant.training.checkpoints import Checkpoints, Progress, fingerprint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance, Evaluator
@@ -32,8 +33,9 @@ def tiny_trainer(
 ):
     """Return a trainer; `terminate_after` turns of the loop, a signal comes."""
     units = tiny_units()
-    model = LstmCtc(recipe.model, BINS, units.size, seed=recipe.seed)
-    step = TrainStep(model, recipe, SingleProcess())
+    model = build_model(recipe.model, BINS, units.size, seed=recipe.seed)
+    objective = build_objective(recipe, units)
+    step = TrainStep(model, objective, recipe, SingleProcess())
     checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
     generation, progress = resume(step, ledger, checkpoints, recipe)
     batches = progress.batches[0] if progress.batches else 0
@@ -42,7 +44,7 @@ def tiny_trainer(
         ledger,
         generation,
         Intake(recipe.training, recipe.seed, 0, progress.epoch, batches),
-        Labeller(units, shard_counts(total), recipe.features),
+        Labeller(objective, shard_counts(total)),
         recipe.training.epochs,
         measure=progress.step == 0,
     )

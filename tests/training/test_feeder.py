@@ -6,6 +6,7 @@ from redis_rig import RedisServer
 from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
 
 from services.runtime.redis_ledger import RedisLedger
+from sonorant.objectives.registry import build_objective
 from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
 from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Intake, Labeller
@@ -39,7 +40,7 @@ def feeder_of(ledger):
         ledger,
         1,
         Intake(recipe.training, recipe.seed, rank=0),
-        Labeller(tiny_units(), shard_counts(TOTAL), recipe.features),
+        Labeller(build_objective(recipe, tiny_units()), shard_counts(TOTAL)),
         epochs=1,
         measure=False,
     )

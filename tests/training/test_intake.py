@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from training.tiny import tiny_recipe
 
 from sonorant.errors import RejectedExample
+from sonorant.objectives.registry import build_objective
 from sonorant.pipeline.example import Example, Lineage
-from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.text.units import Units
 from sonorant.training.intake import Intake, Labeller
 
-LABELLER = Labeller(Units("words", ("a", "b")), shard_counts=(10,) * 100, features=FeaturesRecipe())
+LABELLER = Labeller(build_objective(tiny_recipe(), Units("words", ("a", "b"))), shard_counts=(10,) * 100)
 
 
 def example(ordinal, epoch=0, frames=5, text="a b", features=None):

@@ -13,7 +13,7 @@ VECTORS_HZ = 25  # of 10 ms frames, stacked by 4
 
 def item(ordinal, frames):
     features = np.empty((frames, 0), np.float32)
-    return Labelled(Lineage(0, 0, ordinal), ordinal, f"u{ordinal}", features, (0,), np.zeros(frames, int), 1.0)
+    return Labelled(Lineage(0, 0, ordinal), ordinal, f"u{ordinal}", features, {"labels": np.zeros(1, int)}, 1.0)
 
 
 def librispeech_like(rng, count):

@@ -20,7 +20,7 @@ RECIPE = TrainingRecipe(batch_examples=3, pool_examples=7)
 def item(epoch, ordinal):
     frames = 3 + ordinal * 7 % 11
     features = np.empty((frames, 0), np.float32)
-    return Labelled(Lineage(epoch, 0, ordinal), ordinal, f"u{ordinal}", features, (0,), np.zeros(frames, int), 1.0)
+    return Labelled(Lineage(epoch, 0, ordinal), ordinal, f"u{ordinal}", features, {"labels": np.zeros(1, int)}, 1.0)
 
 
 def order(epoch, settled=frozenset()):

@@ -31,7 +31,7 @@ def tiny_recipe(**training) -> Recipe:
             "corpus": {"reader": "fsdd", "path": "none", "sample_rate_hz": 8000},
             "text": {"units": "words"},
             "features": {"mel_bins": 6, "stack": 1, "stride": 1},
-            "model": {"layers": 1, "cells": 12, "dropout": 0.1},
+            "model": {"family": "lstm_ctc", "layers": 1, "cells": 12, "dropout": 0.1},
             "training": defaults | training,
         }
     )

@@ -11,8 +11,10 @@ import numpy as np
 from sonorant.arrays import IntArray
 from sonorant.pipeline.example import WordSpan
 from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.recipe.training import TrainingRecipe
+from sonorant.tensorflow import tf
 
-__all__ = ["UNKNOWN", "frame_targets"]
+__all__ = ["UNKNOWN", "alignment_loss", "alignment_weight", "frame_targets"]
 
 UNKNOWN = -1
 
@@ -36,3 +38,17 @@ def frame_targets(
     for span in known:
         targets[(known_s > span.end_s - _BEFORE_END_S) & (known_s < span.end_s + _AFTER_END_S)] = units[span.word]
     return targets
+
+
+def alignment_loss(log_probs: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+    """Return Float32[B]: minus the log-probability of the target of each frame, summed over frames that have one.
+
+    log_probs: [B, T, units + 1]; targets: Int32[B, T], negative where there is none.
+    """
+    chosen = tf.gather(log_probs, tf.maximum(targets, 0), batch_dims=2)
+    return -tf.reduce_sum(tf.where(targets >= 0, chosen, 0.0), axis=1)
+
+
+def alignment_weight(step: int, recipe: TrainingRecipe) -> float:
+    """Return the weight of the alignment loss at step 0, 1, …: it falls linearly to 0."""
+    return recipe.alignment_weight * max(0.0, 1 - step / recipe.alignment_steps)

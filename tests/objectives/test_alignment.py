@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from training.tiny import tiny_recipe
 
+from sonorant.objectives.alignment import UNKNOWN, alignment_loss, frame_targets
 from sonorant.pipeline.example import WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.tensorflow import tf
-from sonorant.training.alignment import UNKNOWN, frame_targets
-from sonorant.training.losses import alignment_loss
 
 RECIPE = FeaturesRecipe(window_ms=25, hop_ms=10, stack=3, stride=3)  # vector t is known at 30 t + 45 ms
 

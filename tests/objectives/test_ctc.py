@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
+from sonorant.objectives.ctc import ctc_loss, frames_needed
 from sonorant.tensorflow import tf
-from sonorant.training.losses import ctc_loss, frames_needed
 
 
 def collapse(path, blank):

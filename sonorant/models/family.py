@@ -1,0 +1,135 @@
+"""What a family of models promises to training, export and recognition: the seam behind which it is built.
+
+- A *family* is one file of this package with a subclass of `Model`, made of `(recipe, bins, units, seed)`; its section
+  in `sonorant/recipe/model.py`; and one line in `registry.py`. Nothing else names it.
+- A *model* names its `Symbols`, the columns of its output, and the `search` that reads them.
+- The *training signature* is `Model.outputs`: `Inputs` to `Outputs`, whole utterances padded to a batch. An objective
+  picks what it needs of the outputs: frame-synchronous families fill `frames`, label-synchronous ones `labels`.
+- The *streaming signature* is that of `Streaming`: state in, outputs of the next vectors and state out. A model that is
+  no `Streaming` one is recognized utterance by utterance.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features
+from sonorant.errors import SonorantError
+from sonorant.models.normalisation import FeatureMoments
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["Inputs", "Model", "Outputs", "Streaming", "Symbols", "WrongWeights"]
+
+
+class WrongWeights(SonorantError):
+    """Weights that do not fit the model that the recipe describes."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """Columns of a model's output: the units by their numbers, then what spells nothing.
+
+    blank, start, end: column of the symbol, or None if the family has none.
+    """
+
+    units: int
+    blank: int | None = None
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return self.units + sum(symbol is not None for symbol in (self.blank, self.start, self.end))
+
+
+class Inputs(NamedTuple):
+    """A padded batch as a model takes it in training.
+
+    features: Float32[B, T, bins], zeros from `lengths` Int32[B] on. labels: Int32[B, L], padded with anything from
+    `label_lengths` Int32[B] on; None where a family does not need them.
+    """
+
+    features: tf.Tensor
+    lengths: tf.Tensor
+    labels: tf.Tensor | None = None
+    label_lengths: tf.Tensor | None = None
+
+
+class Outputs(NamedTuple):
+    """What a model makes of a batch; None where the family has no such output.
+
+    frames: Float32[B, T', symbols], log-probabilities of each encoded frame, of which `lengths` Int32[B] count.
+    labels: Float32[B, L + 1, symbols], log-probabilities of each label, given those before it, and of the end.
+    """
+
+    lengths: tf.Tensor
+    frames: tf.Tensor | None = None
+    labels: tf.Tensor | None = None
+
+
+class Model(keras.Model):
+    """Base of all families: weights by name, and what training and export ask.
+
+    bins: size of a stacked feature vector. search: name of the search that reads the outputs (`sonorant.decoding`).
+    """
+
+    search: str
+
+    def __init__(self, name: str, bins: int, symbols: Symbols) -> None:
+        super().__init__(name=name)
+        self.bins = bins
+        self.symbols = symbols
+
+    def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
+        """Return what the model makes of whole utterances: its training signature.
+
+        dropout_seed: Int32[2], from which follows what is dropped, so that a resumed run drops the same; None: nothing.
+        """
+        raise NotImplementedError
+
+    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
+        """Learn how features are distributed from the first examples, each Float32[frames, bins].
+
+        add_up: sums moments over the ranks, each of which calls this with its own examples.
+        """
+        raise NotImplementedError
+
+    def named_weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return all weights, trained or not, by path, as `lstm_0/weight`."""
+        return {_path(v): np.asarray(v) for v in self.weights}
+
+    def assign(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take over what `named_weights` returned; raises WrongWeights if names or shapes differ."""
+        expected = {_path(v): tuple(v.shape) for v in self.weights}
+        found = {name: value.shape for name, value in weights.items()}
+        if found != expected:
+            wrong = sorted(k for k in expected.keys() | found.keys() if expected.get(k) != found.get(k))
+            raise WrongWeights(
+                f"weights {wrong[:4]}: found shapes {[found.get(k) for k in wrong[:4]]}, expected "
+                f"{[expected.get(k) for k in wrong[:4]]}; use the recipe and units that the weights were trained with"
+            )
+        for variable in self.weights:
+            variable.assign(weights[_path(variable)])
+
+
+class Streaming(Model):
+    """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut."""
+
+    def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
+        """Return the state [batch, ...] at the start of streams."""
+        raise NotImplementedError
+
+    def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Return the outputs [B, T', symbols] of the next T >= 1 vectors [B, T, bins], and the state after them."""
+        raise NotImplementedError
+
+
+def _path(variable: keras.Variable) -> str:
+    """Path below the model, which Keras puts first only in some versions."""
+    return "/".join(variable.path.split("/")[-2:])

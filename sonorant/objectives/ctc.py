@@ -1,0 +1,102 @@
+"""Connectionist temporal classification (Graves 2006)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from sonorant.errors import RejectedExample
+from sonorant.models.family import Inputs, Model
+from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
+from sonorant.objectives.objective import BatchTensors, Losses, Targets
+from sonorant.pipeline.example import Example
+from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.recipe.training import TrainingRecipe
+from sonorant.tensorflow import tf
+from sonorant.text.units import Units
+
+__all__ = ["CtcObjective", "ctc_loss", "frames_needed"]
+
+
+class CtcObjective:
+    """CTC on units and, while its weight lasts, a frame-wise loss towards the ends of words that the corpus knows.
+
+    Needs a model with `frames` whose blank follows the units. Reports "loss", CTC's alone.
+    """
+
+    padding: ClassVar = {"labels": 0, "frames": UNKNOWN}
+    reports = ("loss",)
+
+    def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe) -> None:
+        self._training = training
+        self._units = units
+        self._features = features
+        self._words = {w: i for i, w in enumerate(units.symbols)} if units.kind == "words" else {}
+
+    def targets(self, example: Example, frames: int) -> Targets:
+        """Return "labels", the numbers of the units, and "frames", the unit due at each frame (see `alignment`)."""
+        labels = self._units.labels(example.text)
+        if not labels:
+            raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
+        if frames < (needed := frames_needed(labels)):
+            raise RejectedExample(
+                f"{frames} feature vectors for {len(labels)} units: CTC needs at least {needed}; "
+                "check the transcript, or lower features.stride"
+            )
+        due = frame_targets(example.words, self._words, self._units.blank, frames, self._features)
+        return {"labels": np.array(labels), "frames": due}
+
+    def schedule(self, step: int) -> tuple[float, ...]:
+        """Return the weight of the frame-wise loss."""
+        return (alignment_weight(step, self._training),)
+
+    def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
+        """See `Objective`."""
+        labels = batch.targets["labels"]
+        outputs = model.outputs(Inputs(batch.features, batch.lengths, *labels), dropout_seed)
+        loss = ctc_loss(outputs.frames, outputs.lengths, *labels)
+        guided = loss
+        if self._training.alignment_weight:
+            guided += schedule[0] * alignment_loss(outputs.frames, batch.targets["frames"].values)
+        return Losses(guided, {"loss": loss})
+
+
+def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_lengths: tf.Tensor) -> tf.Tensor:
+    """Return Float32[B]: minus the log-probability of each label sequence, summed over its alignments.
+
+    log_probs: [B, T, units + 1], blank last; lengths: Int32[B]; labels: Int32[B, L], padded with anything;
+    label_lengths: Int32[B]. A label that does not fit into its frames has loss 0 and no gradient.
+
+    The kernel is the sparse one: 4.7 ms for 32 x 110 frames, forward and backward, against 19 ms of `tf.nn.ctc_loss`
+    (gradients differ by 4e-6). It applies a softmax of its own, which leaves log-probabilities as they are.
+    """
+    present = tf.sequence_mask(label_lengths, tf.shape(labels)[1])
+    loss, _ = _sparse_ctc(
+        tf.transpose(log_probs, (1, 0, 2)),
+        tf.where(present),
+        tf.boolean_mask(labels, present),
+        lengths,
+    )
+    return loss
+
+
+def _sparse_ctc(
+    logits: tf.Tensor, label_indices: tf.Tensor, label_values: tf.Tensor, lengths: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    return tuple(  # (loss [B], gradient [T, B, units + 1]); the op's registered gradient uses the second
+        tf.raw_ops.CTCLoss(
+            inputs=logits,
+            labels_indices=label_indices,
+            labels_values=label_values,
+            sequence_length=lengths,
+            preprocess_collapse_repeated=False,
+            ctc_merge_repeated=True,
+            ignore_longer_outputs_than_inputs=True,
+        )
+    )
+
+
+def frames_needed(labels: Sequence[int]) -> int:
+    """Return the fewest frames that hold `labels`: one each, and a blank between equal neighbours."""
+    return len(labels) + sum(a == b for a, b in pairwise(labels))

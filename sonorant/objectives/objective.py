@@ -1,0 +1,80 @@
+"""What an objective promises to intake and training step: the seam behind which losses are written.
+
+The step knows gradients, ranks and votes; the intake knows epochs, pools and the ledger. Neither knows what a target
+is: they carry `Targets` by name from `Objective.targets` to `Objective.losses`.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, TypeAlias
+
+from sonorant.arrays import IntArray
+from sonorant.models.family import Model
+from sonorant.pipeline.example import Example
+from sonorant.tensorflow import tf
+
+__all__ = ["BatchTensors", "Losses", "Objective", "Padded", "Targets"]
+
+Targets: TypeAlias = Mapping[str, IntArray]  # of one utterance, [length] each
+
+
+class Padded(NamedTuple):
+    """One target of a batch. values: Int32[B, longest], padded as its objective says; lengths: Int32[B]."""
+
+    values: tf.Tensor
+    lengths: tf.Tensor
+
+
+class BatchTensors(NamedTuple):
+    """What a step computes on.
+
+    features: Float32[B, T, bins], zeros after each one's length; lengths: Int32[B]; targets: by name; weights:
+    Float32[B], 1 for an utterance and 0 for a placeholder.
+    """
+
+    features: tf.Tensor
+    lengths: tf.Tensor
+    targets: dict[str, Padded]
+    weights: tf.Tensor
+
+
+class Losses(NamedTuple):
+    """Of each utterance of a batch, Float32[B].
+
+    minimised: its gradient is the step's. reported: figures by name, of which the step gives the means over all ranks.
+    """
+
+    minimised: tf.Tensor
+    reported: dict[str, tf.Tensor]
+
+
+class Objective(Protocol):
+    """Loss of a model on batches of utterances.
+
+    padding: value with which each target is padded, by the target's name. reports: names of the figures that
+    `losses` reports, the one that training watches first; a step in which that one is not finite changes nothing.
+    """
+
+    @property
+    def padding(self) -> Mapping[str, int]:
+        """See the class."""
+        ...
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """See the class."""
+        ...
+
+    def targets(self, example: Example, frames: int) -> Targets:
+        """Return the targets of an example with `frames` feature vectors.
+
+        Raises RejectedExample, in a sentence, if it cannot be trained on.
+        """
+        ...
+
+    def schedule(self, step: int) -> tuple[float, ...]:
+        """Return what changes from step to step, 0, 1, …: always as many numbers."""
+        ...
+
+    def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
+        """Return each utterance's loss; part of the step's graph. schedule: Float32, of this step."""
+        ...

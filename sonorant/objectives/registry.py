@@ -1,0 +1,13 @@
+"""Which objective a recipe trains by."""
+
+from sonorant.objectives.ctc import CtcObjective
+from sonorant.objectives.objective import Objective
+from sonorant.recipe.schema import Recipe
+from sonorant.text.units import Units
+
+__all__ = ["build_objective"]
+
+
+def build_objective(recipe: Recipe, units: Units) -> Objective:
+    """Return the recipe's objective: CTC, guided by word ends where `training.alignment_weight` says so."""
+    return CtcObjective(recipe.training, units, recipe.features)
