@@ -48,7 +48,7 @@ def refusal(store, *requests, **limits):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 async for _ in call:
                     pass
-            while server.servicer.admission.active:  # the client may know first that the stream has ended
+            while server.engine.admission.active:  # the client may know first that the stream has ended
                 await asyncio.sleep(0.01)
             return caught.value.code(), caught.value.details()
 

@@ -127,7 +127,7 @@ async def _run(
     ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if health is not None:
         health.ready(False)
-    log.info("recognizer_draining", streams=server.servicer.admission.active, grace_s=grace_s)
+    log.info("recognizer_draining", streams=server.engine.admission.active, grace_s=grace_s)
     await server.stop(grace_s)
     for end in ended:
         end.result()

@@ -10,8 +10,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
+from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
-from services.recognizer.servicer import RecognizerServicer
+from services.recognizer.transports.grpc import RecognizerServicer
 from services.runtime.channels import SERVER_OPTIONS, add_port
 from services.runtime.vital_tasks import VitalTasks
 from sonorant.recipe.serving import ServingRecipe
@@ -53,7 +54,7 @@ class RecognizerServer:
         self._tasks: VitalTasks
         admission = Admission(serving.max_streams)
         counted = RecognizerMetrics(metrics or CollectorRegistry(), admission)
-        self.servicer = RecognizerServicer(store, serving, self._workers, admission, counted)
+        self.engine = Engine(store, serving, self._workers, admission, counted)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""
@@ -64,7 +65,7 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        recognizer_pb2_grpc.add_RecognizerServicer_to_server(self.servicer, self._server)
+        recognizer_pb2_grpc.add_RecognizerServicer_to_server(RecognizerServicer(self.engine), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
@@ -82,7 +83,7 @@ class RecognizerServer:
         """Take no new streams, let those that run end for up to `grace_s` seconds, then cut them off."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
-        self.servicer.admission.close()
+        self.engine.admission.close()
         refuse_s = min(_REFUSE_S, grace_s)
         await asyncio.sleep(refuse_s)
         await self._server.stop(grace_s - refuse_s)

@@ -1,8 +1,8 @@
-"""Why a stream or request is not served; a transport maps each to a status of its own."""
+"""Why a stream or request is not served, and the canonical code that a transport maps to a status of its own."""
 
-from sonorant.errors import SonorantError
+from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
-__all__ = ["AudioTooLong", "BadRequest", "IdleStream", "TooManyStreams", "UnknownModel"]
+__all__ = ["AudioTooLong", "BadRequest", "IdleStream", "TooManyStreams", "UnknownModel", "code_of"]
 
 
 class BadRequest(SonorantError):
@@ -33,3 +33,20 @@ class TooManyStreams(SonorantError):
     """All places are taken; trying again later, or elsewhere, may help."""
 
     exit_code = 69
+
+
+_CODES: dict[type[SonorantError], str] = {
+    BadRequest: "INVALID_ARGUMENT",
+    BadAudio: "INVALID_ARGUMENT",
+    RejectedExample: "INVALID_ARGUMENT",
+    UnknownModel: "NOT_FOUND",
+    AudioTooLong: "OUT_OF_RANGE",
+    IdleStream: "DEADLINE_EXCEEDED",
+    TooManyStreams: "RESOURCE_EXHAUSTED",
+    Unavailable: "UNAVAILABLE",
+}
+
+
+def code_of(error: SonorantError) -> str:
+    """Return the canonical code (google.rpc.Code) of an error; INTERNAL for one that is our own fault."""
+    return _CODES.get(type(error), "INTERNAL")

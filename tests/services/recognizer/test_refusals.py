@@ -77,7 +77,7 @@ def test_an_idle_stream_is_ended(store):
             await call.write(opening())
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call.read()
-            return caught.value.code(), server.servicer.admission.active
+            return caught.value.code(), server.engine.admission.active
 
     assert asyncio.run(run()) == (grpc.StatusCode.DEADLINE_EXCEEDED, 0)
 
@@ -108,9 +108,9 @@ def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
             stub = connect(channel)
             call = stub.StreamingRecognize()
             await interim(call)
-            assert server.servicer.admission.active == 1
+            assert server.engine.admission.active == 1
             call.cancel()
-            while server.servicer.admission.active:
+            while server.engine.admission.active:
                 await asyncio.sleep(0)  # the timeout of `recognizer` ends this if the place is never freed
             return await stream_recording(stub, SPEECH, RATE_HZ)
 

@@ -1,0 +1,1 @@
+"""Protocols over the engine, a file each: parse, call, format."""

@@ -1,0 +1,135 @@
+"""The Recognizer service of `sonorant.v1` over the engine."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import grpc
+
+from services.recognizer.engine import Engine, Stream
+from services.runtime.durations import duration
+from sonorant.decoding import Hypothesis
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import BadRequest
+from sonorant.serving.request import AudioFormat, StreamRequest
+from sonorant.serving.session import Result
+from sonorant.v1 import recognizer_pb2 as pb
+from sonorant.v1 import recognizer_pb2_grpc
+
+__all__ = ["RecognizerServicer"]
+
+_ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
+_LISTEN_OUT_S = 0.25  # how long a refused stream may go on sending
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
+    """Parses requests, calls the engine, formats its results; errors become statuses."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def Recognize(self, request: pb.RecognizeRequest, context: _Context) -> pb.RecognizeResponse:
+        """Recognize a whole recording."""
+        try:
+            with self._engine.admission.place(), self._engine.stream(_request(request.config)) as stream:
+                result = await stream.whole(request.content)
+                response = pb.RecognizeResponse(metadata=_metadata(stream))
+        except SonorantError as error:
+            await self._abort(context, error)
+            raise
+        if result is not None:
+            response.results.add(
+                alternatives=_alternatives(result, request.config.features), result_end_offset=duration(result.end_s)
+            )
+        return response
+
+    async def StreamingRecognize(
+        self, request_iterator: AsyncIterator[pb.StreamingRecognizeRequest], context: _Context
+    ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
+        """Recognize a stream; its place is free again when it ends, whichever side ended it."""
+        try:
+            with self._engine.admission.place():
+                async with aclosing(self._stream(request_iterator)) as responses:
+                    async for response in responses:
+                        yield response
+        except SonorantError as error:
+            await _listen_out(request_iterator)
+            await self._abort(context, error)
+
+    async def _stream(
+        self, requests: AsyncIterator[pb.StreamingRecognizeRequest]
+    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        first = await self._engine.next(requests)
+        if first is None or first.WhichOneof("request") != "streaming_config":
+            sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
+            raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
+        config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
+        with self._engine.stream(_request(config, wanted.interim_results)) as stream:
+            while (request := await self._engine.next(requests)) is not None:
+                if request.WhichOneof("request") != "audio":
+                    raise BadRequest(
+                        "a second streaming_config: expected audio; open a new stream to change the config"
+                    )
+                if (result := await stream.push(request.audio)) is not None:
+                    yield _response(stream, result, config.features)
+            yield _response(stream, await stream.finish(), config.features)
+
+    async def _abort(self, context: _Context, error: SonorantError) -> None:
+        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+
+
+def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
+    audio = config.explicit_decoding_config
+    encoding = str(audio.encoding)  # of one that this version does not know
+    if audio.encoding in _ENCODINGS.values():
+        encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
+    spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
+    return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
+
+
+def _response(stream: Stream, result: Result, features: pb.RecognitionFeatures) -> pb.StreamingRecognizeResponse:
+    response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
+    response.results.add(
+        alternatives=_alternatives(result, features),
+        is_final=result.is_final,
+        stability=result.stability,
+        result_end_offset=duration(result.end_s),
+    )
+    return response
+
+
+def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
+    return pb.RecognitionResponseMetadata(
+        total_billed_duration=duration(stream.audio_s), model=stream.model, sample_rate_hertz=stream.rate_hz
+    )
+
+
+def _alternatives(result: Result, features: pb.RecognitionFeatures) -> list[pb.SpeechRecognitionAlternative]:
+    return [_alternative(hypothesis, features) for hypothesis in result.alternatives]
+
+
+def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb.SpeechRecognitionAlternative:
+    alternative = pb.SpeechRecognitionAlternative(transcript=hypothesis.text, confidence=hypothesis.confidence)
+    if features.enable_word_time_offsets or features.enable_word_confidence:
+        for word in hypothesis.words:
+            info = alternative.words.add(word=word.word)
+            if features.enable_word_time_offsets:
+                info.start_offset.CopyFrom(duration(word.start_s))
+                info.end_offset.CopyFrom(duration(word.end_s))
+            if features.enable_word_confidence:
+                info.confidence = word.confidence
+    return alternative
+
+
+async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
+    """Let a client that is refused finish sending, for a while.
+
+    If its stream were closed while it writes, gRPC would often tell it INTERNAL in place of our status.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTEN_OUT_S):
+            async for _ in requests:
+                pass

@@ -1,0 +1,55 @@
+"""What a client asks of a stream, whatever protocol brought it, and whether a model can give it."""
+
+from dataclasses import dataclass
+
+from sonorant.serving.errors import BadRequest
+from sonorant.serving.model import StreamingModel
+
+__all__ = ["AudioFormat", "StreamRequest", "check_request"]
+
+_ENCODINGS = ("", "LINEAR16")
+_MOST_ALTERNATIVES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """How audio comes in messages; what is empty or 0 is as the model has it.
+
+    encoding: "LINEAR16", headerless 16-bit little-endian samples.
+    """
+
+    encoding: str = ""
+    rate_hz: int = 0
+    channels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """What a stream is opened with.
+
+    model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
+    results that may still change are wanted.
+    """
+
+    model: str = ""
+    audio: AudioFormat = AudioFormat()
+    alternatives: int = 0
+    interim_results: bool = False
+
+
+def check_request(request: StreamRequest, model: StreamingModel) -> None:
+    """Raise BadRequest if `model` cannot give what is asked."""
+    audio = request.audio
+    if audio.encoding not in _ENCODINGS:
+        raise BadRequest(f"encoding={audio.encoding}: unsupported; send LINEAR16, 16-bit little-endian samples")
+    if audio.rate_hz not in (0, model.sample_rate_hz):
+        raise BadRequest(
+            f"sample_rate_hertz={audio.rate_hz}: model {model.name!r} takes {model.sample_rate_hz}; "
+            "resample the audio, or leave the field out if it has that rate"
+        )
+    if audio.channels not in (0, 1):
+        raise BadRequest(f"audio_channel_count={audio.channels}: expected 1; send one channel")
+    if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
+        raise BadRequest(
+            f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"
+        )
