@@ -47,12 +47,18 @@ class Tallies:
 class ControlPlane:
     """The state of one training run; its methods are events. Those that ask Redis may block, and say so.
 
+    complete: what the run's totals say of its training, by this recipe; None: there are none. False: it was complete,
+    and the recipe asks for more since.
+
     Methods may be called from several threads; `now` is a monotonic time in seconds.
     """
 
-    def __init__(self, recipe: Recipe, counts: Sequence[int], ledger: RedisLedger) -> None:
+    def __init__(
+        self, recipe: Recipe, counts: Sequence[int], ledger: RedisLedger, complete: bool | None = None
+    ) -> None:
         pipeline = recipe.pipeline
         self._ledger = ledger
+        self._complete = complete
         self._lock = threading.RLock()
         self._registry = Registry(pipeline.heartbeat_s, pipeline.dead_after_s)
         self._leases = LeaseBook(
@@ -99,9 +105,9 @@ class ControlPlane:
             return self._registry.changes
 
     def resume(self) -> bool:
-        """Go on with the generation that Redis remembers; False if there is none. Asks Redis."""
+        """Go on with the generation that Redis remembers; False if there is none, or it ended before. Asks Redis."""
         start = self._ledger.last_start()
-        if start is None:
+        if start is None or (start.complete and self._complete is False):
             return False
         self._begin(start)
         return True
@@ -229,10 +235,11 @@ class ControlPlane:
     def finished(self) -> bool:
         """True once rank 0 has said so, in this generation: its last checkpoint is written, and what came of the run.
 
-        It does not follow from the ledger: a gang that is lost before its last checkpoint needs examples again.
+        It does not follow from the ledger: a gang that is lost before its last checkpoint needs examples again. Of a
+        Redis that has forgotten all, the run's totals tell.
         """
         with self._lock:
-            return self._start is not None and self._start.complete
+            return self._complete is True if self._start is None else self._start.complete
 
     def epochs(self) -> list[pb.EpochProgress]:
         """Return how far the epochs are that are being read."""

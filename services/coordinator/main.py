@@ -30,6 +30,7 @@ from services.runtime.redis_ledger import RedisLedger
 from services.storage.run import open_run
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError
+from sonorant.training.completion import complete_totals
 
 __all__ = ["main"]
 
@@ -70,11 +71,13 @@ def _command(
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
-        await_shards(run, recipe, patience_s)
+        await_shards(run, recipe, patience_s, *((health.ready,) if health is not None else ()))
         shards = run.open_shards("train")
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         ledger = RedisLedger(redis_url, shards.total, start_patience_s=start_patience_s, patience_s=_PATIENCE_S)
-        control = ControlPlane(recipe, shards.counts, ledger)
+        run.pull_totals()
+        complete = complete_totals(run.folder, recipe) is not None if run.folder.totals.exists() else None
+        control = ControlPlane(recipe, shards.counts, ledger, complete)
         on_scrape(metrics, lambda: coordinator_metrics(control, time.monotonic()))
         asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file, health))
         ledger.close()

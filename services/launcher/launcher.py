@@ -26,7 +26,7 @@ class Launcher:
     """Runs `command` as `member` of gangs of `ranks`, until `shutdown`, or until it fails for good.
 
     A process that ends well has seen the end of training: no other is started. host: this pod's own IP address.
-    on_ready: called when the board shows this rank, or need not.
+    on_ready: called when the board shows this rank, or need not, or while the rank waits for shards.
     """
 
     def __init__(
@@ -92,6 +92,8 @@ class Launcher:
         """Do what the board asks for; False if another launcher has this place."""
         if self._process.ready:
             self._member.ready()
+        elif self._process.waits:
+            self._on_ready()
         try:
             board = self._board.read()
             action = self._member.decide(board)

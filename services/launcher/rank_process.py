@@ -1,6 +1,7 @@
 """A rank's process and what it and its launcher say to each other: "ready", and then which gang it is one of.
 
-They speak over a socket that is the process's standard input. The process says that it is ready when it has loaded all
+They speak over a socket that is the process's standard input. The process says that it waits for shards, which may take
+hours and is no fault; and that it is ready when it has loaded all
 that takes long, so that ranks meet within a second and need not wait long for one that will not come.
 """
 
@@ -15,9 +16,10 @@ from contextlib import suppress
 from services.runtime.leash import leashed
 from sonorant.errors import Unavailable
 
-__all__ = ["RankProcess", "await_gang"]
+__all__ = ["RankProcess", "await_gang", "tell_launcher"]
 
-_READY = b"ready\n"
+_WAITS, _READY = b"waits\n", b"ready\n"
+_MOST_BYTES = 64
 
 
 class RankProcess:
@@ -46,9 +48,17 @@ class RankProcess:
     @property
     def ready(self) -> bool:
         """Whether it has said that it waits for a gang."""
+        return _READY in self._heard()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has said that it waits for shards."""
+        return _WAITS in self._heard()
+
+    def _heard(self) -> bytes:
         with suppress(BlockingIOError, ConnectionError):
-            self._said += self._socket.recv(len(_READY))
-        return self._said == _READY
+            self._said += self._socket.recv(_MOST_BYTES)
+        return self._said
 
     def join(self, variables: Mapping[str, str]) -> None:
         """Tell it further environment variables, those of its gang."""
@@ -67,6 +77,13 @@ class RankProcess:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
         self._socket.close()
+
+
+def tell_launcher(waits: bool) -> None:
+    """In the process: say that it waits for shards; that it waits no more is said by `await_gang`."""
+    with suppress(OSError), socket.socket(fileno=os.dup(0)) as launcher:
+        if waits:
+            launcher.sendall(_WAITS)
 
 
 def await_gang() -> None:

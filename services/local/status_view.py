@@ -39,7 +39,7 @@ def render_status(
 def render_line(status: pb.GetStatusResponse) -> str:
     """Return the status in one line, for terminals that cannot redraw and for logs."""
     epochs = ", ".join(f"epoch {e.epoch}: {_settled(e)}/{e.total}" for e in _current(status))
-    return f"{epochs or 'starting'} | {_trainer_line(status)}"
+    return f"{epochs or ('' if status.finished else 'starting')} | {_trainer_line(status)}".removeprefix(" | ")
 
 
 def render_rejections(status: pb.GetStatusResponse, most: int) -> list[RenderableType]:
@@ -63,16 +63,15 @@ def _current(status: pb.GetStatusResponse) -> list[pb.EpochProgress]:
 def _trainer_line(status: pb.GetStatusResponse) -> str:
     figures = dict(status.figures)
     parts = [
+        "training is complete" if status.finished else "",
         _part(figures, "step", "step {:.0f}"),
         _part(figures, "loss", "loss {:.3f}"),
         _part(figures, "wer", "dev WER {:.2%}"),
         _part(figures, "audio_hours_per_second", "{:.3f} audio-hours/s"),
         _part(figures, "t_session", "t_session {:.3f}"),
     ]
-    if status.bottleneck:
-        parts.append(f"held back by {status.bottleneck}")
-    elif figures:
-        parts.append("the trainer is the limit")
+    if not status.finished and (status.bottleneck or figures):
+        parts.append(f"held back by {status.bottleneck}" if status.bottleneck else "the trainer is the limit")
     return ", ".join(part for part in parts if part) or "the trainer has not begun"
 
 

@@ -98,7 +98,7 @@ def _command(
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
-        await_shards(run, recipe, patience_s)
+        await_shards(run, recipe, patience_s, *((health.ready,) if health is not None else ()))
         whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
         with Watchdog(longest_turn_s) as watchdog:
             _run(whose, recipe, run, data, health, watchdog, metrics)

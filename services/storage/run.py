@@ -61,6 +61,11 @@ class SharedRun:
     def push_generation(self) -> None:
         """Push the generation that the folder has, before anything is done in its name."""
 
+    def generation(self) -> int:
+        """Return the generation of the newest gang; 0 if there was none."""
+        path = self.folder.checkpoints / "generation"
+        return int(path.read_text()) if path.exists() else 0
+
     @contextmanager
     def pushing_checkpoints(self) -> Iterator[None]:
         """Push checkpoints as they are saved; all are when this ends."""
@@ -130,8 +135,9 @@ class StoredRun(SharedRun):
             yield
 
     def pull_totals(self) -> None:
-        """Bring what came of the training, if it is complete."""
-        self._pull_file(self.folder.totals)
+        """Bring what came of the training, if it is complete: the store's, as it may have gone on since."""
+        if (content := self._store.read(self.folder.totals.name)) is not None:
+            atomic_write(self.folder.totals, content)
 
     def pull_results(self) -> None:
         """Bring, anew, all that is read to judge a run, of the shards of train the first.

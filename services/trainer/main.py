@@ -67,24 +67,24 @@ def _command(
     launched: bool,
 ) -> None:
     """Train one rank's share of a run."""
+    from services.launcher.rank_process import tell_launcher
     from services.runtime.lifecycle import heed_signals
     from services.runtime.logging import configure_logging
     from services.runtime.metrics import metrics_at
     from services.runtime.prepared import await_shards
     from services.storage.run import open_run
+    from services.trainer.coordination import end_training
+    from services.trainer.generation import tell_end
+    from sonorant.training.completion import complete_totals
 
     heed_signals()
     configure_logging("trainer", replica)
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
-    await_shards(run, recipe, patience_s)
+    await_shards(run, recipe, patience_s, *((tell_launcher,) if launched else ()))
     run.pull_totals()
-    if run.folder.totals.exists():  # it is started again after the end, and need not find the others for that
-        if _first_of(_RANK_VARIABLES, 0) == 0:
-            from services.trainer.generation import tell_end
-
-            tell_end(run, recipe, coordinator, redis_url)
-    else:
+    complete = complete_totals(run.folder, recipe) is not None
+    if not complete:  # else it is started again after the end, and need not find the others
         from services.runtime.lifecycle import Shutdown
         from services.runtime.watchdog import Watchdog
         from services.trainer.rank import Rank
@@ -103,8 +103,14 @@ def _command(
                 code = Rank(*given, turned=watchdog.turned).run()
         if code:
             sys.exit(code)
-    if export and _first_of(_RANK_VARIABLES, 0) == 0:
-        _export(run)
+    if _first_of(_RANK_VARIABLES, 0) == 0:
+        if export:
+            _export(run)
+        # Last, as it may end this pod. A trainer that is started again after the end asks whether it was noted.
+        if complete:
+            tell_end(run, recipe, coordinator, redis_url)
+        else:
+            end_training(coordinator, run.generation())
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from services.runtime.lifecycle import Shutdown
 from services.runtime.metrics import on_scrape
 from services.runtime.redis_ledger import RedisLedger
 from services.storage.run import SharedRun
-from services.trainer.coordination import StageWatch, end_training
+from services.trainer.coordination import StageWatch
 from services.trainer.generation import begin_generation, run_checkpoints
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
@@ -28,10 +28,11 @@ from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
+from sonorant.training.completion import Reason
 from sonorant.training.evaluation import DevUtterance, Evaluator, dev_utterances
 from sonorant.training.feeder import Feeder
 from sonorant.training.intake import Intake, Labeller
-from sonorant.training.loop import Reason, Trainer, TrainerParts
+from sonorant.training.loop import Trainer, TrainerParts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 from sonorant.training.step import TrainStep
@@ -108,7 +109,7 @@ class Rank:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
                     reason = self._trainer(step, feeder, evaluator, reporter, progress, generation).run()
-                self._finish(reason, progress, reporter, generation)
+                self._finish(reason, progress, reporter)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
                 feeder.close()
@@ -185,8 +186,8 @@ class Rank:
             progress,
         )
 
-    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter, generation: int) -> None:
-        """Rank 0 writes what came of the run, and then tells the coordinator, unless it is only interrupted."""
+    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
+        """Rank 0 writes what came of the run, unless it is only interrupted."""
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return
@@ -194,7 +195,6 @@ class Rank:
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
         self._shared.push_totals()
-        end_training(self._coordinator, generation)
 
     def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
         epochs = self._ledger.epochs()
@@ -211,6 +211,7 @@ class Rank:
             "examples": progress.examples,
             "audio_hours": progress.audio_s / 3600,
             "best_wer": progress.best_wer,
+            "looks_without_better": progress.looks_without_better,
             "ledger": {
                 "committed": committed,
                 "rejected": sum(c.rejected for c in counts.values()),

@@ -1,6 +1,5 @@
 """`sonorant train`: the whole training on this machine."""
 
-import json
 import shlex
 import sys
 import time
@@ -19,6 +18,7 @@ from sonorant.corpus.prepared import check_prepared
 from sonorant.errors import SonorantError
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.completion import complete_totals
 
 if TYPE_CHECKING:
     from sonorant.recipe import Recipe
@@ -73,7 +73,7 @@ def command(
         shared.pull_shards()
         check_prepared(recipe, run, first)
         shared.pull_totals()
-        if not _finished(run, lenient):
+        if not _finished(run, recipe, lenient):
             _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
 
 
@@ -91,7 +91,7 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
-    if not _finished(run, lenient):
+    if not _finished(run, recipe, lenient):
         raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
 
 
@@ -101,11 +101,13 @@ def _prepare_command(settings: Mapping[str, object], assignments: Iterable[str])
     return shlex.join(["sonorant", "prepare", *given, *(f"--set={assignment}" for assignment in assignments)])
 
 
-def _finished(run: RunFolder, lenient: bool) -> bool:
-    """Say what came of a complete training, and leave if examples were rejected; False if it is not complete."""
-    try:
-        totals = json.loads(run.totals.read_text())
-    except (OSError, ValueError):
+def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
+    """Say what came of a complete training, and leave if examples were rejected.
+
+    False if it is not complete, or the recipe asks for more since.
+    """
+    totals = complete_totals(run, recipe)
+    if totals is None:
         return False
     wer = totals.get("best_wer")
     click.echo(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import reduce
 from operator import add
 
@@ -13,6 +12,7 @@ from sonorant.recipe.schema import Recipe
 from sonorant.training.batch import Batch, empty_tensors
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
 from sonorant.training.collective import Collective
+from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.evaluation import Evaluator
 from sonorant.training.feeder import Feeder
 from sonorant.training.metrics import SessionMeter
@@ -24,15 +24,6 @@ from sonorant.training.step import Notes, StepResult, TrainStep
 __all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts"]
 
 _PATIENCE_S = 1.0  # how long a rank waits for a batch before it takes part in a step without one, or says it is late
-
-
-class Reason(StrEnum):
-    """Why training stopped."""
-
-    EPOCHS = "epochs"
-    TIME = "max_minutes"
-    PATIENCE = "patience"
-    TERMINATED = "terminated"
 
 
 class NonFiniteSteps(SonorantError):
@@ -98,11 +89,9 @@ class Trainer:
                 return reason
 
     def _over(self) -> Reason | None:
-        if self.progress.epoch >= self._recipe.epochs:
-            return Reason.EPOCHS
-        if self.progress.looks_without_better >= self._recipe.patience:
-            return Reason.PATIENCE
-        return Reason.TIME if self._time_over() and self.progress.wer is not None else None
+        progress = self.progress
+        reason = reason_to_end(self._recipe, progress.epoch, progress.looks_without_better, progress.train_s)
+        return None if reason is Reason.TIME and progress.wer is None else reason
 
     def _time_over(self) -> bool:
         return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s

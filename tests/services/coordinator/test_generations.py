@@ -174,3 +174,21 @@ def test_ranks_hear_that_a_rejection_was_lost_from_the_coordinator_that_wrote_it
     control.start_generation(NEXT)
     control.refresh()
     assert leased(control) == EVERYTHING
+
+
+def test_a_start_that_ended_is_not_resumed_when_the_recipe_asks_for_more(ledger, control):
+    control.start_generation(Start(1, 0, 0))
+    control.end_training(1)
+    again = ControlPlane(digits_recipe(), COUNTS, ledger, complete=False)
+    assert not again.resume()
+    assert not again.finished
+    ledger.restore(2, None)
+    again.start_generation(Start(2, 0, 0))
+    again.register("shard_reader", "r", "", now=0.0)
+    assert leased(again) == EVERYTHING
+
+
+def test_a_redis_that_has_forgotten_all_does_not_make_complete_training_go_on(ledger):
+    again = ControlPlane(digits_recipe(), COUNTS, ledger, complete=True)
+    assert not again.resume()
+    assert again.finished

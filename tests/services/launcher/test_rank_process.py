@@ -47,9 +47,16 @@ def test_a_process_says_that_it_is_ready_and_is_told_of_its_gang(start):
     assert (process.code, process.joined) == (7, True)
 
 
+def test_a_process_says_that_it_waits_for_shards_before_it_is_ready(start):
+    process = start("from services.launcher.rank_process import tell_launcher\ntell_launcher(True)\n" + JOINS)
+    wait_for(lambda: process.waits)
+    wait_for(lambda: process.ready)
+
+
 def test_one_that_never_asks_is_not_ready_and_can_be_ended(start):
     process = start(STAYS)
     assert not process.ready
+    assert not process.waits
     process.kill()
     assert process.code == -9
 

@@ -70,9 +70,15 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     assert processes_of(workplace) == {}
 
     supervised = (workplace / "run/logs/supervisor.log").read_text()
-    code, said = finish(sonorant(workplace, "train"))
+    code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs}"))
     assert (code, "is complete" in said) == (0, True)
     assert (workplace / "run/logs/supervisor.log").read_text() == supervised  # nothing was started
+
+    code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs + 2}"))
+    assert (code, "is complete" in said) == (0, True)
+    totals = json.loads((workplace / "run/finished.json").read_text())
+    assert totals["epochs"] == epochs + 2
+    assert totals["ledger"] == {"committed": 120 * (epochs + 2), "rejected": 0, "lost": 0, "duplicated": 0}
 
 
 def test_training_without_shards_says_to_prepare(workplace):

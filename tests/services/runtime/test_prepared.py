@@ -8,7 +8,7 @@ from small_corpus import digits_recipe, write_digits
 from services.runtime.prepared import await_shards
 from services.storage.run import SharedRun
 from sonorant.corpus.preparing import prepare
-from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.errors import BadCorpus, BadRecipe, Unavailable
 from sonorant.run_folder import RunFolder
 
 
@@ -29,14 +29,27 @@ def run(tmp_path):
 def test_it_waits_until_the_shards_are_finished(data, run):
     job = threading.Timer(0.3, prepared, (digits_recipe(), data, run))
     job.start()
-    await_shards(SharedRun(run), digits_recipe(), 60)
+    told = []
+    await_shards(SharedRun(run), digits_recipe(), 60, told.append)
     assert (run.shards / "card.json").exists()
+    assert told == [True, False]
     job.join()
 
 
 def test_patience_ends(run):
     with pytest.raises(BadCorpus, match="no finished shards"):
         await_shards(SharedRun(run), digits_recipe(), 0.01)
+
+
+def test_a_store_that_cannot_be_asked_is_not_waited_for_as_if_nothing_were_wrong(run):
+    class Away(SharedRun):
+        def pull_shards(self):
+            raise Unavailable("the store is away")
+
+    told = []
+    with pytest.raises(Unavailable):
+        await_shards(Away(run), digits_recipe(), 0.01, told.append)
+    assert told == [False]
 
 
 def test_shards_of_another_corpus_are_none(data, run):
