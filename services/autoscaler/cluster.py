@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 import urllib3
@@ -17,7 +17,7 @@ from kubernetes.config.config_exception import ConfigException
 from services.autoscaler.election import LeaseRecord
 from sonorant.errors import Unavailable
 
-__all__ = ["Cluster", "Scale"]
+__all__ = ["Cluster", "Scale", "Workload"]
 
 log = structlog.get_logger()
 
@@ -25,10 +25,18 @@ _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _TIMEOUT_S = 3.0
 _PATCH = "application/merge-patch+json"
 _COMPONENT = "sonorant-autoscaler"
+_RESTING = "sonorant/resting"  # annotation of the lease
+
+
+class Workload(NamedTuple):
+    """What has replicas: a Deployment or a StatefulSet."""
+
+    name: str
+    kind: str = "Deployment"
 
 
 class Scale:
-    """Replicas that a Deployment is told to have, and its UID."""
+    """Replicas that a workload is told to have, and its UID."""
 
     def __init__(self, found: Any) -> None:
         self.replicas = int(found.spec.replicas or 0)
@@ -51,31 +59,32 @@ class Cluster:
         self._apps, self._core = client.AppsV1Api(api), client.CoreV1Api(api)
         self._leases = client.CoordinationV1Api(api)
 
-    def scale(self, deployment: str) -> Scale:
-        """Return a Deployment's scale."""
-        with self._asking(f"deployment {deployment}"):
-            return Scale(
-                self._apps.read_namespaced_deployment_scale(deployment, self.namespace, _request_timeout=_TIMEOUT_S)
-            )
+    def scale(self, workload: Workload) -> Scale:
+        """Return a workload's scale."""
+        read = {
+            "Deployment": self._apps.read_namespaced_deployment_scale,
+            "StatefulSet": self._apps.read_namespaced_stateful_set_scale,
+        }[workload.kind]
+        with self._asking(f"{workload.kind} {workload.name}"):
+            return Scale(read(workload.name, self.namespace, _request_timeout=_TIMEOUT_S))
 
-    def set_replicas(self, deployment: str, replicas: int) -> None:
-        """Tell a Deployment how many replicas to have."""
-        with self._asking(f"deployment {deployment}"):
-            self._apps.patch_namespaced_deployment_scale(
-                deployment,
-                self.namespace,
-                {"spec": {"replicas": replicas}},
-                _content_type=_PATCH,
-                _request_timeout=_TIMEOUT_S,
-            )
+    def set_replicas(self, workload: Workload, replicas: int) -> None:
+        """Tell a workload how many replicas to have."""
+        patch = {
+            "Deployment": self._apps.patch_namespaced_deployment_scale,
+            "StatefulSet": self._apps.patch_namespaced_stateful_set_scale,
+        }[workload.kind]
+        body = {"spec": {"replicas": replicas}}
+        with self._asking(f"{workload.kind} {workload.name}"):
+            patch(workload.name, self.namespace, body, _content_type=_PATCH, _request_timeout=_TIMEOUT_S)
 
-    def tell(self, deployment: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
-        """Leave an event at a Deployment; if that fails, only the log says so."""
+    def tell(self, workload: Workload, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
+        """Leave an event at a workload; if that fails, only the log says so."""
         now = datetime.now(UTC)
         event = client.CoreV1Event(
-            metadata=client.V1ObjectMeta(generate_name=f"{deployment}."),
+            metadata=client.V1ObjectMeta(generate_name=f"{workload.name}."),
             involved_object=client.V1ObjectReference(
-                api_version="apps/v1", kind="Deployment", name=deployment, namespace=self.namespace, uid=uid
+                api_version="apps/v1", kind=workload.kind, name=workload.name, namespace=self.namespace, uid=uid
             ),
             reason=reason,
             message=message[:1024],  # all that the API takes
@@ -91,7 +100,7 @@ class Cluster:
             with self._asking("events"):
                 self._core.create_namespaced_event(self.namespace, event, _request_timeout=_TIMEOUT_S)
         except Unavailable as error:
-            log.warning("event_not_told", deployment=deployment, message=message, error=str(error))
+            log.warning("event_not_told", workload=workload.name, message=message, error=str(error))
 
     def lease(self, name: str) -> tuple[LeaseRecord, int] | None:
         """Return a lease and how often it changed hands; None if there is none."""
@@ -124,6 +133,23 @@ class Cluster:
         except _Conflict:
             return False
         return True
+
+    def is_resting(self, lease: str) -> bool:
+        """Return whether the lease says that stages and trainer rest; False if there is no lease yet."""
+        try:
+            with self._asking(f"lease {lease}"):
+                found: Any = self._leases.read_namespaced_lease(lease, self.namespace, _request_timeout=_TIMEOUT_S)
+        except _NotThere:
+            return False
+        return (found.metadata.annotations or {}).get(_RESTING) == "true"
+
+    def note_resting(self, lease: str, resting: bool) -> None:
+        """Have the lease say whether they rest."""
+        body = {"metadata": {"annotations": {_RESTING: "true" if resting else None}}}
+        with self._asking(f"lease {lease}"):
+            self._leases.patch_namespaced_lease(
+                lease, self.namespace, body, _content_type=_PATCH, _request_timeout=_TIMEOUT_S
+            )
 
     def _patch_lease(self, name: str, holder: str, lasts_s: int, found: LeaseRecord, transitions: int) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people: nobody compares it

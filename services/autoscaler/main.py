@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 import structlog
 
-from services.autoscaler.cluster import Cluster
+from services.autoscaler.cluster import Cluster, Workload
 from services.autoscaler.metrics import autoscaler_metrics
+from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
 from services.runtime.health import health_at
 from services.runtime.lifecycle import Shutdown
@@ -18,9 +19,10 @@ from services.runtime.logging import configure_logging
 from services.runtime.metrics import metrics_at, on_scrape
 from services.runtime.options import health_port_option, metrics_port_option
 from services.runtime.status_client import ask_status
-from services.runtime.wiring import stage_order
+from services.runtime.wiring import TRAINER, stage_order
 from sonorant.errors import SonorantError
 from sonorant.planning.planner import PlannerSettings
+from sonorant.planning.rest import Rest
 from sonorant.planning.sizing import MOST, Bounds
 from sonorant.recipe.loading import load_recipe
 
@@ -68,6 +70,14 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
     "--bounds", multiple=True, callback=_bounds, metavar="STAGE=LEAST:MOST[:CORES]",
     help="Replicas that a stage may have, and cores of one; repeatable.",
 )  # fmt: skip
+@click.option("--plan/--no-plan", default=True, show_default=True, help="Scale stages to what the trainer can take.")
+@click.option(
+    "--rest/--no-rest", default=False, show_default=True,
+    help="Scale stages to 0 when training is complete, and to their fewest when it goes on.",
+)  # fmt: skip
+@click.option(
+    "--ranks", type=click.IntRange(1), help="Of the StatefulSet PREFIX + trainer, which then rests too; absent: none."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of health and metrics ports.")
 @health_port_option
 @metrics_port_option
@@ -84,6 +94,9 @@ def _command(
     window_s: float,
     stabilisation_s: float,
     bounds: dict[str, Bounds],
+    plan: bool,
+    rest: bool,
+    ranks: int | None,
     host: str,
     health_port: int | None,
     metrics_port: int | None,
@@ -101,22 +114,40 @@ def _command(
     )
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics, Shutdown() as shutdown:
         cluster = Cluster(namespace, identity)
+        deployments, lease = deployments_of(stages, prefix), lease or f"{prefix}autoscaler"
         autoscaler = Autoscaler(
             cluster,
-            deployments_of(stages, prefix),
-            (lease or f"{prefix}autoscaler", lease_s),
+            deployments,
+            (lease, lease_s),
             identity,
-            settings,
+            settings if plan else None,
             partial(ask_status, coordinator),
+            _resting(cluster, lease, deployments, bounds, prefix, ranks) if rest else None,
         )
         on_scrape(metrics, lambda: autoscaler_metrics(autoscaler.shown))
         if health is not None:
             health.ready(True)
-        log.info("watching", namespace=cluster.namespace, stages=stages, lease=lease or f"{prefix}autoscaler")
+        log.info("watching", namespace=cluster.namespace, stages=stages, lease=lease)
         while not shutdown.requested:
             autoscaler.turn()
             shutdown.wait(every_s)
         autoscaler.resign()
+
+
+def _resting(
+    cluster: Cluster,
+    lease: str,
+    deployments: dict[str, Workload],
+    bounds: dict[str, Bounds],
+    prefix: str,
+    ranks: int | None,
+) -> Resting:
+    """Return what has the stages rest, and the trainer if its `ranks` are given."""
+    wanted = {stage: bounds.get(stage, Bounds()).least for stage in deployments}
+    if ranks is None:
+        return Resting(cluster, lease, deployments, Rest(wanted))
+    trainer = {TRAINER: Workload(prefix + TRAINER, "StatefulSet")}
+    return Resting(cluster, lease, deployments | trainer, Rest(wanted | {TRAINER: ranks}, frozenset({TRAINER})))
 
 
 def main() -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from services.autoscaler.cluster import Cluster, Scale
+from services.autoscaler.cluster import Cluster, Scale, Workload
 from services.autoscaler.election import Election
 from services.autoscaler.measuring import snapshot_of
 from services.autoscaler.news import News
+from services.autoscaler.resting import Resting
 from sonorant.errors import Unavailable
 from sonorant.planning.planner import Decision, Planner, PlannerSettings
 from sonorant.planning.sizing import figure
@@ -28,30 +29,35 @@ class Shown:
     leading: bool = False
     decision: Decision | None = None
     t_session: float | None = None
-    turns: Counter[str] = field(default_factory=Counter)  # by outcome: standby, held, kept, scaled
+    turns: Counter[str] = field(default_factory=Counter)  # by outcome: standby, held, kept, scaled, rested, watched
     failures: Counter[str] = field(default_factory=Counter)  # by who could not be asked: api, coordinator
 
 
 class Autoscaler:
-    """Scales the Deployment of each of `stages`; `ask` returns the coordinator's status or raises Unavailable."""
+    """Scales the Deployment of each of `stages`; `ask` returns the coordinator's status or raises Unavailable.
+
+    settings: the planner's; None: somebody else plans. resting: what it does when training is complete; None: nothing.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
-        deployments: Mapping[str, str],
+        deployments: Mapping[str, Workload],
         lease: tuple[str, int],
         identity: str,
-        settings: PlannerSettings,
+        settings: PlannerSettings | None,
         ask: Callable[[], pb.GetStatusResponse],
+        resting: Resting | None = None,
     ) -> None:
         self._cluster = cluster
         self._deployments = deployments
         self._lease, self._lease_s = lease
         self._election = Election(identity, self._lease_s)
         self._settings = settings
-        self._planner = Planner(tuple(deployments), settings)
+        self._planner = self._new_planner()
         self._ask = ask
         self._news = News()
+        self._resting = resting
         self._known: dict[str, int] = {}
         self.shown = Shown()
 
@@ -61,12 +67,35 @@ class Autoscaler:
         self.shown.leading = self._election.leads(time.monotonic())
         if not self.shown.leading:
             self.shown.decision = None
-            self._planner = Planner(tuple(self._deployments), self._settings)  # another one scaled meanwhile
+            self._planner = self._new_planner()  # another one scaled meanwhile
+            if self._resting is not None:
+                self._resting.forget()
             self.shown.turns["standby"] += 1
             return
         status = self._status()
+        if not self._rests(status) and self._planner is not None:
+            self._plan(status, self._planner)
+
+    def _new_planner(self) -> Planner | None:
+        return None if self._settings is None else Planner(tuple(self._deployments), self._settings)
+
+    def _rests(self, status: pb.GetStatusResponse | None) -> bool:
+        """Do what the end of training asks for; return whether there is nothing to plan."""
+        rests = False
         try:
-            scales = {stage: self._cluster.scale(name) for stage, name in self._deployments.items()}
+            if self._resting is not None:
+                rests = self._resting.turn(None if status is None else status.finished)
+        except Unavailable as error:
+            self._note("api", "rest", error)
+            rests = True  # what is half asleep is nobody's to plan
+        if rests or self._planner is None:
+            self.shown.decision = None
+            self.shown.turns["rested" if rests else "watched"] += 1
+        return rests
+
+    def _plan(self, status: pb.GetStatusResponse | None, planner: Planner) -> None:
+        try:
+            scales = {stage: self._cluster.scale(workload) for stage, workload in self._deployments.items()}
         except Unavailable as error:
             self._note("api", "scales", error)
             self._hold(str(error))
@@ -77,7 +106,7 @@ class Autoscaler:
             self._hold(f"{', '.join(off)}: scaled to 0, which is left alone")
             return
         snapshot = None if status is None else snapshot_of(status, tuple(self._deployments))
-        self._carry_out(self._planner.decide(snapshot, self._known, time.monotonic()), scales)
+        self._carry_out(planner.decide(snapshot, self._known, time.monotonic()), scales)
 
     def resign(self) -> None:
         """Give up the lease, so that another need not wait for its end."""
@@ -120,7 +149,7 @@ class Autoscaler:
 
     def _hold(self, why: str) -> None:
         """Change nothing; the planner learns that it saw nothing, so that it takes nothing away for a while."""
-        if self._known:
+        if self._known and self._planner is not None:
             self._planner.decide(None, self._known, time.monotonic())
         self.shown.decision = Decision(dict(self._known), held=why)
         self.shown.turns["held"] += 1
@@ -182,6 +211,6 @@ def _summary(decision: Decision) -> str:
     return "; ".join((replicas, decision.held, *decision.limits))
 
 
-def deployments_of(stages: Sequence[str], prefix: str) -> dict[str, str]:
-    """Return the names that the chart gives to the Deployments of stages."""
-    return {stage: prefix + stage.replace("_", "-") for stage in stages}
+def deployments_of(stages: Sequence[str], prefix: str) -> dict[str, Workload]:
+    """Return the Deployments of stages, by the names that the chart gives them."""
+    return {stage: Workload(prefix + stage.replace("_", "-")) for stage in stages}

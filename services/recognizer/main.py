@@ -12,6 +12,7 @@ import click
 import structlog
 from prometheus_client import CollectorRegistry
 
+from services.recognizer.waiting import Waiting
 from services.runtime.health import HealthServer, health_at
 from services.runtime.lifecycle import heed_signals
 from services.runtime.logging import configure_logging
@@ -44,6 +45,7 @@ def serve(
     threads: int = 0,
     health_port: int | None = None,
     metrics_port: int | None = None,
+    service: str = "",
     **listen: object,
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
@@ -51,20 +53,27 @@ def serve(
     store_url: the run's store, whose exports are brought as they come; empty: others write them to the folder.
     serving: limits and address; absent: those of the first model's recipe. `listen` (host, port) wins over both
     where it is not None. port_file: gets the port when the server is ready. patience_s: how long to wait for a first
-    model. threads: streams that are computed at once; 0: one a processor. Raises Unavailable.
+    model. service: HOST:PORT behind which it and its like serve: while none of them does, who waits for a first model
+    is ready. threads: streams that are computed at once; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
     configure_logging("recognizer")
     host = str(listen.get("host") or "127.0.0.1")
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
-        store = ModelStore(exports, _load, _bringer(store_url, exports))
-        _await_model(store, exports, patience_s)
+        waiting = Waiting(health, service)
+
+        def load(folder: Path) -> StreamingModel:
+            waiting.ends()
+            return _load(folder)
+
+        store = ModelStore(exports, load, _bringer(store_url, exports, waiting))
+        _await_model(store, exports, patience_s, waiting)
         chosen = serving or next(iter(store.models.values())).recipe.serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
         asyncio.run(_run(store, chosen, port_file, grace_s, threads, health, metrics))
 
 
-def _await_model(store: ModelStore, exports: Path, patience_s: float) -> None:
+def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: Waiting) -> None:
     deadline_s = time.monotonic() + patience_s
     log.info("looking_for_models", exports=str(exports), patience_s=patience_s)
     while True:
@@ -74,10 +83,11 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float) -> None:
             return
         if time.monotonic() >= deadline_s:
             raise Unavailable(f"{exports}: no model that can be served; make one with `sonorant export`")
+        waiting.goes_on()
         time.sleep(_LOOK_EVERY_S)
 
 
-def _bringer(store_url: str, exports: Path) -> Callable[[], None]:
+def _bringer(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], None]:
     """Return what brings new versions from a store; what it cannot bring now, it brings another time."""
     if not store_url:
         return lambda: None
@@ -86,7 +96,9 @@ def _bringer(store_url: str, exports: Path) -> Callable[[], None]:
     def bring() -> None:
         try:
             pull_exports(store, exports)
+            waiting.exports_known = True
         except SonorantError as error:
+            waiting.exports_known = False
             log.warning("exports_not_brought", reason=str(error))
 
     return bring
@@ -149,6 +161,10 @@ async def _run(
 @health_port_option
 @metrics_port_option
 @patience_option
+@click.option(
+    "--service", default="", metavar="HOST:PORT",
+    help="Where clients find it and its like: while none of them serves, who waits for a first model is ready.",
+)  # fmt: skip
 def main(
     exports: Path,
     store_url: str,
@@ -161,6 +177,7 @@ def main(
     health_port: int | None,
     metrics_port: int | None,
     patience_s: float,
+    service: str,
 ) -> None:
     """Serve exported models to streaming clients."""
     from sonorant.recipe.loading import load_recipe
@@ -177,6 +194,7 @@ def main(
             threads=threads,
             health_port=health_port,
             metrics_port=metrics_port,
+            service=service,
             host=host,
             port=port,
         )

@@ -9,9 +9,12 @@ from autoscaler_rig import seconds
 from kubernetes import config
 from log_rig import WrittenLog
 
-from services.autoscaler.cluster import Cluster
+from services.autoscaler.cluster import Cluster, Workload
+from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
+from sonorant.errors import Unavailable
 from sonorant.planning.planner import PlannerSettings
+from sonorant.planning.rest import Rest
 from sonorant.planning.sizing import Bounds
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -79,7 +82,11 @@ class ApiServer:
             return 404, {}
         if method != "GET":
             version = str(int(self.leases.get(name, {}).get("metadata", {}).get("resourceVersion", 0)) + 1)
-            self.leases[name] = {"metadata": {"name": name, "resourceVersion": version}, "spec": body["spec"]}
+            before = self.leases.get(name, {})
+            noted = before.get("metadata", {}).get("annotations", {}) | body["metadata"].get("annotations", {})
+            noted = {key: value for key, value in noted.items() if value is not None}
+            metadata = {"name": name, "resourceVersion": version, "annotations": noted}
+            self.leases[name] = {"metadata": metadata, "spec": body.get("spec", before.get("spec"))}
         return 200, self.leases[name]
 
 
@@ -95,8 +102,11 @@ class Training:
 
     def __init__(self, api):
         self.api, self.rate, self.looks, self.trained_s = api, 100, 0, 0.0
+        self.finished = False
 
     def __call__(self):
+        if self.finished is None:
+            raise Unavailable("the coordinator is away")
         self.looks += 1
         done, self.trained_s = 100 * self.looks, self.trained_s + 100 / self.rate
         stages = [
@@ -104,7 +114,7 @@ class Training:
             for stage, cost_s in COSTS_S.items()
         ]
         rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self.trained_s), examples=done)
-        return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5)
+        return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5, finished=self.finished)
 
 
 @pytest.fixture
@@ -121,7 +131,7 @@ def scaler(api, tmp_path, monkeypatch, bounds):
     for module in (config, config.kube_config):
         monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
     deployments = deployments_of(tuple(COSTS_S), "words-")
-    api.replicas = dict.fromkeys(deployments.values(), 1)
+    api.replicas = {deployment.name: 1 for deployment in deployments.values()} | {"words-trainer": 1}
     training = Training(api)
     # A decision follows from the latest look.
     settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0, bounds=bounds)
@@ -131,7 +141,8 @@ def scaler(api, tmp_path, monkeypatch, bounds):
 
 
 def told(api):
-    return {name.removeprefix("words-"): count for name, count in api.replicas.items()}
+    counts = {name.removeprefix("words-"): count for name, count in api.replicas.items()}
+    return {stage: counts[stage] for stage in COSTS_S}
 
 
 def turns(scaler, count):
@@ -231,3 +242,54 @@ def test_turns_that_change_nothing_log_nothing(api, scaler, monkeypatch):
     both = ["cannot_ask", "cannot_ask", "held", "can_ask_again", "can_ask_again"]  # for the lease, and for the scales
     assert told == [*both, "decided"]
     assert api.events == events
+
+
+ASLEEP = {"words-vtlp": 0, "words-featurizer": 0, "words-trainer": 0}
+
+
+@pytest.fixture
+def rests(scaler):
+    """Have what scales also end: a trainer of two ranks, and the stages."""
+
+    def resting():
+        cluster = Cluster("speech", "me")
+        workloads = deployments_of(tuple(COSTS_S), "words-") | {"trainer": Workload("words-trainer", "StatefulSet")}
+        wanted = dict.fromkeys(workloads, 1) | {"trainer": 2}
+        return Resting(cluster, "lease", workloads, Rest(wanted, frozenset({"trainer"})))
+
+    scaler._resting = resting()
+    return resting
+
+
+def test_complete_training_leaves_neither_stages_nor_ranks_and_what_goes_on_has_both_again(api, scaler, rests):
+    turns(scaler, 2)
+    assert api.replicas == {f"words-{stage}": count for stage, count in NEEDED.items()} | {"words-trainer": 2}
+    scaler.training.finished = True
+    turns(scaler, 2)
+    assert api.replicas == ASLEEP
+    assert ("Normal", "Scaled", "words-trainer", "2 to 0 replicas: training is complete") in api.events
+    scaler._resting = rests()  # another process, that knows what the lease says
+    scaler.training.finished = None
+    turns(scaler, 2)
+    assert api.replicas == ASLEEP
+    scaler.training.finished = False
+    turns(scaler, 3)
+    assert api.replicas["words-trainer"] == 2
+    assert all(told(api).values())
+    assert "annotations" not in {key for key, value in api.leases["lease"]["metadata"].items() if value}
+
+
+def test_what_somebody_scaled_to_nothing_is_left_alone_while_training_goes_on(api, scaler, rests):
+    turns(scaler, 2)
+    api.replicas["words-trainer"] = api.replicas["words-vtlp"] = 0
+    turns(scaler, 3)
+    assert api.replicas["words-trainer"] == api.replicas["words-vtlp"] == 0
+
+
+def test_without_a_planner_it_does_nothing_but_end_training(api, scaler, rests):
+    scaler._settings = scaler._planner = None
+    turns(scaler, 3)
+    assert api.replicas == {"words-vtlp": 1, "words-featurizer": 1, "words-trainer": 2}
+    scaler.training.finished = True
+    turns(scaler, 1)
+    assert api.replicas == ASLEEP
