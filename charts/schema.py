@@ -21,6 +21,16 @@ _Amounts = Annotated[
 ]
 
 
+# `helm --set` takes only whole numbers for numbers.
+_Above0 = (
+    Annotated[float, Field(gt=0)]
+    | Annotated[str, Field(pattern=r"^[0-9]*([1-9][0-9]*(\.[0-9]+)?|\.[0-9]*[1-9][0-9]*)$")]
+)
+_From0 = NonNegativeFloat | Annotated[str, Field(pattern=rf"^{_NUMBER}$")]
+_Share = Annotated[float, Field(ge=0.1, le=1)] | Annotated[str, Field(pattern=r"^(0?\.[1-9][0-9]*|1(\.0+)?)$")]
+_Objects = list[dict[str, Any]]
+
+
 class _Values(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
@@ -36,6 +46,11 @@ class _Scheduling(_Values):
     tolerations: list[dict[str, Any]] | None = Field(None, description="Taints that are tolerated.")
     affinity: dict[str, Any] | None = Field(None, description="Kubernetes' affinity of a pod.")
     annotations: dict[str, str] | None = Field(None, description="Annotations of the pods.")
+    extra_env: _Objects | None = Field(
+        None, description="Environment variables of the containers, beside pods.extraEnv."
+    )
+    extra_volumes: _Objects | None = Field(None, description="Volumes of the pods, beside pods.extraVolumes.")
+    extra_volume_mounts: _Objects | None = Field(None, description="Where containers mount them.")
 
 
 class _Data(_Values):
@@ -54,6 +69,21 @@ class _Image(_Values):
     pull_secrets: list[dict[str, str]] | None = Field(None, description="Pull secrets.")
 
 
+class _Pods(_Values):
+    labels: dict[str, str] | None = Field(None, description="Labels of all pods.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations of all pods.")
+    extra_env: _Objects | None = Field(None, description="Environment variables of all containers.")
+    extra_volumes: _Objects | None = Field(None, description="Volumes of all pods.")
+    extra_volume_mounts: _Objects | None = Field(None, description="Where containers mount them.")
+    tmp_size_limit: str = Field(pattern=_QUANTITY, description="What /tmp of one pod may hold.")
+    ephemeral_storage: str = Field(pattern=_QUANTITY, description="Disk of the node that a container asks for.")
+
+
+class _ServiceAccount(_Values):
+    name: _Object = Field("", description="An account that exists; empty: the chart makes one.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations of the one that the chart makes.")
+
+
 class _Claim(_Values):
     claim: _Object = Field("", description="A claim that exists; empty: the chart makes one.")
     size: str = Field(pattern=_QUANTITY, description="Size of the volume.")
@@ -68,7 +98,7 @@ class _Store(_Values):
     url: str = Field(
         "", pattern=r"^(s3://[a-z0-9.-]+(/[A-Za-z0-9_.=/-]*)?)?$", description="Bucket and prefix; empty: a volume."
     )
-    secret: _Object = Field("", description="Secret whose keys are environment variables: credentials.")
+    secret: _Object = Field("", description="Secret with credentials as variables; empty: the service account's.")
     endpoint: str = Field(
         "", pattern=r"^(https?://[A-Za-z0-9.:\[\]-]+/?)?$", description="URL of the S3 server; empty: Amazon's."
     )
@@ -88,6 +118,7 @@ class _Prepare(_Scheduling):
 
 
 class _Redis(_Scheduling):
+    password_secret: _Object = Field("", description="Secret whose key `password` is that of the chart's own Redis.")
     url: str = Field("", pattern=r"^(rediss?://.+)?$", description="URL of a Redis outside.")
     secret: _Object = Field("", description="Secret whose key `url` is such a URL.")
     port: int = Field(6379, ge=1, le=65535, description="Port of the Redis whose URL is in `secret`.")
@@ -104,11 +135,12 @@ class _Bounds(_Values):
 
 class _Autoscaling(_Scheduling):
     mode: Literal["planner", "hpa", "none"] = Field("planner", description="Who scales the stages.")
+    rest: bool = Field(True, description="Whether stages and trainer go to nothing when training is complete.")
     min_replicas: int = Field(1, ge=1, description="Fewest replicas of a stage.")
     max_replicas: int = Field(20, ge=1, description="Most replicas of a stage.")
     each: dict[str, _Bounds] | None = Field(None, description="The same of one stage, by its name in the recipe.")
-    cores: float | None = Field(None, gt=0, description="Cores of all stages together; null: no limit.")
-    utilisation: float = Field(0.8, ge=0.1, le=1, description="Share of the time that a stage is to be busy.")
+    cores: _Above0 | None = Field(None, description="Cores of all stages together; null: no limit.")
+    utilisation: _Share = Field(0.8, description="Share of the time that a stage is to be busy.")
     stabilization_window_seconds: int = Field(
         120, ge=0, le=3600, description="How long fewer replicas must have been enough before some are taken away."
     )
@@ -126,16 +158,31 @@ class _Trainer(_Scheduling):
 
 
 class _Test(_Values):
-    max_wer: float | None = Field(
-        None, ge=0, description="Highest word error rate that passes; null: any of who hears a word."
+    max_wer: _From0 | None = Field(
+        None, description="Highest word error rate that passes; null: any of who hears a word."
     )
     resources: _Resources | None = Field(None, description="Kubernetes' resources of a container.")
+
+
+class _Gateway(_Values):
+    parents: _Objects | None = Field(None, description="Gateways that take the route; empty: no route.")
+    hostnames: list[str] | None = Field(None, description="Host names that lead to the recognizer.")
+    authority: _Object = Field("", description="ConfigMap with the authority of the recognizer's certificate.")
+
+
+class _Ingress(_Values):
+    host: str = Field("", pattern=r"^[a-z0-9.*-]*$", description="Host name that leads here; empty: no Ingress.")
+    class_name: _Object = Field("", description="Class of the Ingress; empty: the cluster's default.")
+    tls_secret: _Object = Field("", description="Secret with the certificate that clients see.")
+    annotations: dict[str, str] | None = Field(None, description="Annotations of the Ingress.")
 
 
 class _Recognizer(_Scheduling):
     replicas: int = Field(1, ge=0, description="Replicas; 0: none.")
     drain_seconds: int = Field(30, ge=1, description="Time that streams get to end, in seconds.")
     clients: list[dict[str, Any]] | None = Field(None, description="Peers that may stream to it.")
+    gateway: _Gateway = Field(description="A Gateway's route.")
+    ingress: _Ingress = Field(description="An Ingress.")
     test: _Test = Field(description="`helm test`.")
 
 
@@ -167,14 +214,26 @@ class _Priorities(_Values):
     training: _Object = Field("", description="Class of all others, if not.")
 
 
+class _Peers(_Values):
+    dns: _Objects | None = Field(None, description="The cluster's DNS.")
+    api: _Objects | None = Field(None, description="The Kubernetes API.")
+    store: _Objects | None = Field(None, description="Object storage.")
+    redis: _Objects | None = Field(None, description="A Redis outside.")
+
+
 class _NetworkPolicies(_Values):
     enabled: bool = Field(True, description="Whether the chart makes network policies.")
+    peers: _Peers = Field(description="Whom the ways out of the release lead to; empty: any address.")
+    dns_ports: list[int] = Field(min_length=1, description="Ports of the DNS server's pods.")
+    egress: _Objects | None = Field(None, description="Further egress rules of all components.")
 
 
 class _Chart(_Values):
     recipe: Recipe | None = Field(None, description="The recipe.")
     data: _Data = Field(description="Recordings.")
     image: _Image = Field(description="Images.")
+    pods: _Pods = Field(description="All pods.")
+    service_account: _ServiceAccount = Field(description="The account of the pods.")
     storage: _Storage = Field(description="Volumes.")
     prepare: _Prepare = Field(description="The job that makes shards.")
     redis: _Redis = Field(description="The ledger.")

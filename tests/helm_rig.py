@@ -61,9 +61,9 @@ class Helm:
 
 
 def pods(manifests):
-    """Pod templates of all workloads by component."""
-    found = (document for (kind, _), document in manifests.items() if kind in WORKLOADS)
-    templates = (document["spec"]["template"] for document in found)
+    """Pod templates of all workloads, and pods without any, by component."""
+    found = [(kind, document) for (kind, _), document in manifests.items() if kind in (*WORKLOADS, "Pod")]
+    templates = [document if kind == "Pod" else document["spec"]["template"] for kind, document in found]
     return {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for template in templates}
 
 
@@ -92,6 +92,6 @@ def edges(manifests):
                 into |= {(who, own, port["port"]) for port in rule.get("ports", _ANY_PORT)}
         for rule in policy["spec"].get("egress", []):
             for peer in rule.get("to", [_EVERYBODY]):
-                who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+                who = peer.get("podSelector", {}).get("matchLabels", {}).get("app.kubernetes.io/component", "*")
                 out_of |= {(own, who, port["port"]) for port in rule.get("ports", _ANY_PORT)}
     return into, out_of

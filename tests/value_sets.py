@@ -12,8 +12,27 @@ OFF = {
     "redis": {"secret": "ledger"},
     "storage": {"runs": {"claim": "runs"}},
     "keys": {"enabled": False},
-    "autoscaling": {"mode": "none", "each": None},
+    "autoscaling": {"mode": "none", "rest": False, "each": None},
+    "serviceAccount": {"name": "default"},
     "stages": {"each": None},
+}
+SITE = {
+    "pods": {
+        "labels": {"azure.workload.identity/use": "true"},
+        "annotations": {"sidecar.istio.io/inject": "false"},
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "extraVolumes": [{"name": "authorities", "configMap": {"name": "site"}}],
+        "extraVolumeMounts": [{"name": "authorities", "mountPath": "/etc/ssl/site", "readOnly": True}],
+    },
+    "recognizer": {
+        "clients": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}],
+        "ingress": {"host": "speech.example.org", "className": "nginx", "tlsSecret": "speech-tls"},
+        "extraEnv": [{"name": "ONLY", "value": "here"}],
+    },
+    "networkPolicies": {
+        "peers": {"dns": [], "api": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]},
+        "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.2/32"}}], "ports": [{"port": 3128}]}],
+    },
 }
 SETS = {
     "defaults": {},
@@ -23,6 +42,11 @@ SETS = {
     "three recognizers": {"recognizer": {"replicas": 3}, "keys": {"mutual": ["coordinator", "recognizer"]}},
     "object storage": {"storage": {"store": STORE}},
     "redis outside": {"redis": {"secret": "ledger", "port": 7777}},
+    "a role in place of keys": {
+        "storage": {"store": STORE | {"secret": ""}},
+        "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/speech"}},
+    },
+    "a site's own": SITE,
     "redis by url": {"redis": {"url": "redis://:secret@ledger:7777/0"}},
     "mpijob v1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v1", "ranks": 3}},
     "mpijob v2beta1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v2beta1", "ranks": 3}},

@@ -85,6 +85,7 @@ class Autoscaler:
         try:
             if self._resting is not None:
                 rests = self._resting.turn(None if status is None else status.finished)
+                self._answers("api", "rest")
         except Unavailable as error:
             self._note("api", "rest", error)
             rests = True  # what is half asleep is nobody's to plan

@@ -35,7 +35,7 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
     if program is None:
         raise Unavailable("kubectl: not found in PATH; install it, or give --coordinator HOST:PORT")
     kubectl = [program, *(("--namespace", namespace) if namespace else ())]
-    name = release[:_LONGEST_NAME].rstrip("-")
+    name = _object_name(release)
     keys = _client_keys(kubectl, release)
     where = [f"service/{name}-coordinator", f":{_COORDINATOR_PORT}", "--address=127.0.0.1"]
     command = [*kubectl, "port-forward", *where]
@@ -61,6 +61,12 @@ def secret_of_clients(deployments: Iterable[Mapping[str, Any]]) -> str | None:
                 if "ca.crt" in [item["path"] for item in source.get("secret", {}).get("items", [])]:
                     return str(source["secret"]["name"])
     return None
+
+
+def _object_name(release: str) -> str:
+    """Return a release's name as the chart's objects have it: a Service's may have no dot, and begins with a letter."""
+    name = release.replace(".", "-")
+    return (name if name[:1].isalpha() else f"release-{name}")[:_LONGEST_NAME].removesuffix("-")
 
 
 def _client_keys(kubectl: list[str], release: str) -> Keys | None:

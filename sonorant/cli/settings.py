@@ -81,7 +81,8 @@ def find_data_folder(given: Path | None) -> Path:
         if folder.is_dir():
             return folder
     raise BadCorpus(
-        f"{given or _BESIDE}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA"
+        f"{given or _BESIDE}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA, or, "
+        "on Kubernetes, its volume's claim with data.claim"
     )
 
 

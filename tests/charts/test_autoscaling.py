@@ -1,7 +1,7 @@
 """Who scales the stages, and what it may do."""
 
 import pytest
-from helm_rig import component, digits_values, pods
+from helm_rig import component, container, digits_values, pods
 
 from services.autoscaler.scaler import deployments_of
 from services.runtime.wiring import stage_order
@@ -9,7 +9,8 @@ from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 STAGES = {component(stage) for stage in CHAIN}
-OWN = ("ServiceAccount", "Role", "RoleBinding", "Lease")
+NAMES = [deployment.name for deployment in deployments_of(CHAIN, "words-").values()]
+OWN = ("Role", "RoleBinding", "Lease")
 
 
 def test_the_planner_may_scale_the_stages_hold_its_lease_and_tell_and_nothing_else(manifests):
@@ -17,7 +18,13 @@ def test_the_planner_may_scale_the_stages_hold_its_lease_and_tell_and_nothing_el
         {
             "apiGroups": ["apps"],
             "resources": ["deployments/scale"],
-            "resourceNames": list(deployments_of(CHAIN, "words-").values()),
+            "resourceNames": NAMES,
+            "verbs": ["get", "patch"],
+        },
+        {
+            "apiGroups": ["apps"],
+            "resources": ["statefulsets/scale"],
+            "resourceNames": ["words-trainer"],
             "verbs": ["get", "patch"],
         },
         {
@@ -32,7 +39,7 @@ def test_the_planner_may_scale_the_stages_hold_its_lease_and_tell_and_nothing_el
     binding = manifests["RoleBinding", "words-autoscaler"]
     assert binding["roleRef"]["name"] == "words-autoscaler"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "words-autoscaler", "namespace": "speech"}]
-    assert all(("Deployment", name) in manifests for name in deployments_of(CHAIN, "words-").values())
+    assert all(("Deployment", name) in manifests for name in NAMES)
 
 
 def test_it_alone_has_an_account_and_a_token(manifests):
@@ -41,16 +48,20 @@ def test_it_alone_has_an_account_and_a_token(manifests):
         for name, t in pods(manifests).items()
     }
     assert accounts.pop("autoscaler") == ("words-autoscaler", True)
-    assert set(accounts.values()) == {(None, False)}
+    assert set(accounts.values()) == {("words", False)}
+    assert manifests["ServiceAccount", "words"]["automountServiceAccountToken"] is False
     assert manifests["ServiceAccount", "words-autoscaler"]["automountServiceAccountToken"] is False
     assert {name for kind, name in manifests if kind in OWN} == {"words-autoscaler"}
 
 
-def test_it_reaches_the_api_and_the_coordinator_and_nobody_reaches_it(manifests):
+def test_it_reaches_the_api_and_the_coordinator_and_nobody_reaches_it(helm, manifests):
     policy = manifests["NetworkPolicy", "words-autoscaler"]["spec"]
     assert "ingress" not in policy
-    outside = [rule["ports"] for rule in policy["egress"] if "to" not in rule][1:]  # the first is DNS
-    assert outside == [[{"port": port, "protocol": "TCP"}] for port in (443, 6443)]
+    ports = [[{"port": port, "protocol": "TCP"}] for port in (443, 6443)]
+    assert [rule["ports"] for rule in policy["egress"] if "to" not in rule] == ports
+    narrow = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+    policy = helm.render(digits_values(networkPolicies={"peers": {"api": narrow}}))["NetworkPolicy", "words-autoscaler"]
+    assert [rule["ports"] for rule in policy["spec"]["egress"] if rule["to"] == narrow] == ports
 
 
 @pytest.mark.parametrize("mode", ["planner", "hpa"])
@@ -66,7 +77,7 @@ def test_what_was_scaled_is_not_scaled_back_by_an_upgrade(helm, mode):
 def test_the_hpa_scales_each_stage_within_its_bounds(helm):
     each = {"room": {"minReplicas": 2, "maxReplicas": 40}}
     scaling = {"mode": "hpa", "each": each, "utilisation": 0.7, "stabilizationWindowSeconds": 45}
-    manifests = helm.render(digits_values(autoscaling=scaling))
+    manifests = helm.render(digits_values(autoscaling=scaling | {"rest": False}))
     scalers = {name: document["spec"] for (kind, name), document in manifests.items() if "Autoscaler" in kind}
     assert set(scalers) == {f"words-{stage}" for stage in STAGES}
     for name, spec in scalers.items():
@@ -81,12 +92,32 @@ def test_the_hpa_scales_each_stage_within_its_bounds(helm):
 
 
 def test_without_either_stages_have_the_recipe_s_replicas(helm):
-    values = digits_values(autoscaling={"mode": "none"})
+    values = digits_values(autoscaling={"mode": "none", "rest": False})
     values["recipe"]["pipeline"]["replicas"] = {"room": 5}
     manifests = helm.render(values)
+    assert manifests["StatefulSet", "words-trainer"]["spec"]["replicas"] == 1
     replicas = {stage: manifests["Deployment", f"words-{stage}"]["spec"]["replicas"] for stage in STAGES}
     assert replicas == dict.fromkeys(STAGES, 1) | {"room": 5}
     assert not any(kind in (*OWN, "HorizontalPodAutoscaler") for kind, _ in manifests)
+
+
+@pytest.mark.parametrize("mode", ["planner", "hpa", "none"])
+def test_whoever_scales_the_stages_the_autoscaler_ends_training(helm, mode):
+    values = digits_values(autoscaling={"mode": mode}, trainer={"ranks": 3})
+    values["recipe"]["pipeline"]["replicas"] = {"room": 5}
+    manifests = helm.render(values)
+    told = set(container(manifests, "autoscaler")["args"])
+    assert {"--rest", "--ranks=3", "--plan" if mode == "planner" else "--no-plan"} <= told
+    if mode == "none":
+        assert {"--bounds=room=5:5:1", "--bounds=gain=1:1:1"} <= told
+    assert "replicas" not in manifests["StatefulSet", "words-trainer"]["spec"]  # or GitOps brings them back
+
+
+def test_an_mpijob_ends_by_itself(helm):
+    values = digits_values(trainer={"launcher": "mpijob"})
+    manifests = helm.render(values, "--api-versions", "kubeflow.org/v1/MPIJob")
+    assert not any(word.startswith("--ranks") for word in container(manifests, "autoscaler")["args"])
+    assert all("statefulsets/scale" not in rule["resources"] for rule in manifests["Role", "words-autoscaler"]["rules"])
 
 
 @pytest.mark.parametrize(

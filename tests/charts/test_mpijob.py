@@ -122,7 +122,7 @@ def test_over_ssh_ranks_get_the_environment_that_the_image_has(rendered):
     handed_on = {arguments[i + 1].split("=")[0] for i, word in enumerate(arguments) if word == "-x"}
     runtime = (ROOT / "docker" / "Dockerfile").read_text().split(" AS runtime\n")[1].split("\nFROM ")[0]
     image = set(re.findall(r"(\w+)=", re.search(r"^ENV (?:.*\\\n)*.*", runtime, re.MULTILINE)[0]))
-    workers = {entry["name"] for entry in only_container(job, "Worker")["env"]} - {"POD_IP", "CPUS"}
+    workers = {entry["name"] for entry in only_container(job, "Worker")["env"]} - {"POD_IP", "CPUS", "REDIS_PASSWORD"}
     assert handed_on == image | workers
     assert only_container(job, "Worker")["command"] == ["/usr/sbin/sshd"]
     assert "sshd" not in str(job_of(rendered["v1"]))

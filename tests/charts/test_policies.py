@@ -5,11 +5,12 @@ from functools import reduce
 from operator import getitem
 
 import pytest
-from helm_rig import WORKLOADS
-from value_sets import OFF, SCRAPER, SETS, render_set
+from helm_rig import WORKLOADS, digits_values
+from value_sets import OFF, SCRAPER, SETS, SITE, render_set
 
 FOREIGN = {"app.kubernetes.io/name": "kaldi", "app.kubernetes.io/instance": "others"}
-GIVEN = ({"podSelector": {}}, SCRAPER)  # peers that the values name: the recognizer's clients, and who scrapes
+GIVEN = ({"podSelector": {}}, SCRAPER, *SITE["recognizer"]["clients"])  # peers that the values name: clients, scrapers
+DNS = {"namespaceSelector", "podSelector"}
 
 
 class Pods:
@@ -24,6 +25,8 @@ class Pods:
                 self.own[component.rpartition("-")[0]] = [_labels_and_ports(role["template"]) for role in roles]
             elif kind in WORKLOADS:
                 self.own[component] = [_labels_and_ports(document["spec"]["template"])]
+            elif kind == "Pod":
+                self.own[component] = [_labels_and_ports(document)]
 
     def selected(self, match):
         """Return the components whose pods have these labels, all or none; no pod of another release or chart may."""
@@ -81,6 +84,8 @@ def test_nothing_but_the_release_s_pods_is_denied_all_else(manifests, pods):
 def test_each_peer_is_one_component_of_the_release_at_ports_that_its_pods_open(manifests, pods):
     for name, spec in policies(manifests).items():
         for side, peer, ports in peers(spec):
+            if side == "egress" and (set(peer) == DNS or "ipBlock" in peer):  # which the values name, too
+                continue
             assert {port["protocol"] for port in ports} <= {"TCP"}, name
             reached = name
             if not (side == "ingress" and peer in GIVEN):
@@ -97,3 +102,30 @@ def test_services_and_budgets_select_the_pods_of_their_name(manifests, pods, kin
     assert found
     for name, selector in found.items():
         assert pods.selected(reduce(getitem, path, selector)) == {name}
+
+
+def test_names_are_asked_of_the_cluster_s_dns_alone(helm):
+    for name, spec in policies(helm.render(digits_values())).items():
+        rules = [rule for rule in spec.get("egress", []) if 53 in {port["port"] for port in rule.get("ports", [])}]
+        assert len(rules) == ("egress" in spec), name
+        for rule in rules:
+            (peer,) = rule["to"]
+            assert peer["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kube-system"}
+            assert peer["podSelector"]["matchLabels"] == {"k8s-app": "kube-dns"}
+
+
+def test_whatever_leads_out_leads_where_the_values_say(helm):
+    peers = {who: [{"ipBlock": {"cidr": f"10.0.0.{n}/32"}}] for n, who in enumerate(("api", "store", "redis", "dns"))}
+    store = {"url": "s3://bucket/runs", "secret": "s", "endpoint": "https://minio:9000"}
+    manifests = helm.render(
+        digits_values(redis={"secret": "r", "port": 7777}, storage={"store": store}, networkPolicies={"peers": peers})
+    )
+    ports = {443: "api", 6443: "api", 9000: "store", 7777: "redis", 53: "dns"}
+    found = set()
+    for spec in policies(manifests).values():
+        for rule in spec.get("egress", []):
+            (whose,) = {ports.get(port["port"]) for port in rule["ports"]} if "ports" in rule else {None}
+            if whose:
+                assert rule["to"] == peers[whose]
+                found.add(whose)
+    assert found == set(peers)

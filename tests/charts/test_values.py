@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from helm_rig import container, digits_values
+from helm_rig import container, digits_values, pods
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "sonorant"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = YAML(typ="safe", pure=True).load((CHART / "values.yaml").read_text())
+
+OF_EACH = {"extraEnv", "extraVolumes", "extraVolumeMounts"}  # values.yaml tells of them once, with `pods`
 
 
 def resolved(node):
@@ -33,7 +35,8 @@ def test_every_value_is_described_and_every_section_refuses_what_it_does_not_kno
 
 def test_values_and_schema_have_the_same_keys():
     def walk(values, section, path):
-        assert set(values) == set(section["properties"]), path
+        of_each = set() if path == "pods." else OF_EACH
+        assert set(values) == set(section["properties"]) - of_each, path
         for key, value in values.items():
             inner = resolved(section["properties"][key])
             if isinstance(value, dict) and "properties" in inner:
@@ -74,3 +77,28 @@ def test_resources_that_are_none_are_refused_with_their_place(helm, values, path
     refusal = helm.refusal(digits_values(**values))
     assert f"'/{path}" in refusal
     assert f"'{said}'" in refusal or f"got {said}" in refusal
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [("autoscaling.utilisation", "0.7", "--utilisation=0.7"), ("autoscaling.cores", "12.5", "--cores=12.5")],
+)
+def test_fractions_may_be_set_on_the_command_line_which_makes_text_of_them(helm, key, value, told):
+    values = digits_values()
+    assert told in container(helm.render(values, "--set", f"{key}={value}"), "autoscaler")["args"]
+    for wrong in ("lots", "-1", "0"):
+        done = helm.template(values, "--set", f"{key}={wrong}")
+        assert (done.returncode, key.replace(".", "/") in done.stderr) == (1, True), wrong
+
+
+@pytest.mark.parametrize(
+    "component", ["prepare", "redis", "coordinator", "stages", "autoscaling", "trainer", "recognizer"]
+)
+def test_resources_may_be_left_to_the_namespace(helm, component):
+    """Those of a LimitRange, say: `null` takes the chart's own away."""
+    manifests = helm.render(digits_values(), "--set", f"{component}.resources=null")
+    name = {"stages": "room", "autoscaling": "autoscaler"}.get(component, component)
+    name = next(pod for pod in pods(manifests) if pod.startswith(name))
+    own = container(manifests, name)
+    assert own["resources"] == {"requests": {"ephemeral-storage": "256Mi"}}
+    assert {"name": "CPUS", "value": "1"} in own["env"]  # Kubernetes has none to tell

@@ -1,13 +1,15 @@
 {{/*
 The list of all that runs: the one place that says so, and who talks to whom. An entry has
-  name, kind          its name in the release; Deployment, StatefulSet, Job or MPIJob
+  name, kind          its name in the release; Deployment, StatefulSet, Job, Pod or MPIJob
   image               target of docker/Dockerfile
   command, args, env  what runs
   replicas, single    how many; single: never two at a time, not even in a roll-out
   scaling             minReplicas and maxReplicas, if an autoscaler says how many there are
+  scaled              whether the autoscaler says how many there are of what has no `scaling`
   ports, served       all ports by name, `metrics` for who scrapes; those that other components may reach
   service             whether others find it by name
-  talksTo, leadsOut   components, and ports outside the release, that it connects to
+  talksTo, leadsOut   components that it connects to; ports outside the release, with whose they are: a key of
+                      networkPolicies.peers
   together            its pods talk to each other, at any port
   clients             peers outside this list that may reach it
   rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
@@ -43,6 +45,12 @@ The list of all that runs: the one place that says so, and who talks to whom. An
 - --patience-s=604800
 {{- end }}
 
+{{/* What, beside its own settings, decides the pods of a job, which nobody may change: what differs is another job. */}}
+{{- define "sonorant.pod.values" -}}
+{{- $values := list .Values.image .Values.storage.store .Values.pods .Values.serviceAccount .Values.priorities -}}
+{{ list .Chart.Version .Chart.AppVersion $values | toJson }}
+{{- end }}
+
 {{- define "sonorant.pod.training" -}}
 podAnnotations:
   checksum/recipe: {{ include "sonorant.recipe" . | sha256sum | quote }}
@@ -56,7 +64,17 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   image: redis
   replicas: 1
   command: [redis-server]
-  args: [/etc/redis/redis.conf]
+  args:
+    - --requirepass
+    - $(REDISCLI_AUTH)
+    - --dir
+    - /data
+    - --save
+    - ""
+    - --appendonly
+    - "yes"
+    - --appendfsync
+    - always
   env:
     - name: REDISCLI_AUTH
       valueFrom:
@@ -70,9 +88,6 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
       at: /data
       writable: true
       source: {persistentVolumeClaim: {claimName: {{ .Values.storage.redis.claim | default (printf "%s-redis" (include "sonorant.fullname" .)) | quote }}}}
-    - name: configuration
-      at: /etc/redis
-      source: {secret: {secretName: {{ include "sonorant.redis.secret" . | quote }}, items: [{key: redis.conf, path: redis.conf}]}}
   probes:
     livenessProbe:
       tcpSocket: {port: redis}
@@ -89,11 +104,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
 
 {{- define "sonorant.prepare" -}}
 {{- if .Values.prepare.enabled }}
-- name: {{ printf "prepare-%s" (list (include "sonorant.recipe" .) .Values.image .Values.prepare .Values.data .Values.storage.store | toJson | sha256sum | trunc 8) }}
+- name: {{ printf "prepare-%s" (list (include "sonorant.recipe" .) (include "sonorant.pod.values" .) .Values.prepare .Values.data | toJson | sha256sum | trunc 8) }}
   container: prepare
   kind: Job
   image: stage
-  retries: 3
+  retries: 2147483647 # what is missing, room or recordings, may come at any time; Kubernetes pauses longer and longer
   command: [python, -m, sonorant.cli, prepare]
   args:
     {{- include "sonorant.arguments" . | nindent 4 }}
@@ -131,7 +146,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   {{- if include "sonorant.redis.own" . }}
   talksTo: [redis]
   {{- else }}
-  leadsOut: [{{ include "sonorant.redis.port" . }}]
+  leadsOut: [{to: redis, port: {{ include "sonorant.redis.port" . }}}]
   {{- end }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
   {{- include "sonorant.keys" (dict "root" . "serves" "coordinator") | nindent 2 }}
@@ -163,9 +178,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --patience-s=604800
     - --threads=$(CPUS)
     - --grace-s={{ .Values.recognizer.drainSeconds }}
+    - --service={{ include "sonorant.recognizer.address" . }}
   ports: {grpc: 50051, health: 7001, metrics: 9100}
   served: [grpc]
   service: true
+  talksTo: [recognizer] # who waits for a first model asks whether another serves
   clients:
     {{- toYaml .Values.recognizer.clients | nindent 4 }}
   podAnnotations:
@@ -186,16 +203,15 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
 {{- define "sonorant.test" -}}
 {{- if .Values.recognizer.replicas }}
 - name: test
-  kind: Job
+  kind: Pod
   image: stage
-  retries: 0
   annotations:
     helm.sh/hook: test
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
     helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
   command: [python, -m, services.evaluation]
   args:
-    - --server={{ include "sonorant.fullname" . }}-recognizer:50051
+    - --server={{ include "sonorant.recognizer.address" . }}
     - --run={{ include "sonorant.run" . }}
     {{- if not (kindIs "invalid" .Values.recognizer.test.maxWer) }}
     - --max-wer={{ .Values.recognizer.test.maxWer }}

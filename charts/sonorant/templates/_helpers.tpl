@@ -11,7 +11,18 @@ its checksum means its content.
 {{- end }}
 
 {{- define "sonorant.fullname" -}}
-{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{ include "service.release" .Release.Name }}
+{{- end }}
+
+{{/* Cores that the settings of a component ask for; 1 if they do not say. */}}
+{{- define "sonorant.cpu" -}}
+{{- $requests := get (.resources | default dict) "requests" | default dict -}}
+{{ include "sonorant.cores" (get $requests "cpu" | default 1) }}
+{{- end }}
+
+{{/* A recognizer's address, at which it and its like are found. */}}
+{{- define "sonorant.recognizer.address" -}}
+{{ include "sonorant.fullname" . }}-recognizer:50051
 {{- end }}
 
 {{/* Where the run lies on its volume, in every pod. */}}
@@ -46,8 +57,9 @@ its checksum means its content.
 {{- .Values.trainer.ranks | default (get (.Values.recipe.training | default dict) "ranks") | default 1 | int -}}
 {{- end }}
 
+{{/* The secret with the URL of a Redis outside, or the password of the chart's own. */}}
 {{- define "sonorant.redis.secret" -}}
-{{ .Values.redis.secret | default (printf "%s-redis" (include "sonorant.fullname" .)) }}
+{{ coalesce .Values.redis.secret .Values.redis.passwordSecret (printf "%s-redis" (include "sonorant.fullname" .)) }}
 {{- end }}
 
 {{- define "sonorant.redis.own" -}}
@@ -61,11 +73,21 @@ its checksum means its content.
 {{- end }}
 
 {{- define "sonorant.redis.env" -}}
+{{- if include "sonorant.redis.own" . }}
+- name: REDIS_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "sonorant.redis.secret" . | quote }}
+      key: password
+- name: SONORANT_REDIS
+  value: redis://:$(REDIS_PASSWORD)@{{ include "sonorant.fullname" . }}-redis:6379/0
+{{- else }}
 - name: SONORANT_REDIS
   valueFrom:
     secretKeyRef:
       name: {{ include "sonorant.redis.secret" . | quote }}
       key: url
+{{- end }}
 {{- end }}
 
 {{/* Name of the secret with the keys of links, coordinator, recognizer or client. */}}
@@ -162,7 +184,12 @@ store:
 {{- define "sonorant.check" -}}
 {{- if not .Values.recipe }}
 {{- fail "\n\nrecipe: not given. Print one as values and install with it:\n    sonorant recipe values recipes/digits.yaml | helm install NAME CHART -f - --set data.claim=CLAIM\n" }}
+{{- else }}
+{{- include "sonorant.check.values" . }}
 {{- end }}
+{{- end }}
+
+{{- define "sonorant.check.values" -}}
 {{- if and .Values.prepare.enabled (not .Values.data.claim) }}
 {{- fail "\n\ndata.claim: not given. Name the volume claim that holds the corpora, or set prepare.enabled=false if the runs' volume has finished shards.\n" }}
 {{- end }}
@@ -175,9 +202,15 @@ store:
 {{- if and .Values.redis.url .Values.redis.secret }}
 {{- fail "\n\nredis.url and redis.secret: the URL is given, or a secret has it; give one of them up.\n" }}
 {{- end }}
+{{- if and .Values.redis.passwordSecret (or .Values.redis.url .Values.redis.secret) }}
+{{- fail "\n\nredis.passwordSecret: the password of the Redis that the chart runs, but redis.url or redis.secret names one outside; give one of them up.\n" }}
+{{- end }}
+{{- if and .Values.networkPolicies.enabled .Values.recognizer.replicas (or .Values.recognizer.gateway.parents .Values.recognizer.ingress.host) (eq (toJson .Values.recognizer.clients) `[{"podSelector":{}}]`) }}
+{{- fail "\n\nrecognizer.clients: only pods of the namespace, so the network policies keep the gateway or the ingress controller from the recognizer. Name their pods.\n" }}
+{{- end }}
 {{- with .Values.storage.store }}
-{{- if and .url (not .secret) }}
-{{- fail "\n\nstorage.store.secret: not given. Name a secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for storage.store.url.\n" }}
+{{- if and .url (not (or .secret $.Values.serviceAccount.annotations $.Values.serviceAccount.name)) }}
+{{- fail "\n\nstorage.store.secret: not given. Name a secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for storage.store.url, or a serviceAccount that may use the bucket.\n" }}
 {{- end }}
 {{- if and .url $.Values.storage.runs.claim }}
 {{- fail "\n\nstorage.store.url and storage.runs.claim: the run is in object storage or on a volume; give one of them up.\n" }}

@@ -57,9 +57,12 @@
 {{- merge (get ($all.each | default dict) (index . 1) | default dict | deepCopy) (pick $all "minReplicas" "maxReplicas") | toJson }}
 {{- end }}
 
+{{/* The planner; with another `mode`, what only has training rest when it is complete. */}}
 {{- define "sonorant.autoscaler" -}}
-{{- if eq .Values.autoscaling.mode "planner" }}
+{{- $plans := eq .Values.autoscaling.mode "planner" }}
+{{- if or $plans .Values.autoscaling.rest }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
+{{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict }}
 {{- $deployments := list }}
 - name: autoscaler
   kind: Deployment
@@ -71,25 +74,36 @@
     - --recipe=/etc/sonorant/recipe.yaml
     - --coordinator={{ include "sonorant.fullname" . }}-coordinator:7100
     - --deployments={{ include "sonorant.fullname" . }}-
-    - --utilisation={{ .Values.autoscaling.utilisation }}
+    - {{ $plans | ternary "--plan" "--no-plan" }}
+    - {{ .Values.autoscaling.rest | ternary "--rest" "--no-rest" }}
+    {{- if include "sonorant.trainer.scaled" . }}
+    - --ranks={{ include "sonorant.ranks" . }}
+    {{- end }}
+    - --utilisation={{ float64 .Values.autoscaling.utilisation }}
     - --stabilisation-s={{ int .Values.autoscaling.stabilizationWindowSeconds }}
     {{- with .Values.autoscaling.cores }}
-    - --cores={{ . }}
+    - --cores={{ float64 . }}
     {{- end }}
     {{- range $stage := $chain }}
     {{- $deployments = append $deployments (printf "%s-%s" (include "sonorant.fullname" $) ($stage | replace "_" "-")) }}
     {{- $scaling := include "sonorant.stage.scaling" (list $ $stage) | fromJson }}
-    {{- $settings := include "sonorant.stage.settings" (list $ $stage) | fromYaml }}
-    - --bounds={{ $stage }}={{ int $scaling.minReplicas }}:{{ int $scaling.maxReplicas }}:{{ include "sonorant.cores" ($settings.resources.requests.cpu | default 1) }}
+    {{- if eq $.Values.autoscaling.mode "none" }}
+    {{- $fixed := get $replicas $stage | default 1 }}
+    {{- $scaling = dict "minReplicas" $fixed "maxReplicas" $fixed }}
+    {{- end }}
+    - --bounds={{ $stage }}={{ int $scaling.minReplicas }}:{{ int $scaling.maxReplicas }}:{{ include "sonorant.stage.settings" (list $ $stage) | fromYaml | include "sonorant.cpu" }}
     {{- end }}
     - --host=$(POD_IP)
     - --health-port=7001
     - --metrics-port=9100
   ports: {health: 7001, metrics: 9100}
   talksTo: [coordinator]
-  leadsOut: {{ toJson .Values.autoscaling.apiPorts }}
+  leadsOut: {{ include "sonorant.api.ports" . }}
   rules:
     - {apiGroups: [apps], resources: [deployments/scale], resourceNames: {{ toJson $deployments }}, verbs: [get, patch]}
+    {{- if include "sonorant.trainer.scaled" . }}
+    - {apiGroups: [apps], resources: [statefulsets/scale], resourceNames: [{{ include "sonorant.fullname" . }}-trainer], verbs: [get, patch]}
+    {{- end }}
     - {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ include "sonorant.fullname" . }}-autoscaler], verbs: [get, patch]}
     - {apiGroups: [""], resources: [events], verbs: [create]}
   lease: true
@@ -102,6 +116,20 @@
   settings:
     {{- toYaml .Values.autoscaling | nindent 4 }}
 {{- end }}
+{{- end }}
+
+{{/* Whether the autoscaler says how many pods the trainer has: its ranks, and none when training is complete. */}}
+{{- define "sonorant.trainer.scaled" -}}
+{{- if and .Values.autoscaling.rest (eq .Values.trainer.launcher "statefulset") }}true{{ end }}
+{{- end }}
+
+{{/* Ports of the Kubernetes API, as entries of `leadsOut`. */}}
+{{- define "sonorant.api.ports" -}}
+{{- $ports := list -}}
+{{- range .Values.autoscaling.apiPorts }}
+{{- $ports = append $ports (dict "to" "api" "port" (int .)) }}
+{{- end }}
+{{- toJson $ports }}
 {{- end }}
 
 {{/* A quantity of CPU in cores: 250m is 0.25. */}}

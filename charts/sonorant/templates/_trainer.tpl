@@ -6,6 +6,7 @@
   {{- include "sonorant.trainer.statefulset" . | nindent 2 }}
   {{- end }}
   replicas: {{ include "sonorant.ranks" . }}
+  scaled: {{ include "sonorant.trainer.scaled" . | empty | not }}
   together: true
   {{- $last := include "sonorant.chain" . | fromYamlArray | last | replace "_" "-" }}
   {{- $outside := list }}
@@ -13,11 +14,11 @@
   talksTo: [coordinator, {{ $last }}, redis]
   {{- else }}
   talksTo: [coordinator, {{ $last }}]
-  {{- $outside = append $outside (include "sonorant.redis.port" . | int) }}
+  {{- $outside = append $outside (dict "to" "redis" "port" (include "sonorant.redis.port" . | int)) }}
   {{- end }}
   {{- /* The launcher of a v1 job reaches its workers through the API server. */}}
   {{- if and (eq .Values.trainer.launcher "mpijob") (eq .Values.trainer.mpiVersion "v1") }}
-  {{- $outside = concat $outside .Values.autoscaling.apiPorts }}
+  {{- $outside = concat $outside (include "sonorant.api.ports" . | fromJsonArray) }}
   {{- end }}
   leadsOut: {{ toJson $outside }}
   {{- include "sonorant.pod.training" . | nindent 2 }}
@@ -30,7 +31,7 @@
     {{- $settings := deepCopy .Values.trainer }}
     {{- with .Values.trainer.gpus }}
     {{- $gpus := dict $.Values.trainer.gpuResource (int . | toString) }}
-    {{- $_ := set $settings "resources" (mergeOverwrite $settings.resources (dict "limits" $gpus)) }}
+    {{- $_ := set $settings "resources" (mergeOverwrite ($settings.resources | default dict) (dict "limits" $gpus)) }}
     {{- end }}
     {{- toYaml $settings | nindent 4 }}
 {{- end }}
@@ -96,7 +97,7 @@ env:
 ports: {metrics: 9100}
 mpi:
   version: {{ .Values.trainer.mpiVersion }}
-  revision: {{ list (include "sonorant.recipe" .) .Values.image .Values.trainer .Values.keys .Values.storage.store | toJson | sha256sum | trunc 8 | quote }}
+  revision: {{ list (include "sonorant.recipe" .) (include "sonorant.pod.values" .) .Values.trainer .Values.keys .Values.redis | toJson | sha256sum | trunc 8 | quote }}
   resources:
     {{- toYaml .Values.trainer.mpiResources | nindent 4 }}
   args:
@@ -114,7 +115,7 @@ mpi:
     - {{ $variable }}
     {{- end }}
     {{- with .Values.storage.store }}
-    {{- $variables := list "SONORANT_STORE" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" (empty .endpoint | ternary "" "AWS_ENDPOINT_URL") (empty .region | ternary "" "AWS_DEFAULT_REGION") }}
+    {{- $variables := list "SONORANT_STORE" (empty .secret | ternary "" "AWS_ACCESS_KEY_ID") (empty .secret | ternary "" "AWS_SECRET_ACCESS_KEY") (empty .endpoint | ternary "" "AWS_ENDPOINT_URL") (empty .region | ternary "" "AWS_DEFAULT_REGION") }}
     {{- range $variable := empty .url | ternary (list) (compact $variables) }}
     - -x
     - {{ $variable }}
@@ -134,7 +135,7 @@ mpi:
     - services.trainer
     {{- include "sonorant.trainer.arguments" . | nindent 4 }}
     - --host=0.0.0.0
-    - --threads={{ include "sonorant.cores" (.Values.trainer.resources.requests.cpu | default 1) | ceil | int }}
+    - --threads={{ include "sonorant.cpu" .Values.trainer | ceil | int }}
   {{- if $ssh }}
   env:
     {{- include "sonorant.redis.env" . | nindent 4 }}

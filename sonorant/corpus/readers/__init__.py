@@ -32,7 +32,8 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
     path = data_folder / recipe.path
     if not os.path.exists(path):
         raise BadCorpus(
-            f"{shown(path)}: no such corpus; give the folder above {recipe.path} with --data or SONORANT_DATA"
+            f"{shown(path)}: no such corpus; give the folder above {recipe.path} with --data or SONORANT_DATA; on "
+            f"Kubernetes, the volume of data.claim must have {recipe.path} at its root"
         )
     listing = READERS[recipe.reader](path)
     first: dict[str, Utterance] = {}

@@ -1,3 +1,23 @@
+{{/* Name of the account of all pods that ask nothing of the Kubernetes API. */}}
+{{- define "service.account.name" -}}
+{{ .Values.serviceAccount.name | default (include "service.release" .Release.Name) }}
+{{- end }}
+
+{{- define "service.account.shared" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "service.account.name" . }}
+  namespace: {{ .Release.Namespace | quote }}
+  labels:
+    {{- include "service.labels" (dict "root" .) | nindent 4 }}
+  {{- with .Values.serviceAccount.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}
+
 {{/* Account of a component that has `rules`, and its right to what they say, in its namespace. */}}
 {{- define "service.account" -}}
 apiVersion: v1

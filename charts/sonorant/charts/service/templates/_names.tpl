@@ -4,7 +4,13 @@ All templates of this chart take a dict: `root`, the umbrella's context, and `co
 */}}
 
 {{- define "service.name" -}}
-{{ .root.Release.Name | trunc 40 | trimSuffix "-" }}-{{ .component.name }}
+{{ include "service.release" .root.Release.Name }}-{{ .component.name }}
+{{- end }}
+
+{{/* A release's name as all objects may have it, Services too: letters, digits and hyphens, a letter first. */}}
+{{- define "service.release" -}}
+{{- $name := replace "." "-" . -}}
+{{ regexMatch "^[a-z]" $name | ternary $name (printf "release-%s" $name) | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
 {{/* What selects the pods of a component; without `component`, all of the release. */}}

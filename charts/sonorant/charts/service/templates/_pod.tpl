@@ -3,17 +3,21 @@
 {{- $root := .root -}}
 {{- $component := .component -}}
 {{- $settings := $component.settings | default dict -}}
+{{- $all := $root.Values.pods -}}
 metadata:
   labels:
     {{- include "service.selector" . | nindent 4 }}
-  {{- with merge ($component.podAnnotations | default dict) ($settings.annotations | default dict) }}
+    {{- with $all.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with merge ($component.podAnnotations | default dict) ($settings.annotations | default dict) ($all.annotations | default dict) }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
   automountServiceAccountToken: {{ or $component.token (not (empty $component.rules)) | default false }}
-  {{- if $component.rules }}
-  serviceAccountName: {{ include "service.name" . }}
+  {{- if not $component.token }}{{/* else the operator gives it an account of its own */}}
+  serviceAccountName: {{ empty $component.rules | ternary (include "service.account.name" $root) (include "service.name" .) }}
   {{- end }}
   enableServiceLinks: false
   {{- with $root.Values.image.pullSecrets }}
@@ -21,7 +25,7 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- if ne $component.kind "MPIJob" }}
-  restartPolicy: {{ eq $component.kind "Job" | ternary "Never" "Always" }}
+  restartPolicy: {{ get (dict "Job" "OnFailure" "Pod" "Never") $component.kind | default "Always" }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $component.graceSeconds | default 30 | int }}
   {{- with $component.priorityClass }}
@@ -60,6 +64,9 @@ spec:
 {{- define "service.container" -}}
 {{- $root := .root -}}
 {{- $component := .component -}}
+{{- $settings := $component.settings | default dict -}}
+{{- $disk := dict "requests" (dict "ephemeral-storage" $root.Values.pods.ephemeralStorage) -}}
+{{- $resources := merge (deepCopy ($settings.resources | default dict)) $disk -}}
 {{- $image := $root.Values.image -}}
 image: {{ get ($image.names | default dict) $component.image | default (printf "%s-%s:%s" $image.prefix $component.image ($image.tag | default $root.Chart.AppVersion)) | quote }}
 imagePullPolicy: {{ $image.pullPolicy }}
@@ -73,9 +80,13 @@ env:
       fieldRef:
         fieldPath: status.podIP
   - name: CPUS
+    {{- if get ($resources.requests | default dict) "cpu" }}
     valueFrom:
       resourceFieldRef:
         resource: requests.cpu
+    {{- else }}
+    value: "1"
+    {{- end }}
   {{- if $component.keys }}
   - name: SONORANT_KEYS
     value: {{ include "service.keys.folder" . }}
@@ -92,13 +103,17 @@ env:
     value: {{ . | quote }}
   {{- end }}
   {{- end }}
-  {{- with $component.env }}
+  {{- range $env := list $component.env $root.Values.pods.extraEnv $settings.extraEnv }}
+  {{- with $env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+  {{- end }}
 {{- with $component.store }}
+{{- if .secret }}
 envFrom:
   - secretRef:
       name: {{ .secret | quote }}
+{{- end }}
 {{- end }}
 {{- with $component.ports }}
 ports:
@@ -111,7 +126,8 @@ ports:
 {{- toYaml . | nindent 0 }}
 {{- end }}
 resources:
-  {{- toYaml $component.settings.resources | nindent 2 }}
+  {{- toYaml $resources | nindent 2 }}
+terminationMessagePolicy: FallbackToLogsOnError
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
@@ -132,11 +148,16 @@ volumeMounts:
     readOnly: true
     {{- end }}
   {{- end }}
+  {{- range $mounts := list $root.Values.pods.extraVolumeMounts $settings.extraVolumeMounts }}
+  {{- with $mounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
 {{- end }}
 
 {{- define "service.volumes" -}}
 - name: tmp
-  emptyDir: {}
+  emptyDir: {sizeLimit: {{ .root.Values.pods.tmpSizeLimit }}}
 {{- with .component.keys }}
 - name: keys
   projected:
@@ -147,6 +168,11 @@ volumeMounts:
 {{- range .component.volumes }}
 - name: {{ .name }}
   {{- toYaml .source | nindent 2 }}
+{{- end }}
+{{- range $volumes := list .root.Values.pods.extraVolumes (.component.settings | default dict).extraVolumes }}
+{{- with $volumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 {{- end }}
 

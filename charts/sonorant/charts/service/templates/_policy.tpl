@@ -51,15 +51,19 @@ spec:
           protocol: TCP
     {{- end }}
   {{- end }}
+  {{- $policies := $root.Values.networkPolicies }}
   {{- $outside := $component.leadsOut | default list }}
   {{- with $component.store }}
-  {{- $outside = append $outside .port }}
+  {{- $outside = append $outside (dict "to" "store" "port" .port) }}
   {{- end }}
-  {{- if or $out $outside $component.together }}
+  {{- if or $out $outside $component.together $policies.egress }}
   egress:
     - ports:
-        - {port: 53, protocol: UDP}
-        - {port: 53, protocol: TCP}
+        {{- range $port := $policies.dnsPorts }}
+        - {port: {{ int $port }}, protocol: UDP}
+        - {port: {{ int $port }}, protocol: TCP}
+        {{- end }}
+      {{- include "service.policy.outside" $policies.peers.dns | nindent 6 }}
     {{- if $component.together }}
     - to:
         {{- include "service.peer" . | nindent 8 }}
@@ -72,10 +76,22 @@ spec:
     {{- end }}
     {{- range $outside }}
     - ports:
-        - port: {{ int . }}
+        - port: {{ int .port }}
           protocol: TCP
+      {{- include "service.policy.outside" (get $policies.peers .to) | nindent 6 }}
+    {{- end }}
+    {{- with $policies.egress }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
+{{- end }}
+
+{{/* Peers outside the release that a rule leads to; none: any. */}}
+{{- define "service.policy.outside" -}}
+{{- with . -}}
+to:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
 {{- end }}
 
 {{- define "service.peer" -}}

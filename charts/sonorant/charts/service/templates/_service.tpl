@@ -16,6 +16,9 @@ spec:
     - name: {{ $name }}
       port: {{ get $.component.ports $name | int }}
       targetPort: {{ $name }}
+      {{- if and (eq $name "grpc") (not $.root.Values.keys.enabled) }}
+      appProtocol: kubernetes.io/h2c
+      {{- end }}
     {{- end }}
 {{- end }}
 

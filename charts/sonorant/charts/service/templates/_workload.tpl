@@ -1,6 +1,9 @@
-{{/* Deployment, StatefulSet or Job of a component. */}}
+{{/* Deployment, StatefulSet, Job or bare Pod of a component. */}}
 {{- define "service.workload" -}}
 {{- $component := .component -}}
+{{- if eq $component.kind "Pod" -}}
+{{- include "service.pod.bare" . }}
+{{- else -}}
 apiVersion: {{ eq $component.kind "Job" | ternary "batch/v1" "apps/v1" }}
 kind: {{ $component.kind }}
 metadata:
@@ -14,7 +17,7 @@ spec:
   backoffLimit: {{ $component.retries | int }}
   {{- else }}
   {{- /* What an autoscaler decided must not be undone by an upgrade. */}}
-  {{- if not $component.scaling }}
+  {{- if not (or $component.scaling $component.scaled) }}
   replicas: {{ $component.replicas | int }}
   {{- end }}
   selector:
@@ -31,4 +34,20 @@ spec:
   {{- end }}
   template:
     {{- include "service.pod" . | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- define "service.pod.bare" -}}
+{{- $pod := include "service.pod" . | fromYaml -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  {{- include "service.metadata" . | nindent 2 }}
+    {{- with omit $pod.metadata.labels "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    {{- merge (.component.annotations | default dict) ($pod.metadata.annotations | default dict) | toYaml | nindent 4 }}
+spec:
+  {{- toYaml $pod.spec | nindent 2 }}
 {{- end }}
