@@ -47,7 +47,7 @@ drill: setup ## time until work flows again, by process and fault (docs/faults.m
 	PYTHONPATH=.:tests $(BIN)/python -m chaos.drill
 	PYTHONPATH=.:tests $(BIN)/python -m chaos.command_drill --out runs/drill.json
 
-images: ## build the images with docker, podman or buildah (TAG, BASE, BUILD_FLAGS: see docker/build)
+images: ## build the images with docker, podman or buildah; PUSH=1 pushes them (TAG, BASE, BUILD_FLAGS: see docker/build)
 	docker/build $(IMAGES) $(TARGETS)
 
 test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole, LAUNCHER=mpijob)

@@ -130,6 +130,11 @@ class Namespace:
         chosen = f"--selector=app.kubernetes.io/component={component}"
         return self.kubectl("logs", chosen, "--tail=-1", "--prefix", *arguments)
 
+    def wait_until_served(self):
+        """Wait until the recognizer has a model; one that waits for its first counts as ready, too."""
+        eventually(lambda: "recognizer_ready" in self.logs("recognizer"), lambda: self.logs("recognizer"))
+        self.kubectl("rollout", "status", "deployment/words-recognizer", "--timeout=300s")
+
     def close(self):
         delete_namespace(self.name)
         if self._volumes:

@@ -1,5 +1,6 @@
 """A release that trains the digits recipe: what its trainer has written so far, and pods that are deleted by force."""
 
+import json
 import time
 
 from cluster_rig import eventually, is_ready
@@ -14,7 +15,8 @@ class Training:
         self.space, self.helm, self.values = space, helm, values
         self.run = space.folders["runs"] / "digits"
         self.begun_s = time.monotonic()
-        space.install(helm, values)
+        # What waits for shards, or for a first model, keeps nobody waiting.
+        space.install(helm, values, "--wait", "--timeout=300s")
 
     def steps(self):
         try:
@@ -22,8 +24,10 @@ class Training:
         except FileNotFoundError:
             return 0
 
-    def finished(self):
-        return (self.run / "finished.json").exists()
+    def finished(self, epochs=0):
+        """Whether it is complete, after no fewer epochs."""
+        totals = self.run / "finished.json"
+        return totals.exists() and json.loads(totals.read_text())["epochs"] >= epochs
 
     def goes_on(self):
         """Wait for a step. A gang that starts again takes back the lines after its checkpoint."""

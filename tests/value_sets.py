@@ -47,6 +47,12 @@ SETS = {
         "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/speech"}},
     },
     "a site's own": SITE,
+    "a gateway": {
+        "recognizer": {
+            "clients": SITE["recognizer"]["clients"],
+            "gateway": {"parents": [{"name": "public", "namespace": "gateways"}], "authority": "speech-ca"},
+        },
+    },
     "redis by url": {"redis": {"url": "redis://:secret@ledger:7777/0"}},
     "mpijob v1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v1", "ranks": 3}},
     "mpijob v2beta1": {"trainer": {"launcher": "mpijob", "mpiVersion": "v2beta1", "ranks": 3}},

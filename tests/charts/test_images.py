@@ -37,8 +37,13 @@ def test_another_registry_and_tag_are_named_alike_on_both_sides(helm):
     assert built(image["prefix"], TAG="1") == asked_for(helm.render(digits_values(image=image)))
 
 
-def test_the_readme_pushes_all_that_is_built():
-    names, prefix, tag = re.search(
-        r"for image in ([\w ]+); do docker push (\S+)-\$image:(\S+); done", (ROOT / "README.md").read_text()
-    ).groups()
-    assert {f"{prefix}-{name}:{tag}" for name in names.split()} == built(prefix, TAG=tag)
+def test_what_the_readme_builds_is_pushed_with_the_program_that_built_it():
+    prefix, tag = re.search(r"make images PUSH=1 IMAGES=(\S+) TAG=(\S+)", (ROOT / "README.md").read_text()).groups()
+    command, settings = [ROOT / "docker" / "build", prefix], os.environ | {"BUILDER": "echo", "PUSH": "1", "TAG": tag}
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    assert set(re.findall(r"^push (\S+)$", done.stdout, re.MULTILINE)) == built(prefix, TAG=tag)
+
+
+def test_the_default_base_is_one_version_of_python_on_the_release_of_debian_that_has_it():
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
+    assert re.search(r"^ARG BASE=docker\.io/library/python:3\.11\.\d+-slim-bookworm$", dockerfile, re.MULTILINE)

@@ -7,6 +7,8 @@ from value_sets import SETS, render_set
 # Of operators, which a cluster need not have; each with a set of values that renders it.
 OPTIONAL = {
     ("monitoring.coreos.com/v1", "PodMonitor"): "watched",
+    ("gateway.networking.k8s.io/v1", "GRPCRoute"): "a gateway",
+    ("gateway.networking.k8s.io/v1", "BackendTLSPolicy"): "a gateway",
     ("kubeflow.org/v1", "MPIJob"): "mpijob v1",
     ("kubeflow.org/v2beta1", "MPIJob"): "mpijob v2beta1",
 }
@@ -15,6 +17,8 @@ OPTIONAL = {
 @pytest.fixture(scope="module")
 def space():
     space = Namespace("sonorant-acceptance-test")
+    # A bare pod is taken only where its account is, and a dry run leaves none.
+    space.kubectl("create", "serviceaccount", "words")
     yield space
     space.close()
 

@@ -193,7 +193,8 @@ def test_a_client_without_the_release_s_certificate_learns_nothing(release, show
 def test_hpa_scales_by_what_metrics_server_says_and_gives_way_to_the_planner_again(release, watch, helm, values):
     more = MOST_REPLICAS + 1  # than the planner may ask for
     watch.space.upgrade(helm, values | {"autoscaling": scaling("hpa", more)})
-    assert not watch.space.found("deployments", component="autoscaler")
+    (autoscaler,) = watch.space.found("deployments", component="autoscaler")  # which is to end training, whoever scales
+    assert "--no-plan" in autoscaler["spec"]["template"]["spec"]["containers"][0]["args"]
     eventually(lambda: any("cpu resource" in why for why in told(watch.space, "SuccessfulRescale")), watch.said)
     (scaler,) = watch.space.found("horizontalpodautoscalers", component=SLOW)
     conditions = {condition["type"]: condition["status"] for condition in scaler["status"]["conditions"]}
@@ -243,11 +244,11 @@ def test_the_job_is_said_to_have_succeeded(watch, space):
 
 def test_what_nobody_needs_any_more_goes_again(watch):
     watch.until(lambda status: status.finished)
-    watch.until(lambda status: watch.living == watch.wanted == 1)
+    watch.until(lambda status: watch.living == watch.wanted == 0)
 
 
 def test_the_recognizer_serves_what_the_store_has(watch, space, helm):
-    space.kubectl("rollout", "status", "deployment/words-recognizer", "--timeout=300s")
+    space.wait_until_served()
     tested = helm.run("test", "words", "--namespace", space.name, "--timeout", "300s")
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "digits/1 " in tested.stdout + tested.stderr

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from cluster_rig import SMALL, Namespace, eventually, kubectl, small_values
+from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
 from helm_rig import ROOT, digits_values
 from training_release import Training
 
@@ -70,6 +70,9 @@ def training(space, helm):
     if not WHOLE:
         recipe["corpus"]["strings"] |= {"dev": 8, "test": 8, "unseen_speaker": 8}
         values["recognizer"]["test"]["maxWer"] = 2  # what trains so little may hear nothing
+    password = {"metadata": {"name": "ledger-password"}, "stringData": {"password": "Ein-Wort.0_9~"}}
+    space.kubectl("apply", "--filename=-", documents=[{"apiVersion": "v1", "kind": "Secret", **password}])
+    values["redis"]["passwordSecret"] = "ledger-password"
     values["trainer"] |= {"launcher": LAUNCHER, "mpiVersion": "v1", "ranks": 2}
     # As many examples a step as on one rank: the same steps, halved.
     halved = {"ranks": 2, "batch_examples": recipe["training"]["batch_examples"] // 2}
@@ -100,21 +103,15 @@ def test_training_begins_and_everything_came_up_at_the_first_try(training, figur
     assert {state["name"] for state in states if state["ready"]} >= {*OTHERS, "trainer"}
 
 
-def test_status_finds_the_release_by_its_name(training):
-    command = [
-        sys.executable,
-        "-m",
-        "sonorant.cli",
-        "status",
-        "--release",
-        "words",
-        "-n",
-        training.space.name,
-        "--json",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def status_of(training, *arguments):
+    command = [sys.executable, "-m", "sonorant.cli", "status", "--release", "words", "-n", training.space.name]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    status = json.loads(done.stdout)
+    return done.stdout
+
+
+def test_status_finds_the_release_by_its_name(training):
+    status = json.loads(status_of(training, "--json"))
     assert {replica["stage"] for replica in status["replicas"]} >= {"room", "featurizer", "trainer"}
 
 
@@ -138,6 +135,13 @@ def test_each_example_was_trained_on_once_an_epoch(training, figures):
     audited = subprocess.run(command, capture_output=True, text=True, check=False)
     assert audited.returncode == 0, audited.stderr
     assert json.loads(audited.stdout)["exact"]
+
+
+def test_when_it_is_complete_neither_ranks_nor_stages_are_left(training):
+    space = training.space
+    eventually(lambda: not any(space.pods(component) for component in (*STAGES, "trainer")), training.state)
+    assert is_ready(*space.pods("coordinator"))
+    assert "training is complete" in status_of(training)
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +172,8 @@ def sonorant(*command):
 
 
 def test_the_recognizer_serves_what_was_trained(training, undisturbed):
-    # No `rollout status`: a training may take longer than a Deployment's progress deadline.
-    training.space.kubectl("wait", "deployment/words-recognizer", "--for=condition=Available", "--timeout=300s")
-    tested = training.helm.run("test", "words", "--namespace", training.space.name, "--timeout", "300s")
+    training.space.wait_until_served()
+    tested = training.helm.run("test", "words", "--namespace", training.space.name, "--timeout", "300s", "--logs")
     assert tested.returncode == 0, tested.stdout + tested.stderr
     assert "digits/1 " in tested.stdout + tested.stderr
 
@@ -270,6 +273,17 @@ def error_rates(run, data_folder):
     sonorant("evaluate", "--run", run, "--data", data_folder)
     sonorant("report", "--run", run)
     return json.loads((run / "report.json").read_text())
+
+
+def test_an_upgrade_with_more_epochs_trains_on_and_ends_again(training):
+    recipe = training.values["recipe"]["training"]
+    recipe["epochs"] = EPOCHS + 1
+    training.space.upgrade(training.helm, training.values)
+    eventually(lambda: training.finished(EPOCHS + 1), training.state, PATIENCE_S, every_s=1.0)
+    totals = json.loads((training.run / "finished.json").read_text())
+    assert totals["ledger"] == {"committed": (EPOCHS + 1) * TRAIN, "rejected": 0, "lost": 0, "duplicated": 0}
+    eventually(lambda: not any(map(training.space.pods, (*STAGES, "trainer"))), training.state)
+    assert "training is complete" in status_of(training)
 
 
 def test_uninstalling_leaves_the_claims_and_nothing_else(training):
