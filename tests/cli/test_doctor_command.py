@@ -112,7 +112,7 @@ def test_values_with_a_typo_are_named_before_a_cluster_is_asked(tmp_path, values
             {"trainer": {"ranks": "two"}},
             'trainer.ranks: found "two", expected a whole number, at least 1, at most 4096',
         ),
-        ({"autoscaling": {"utilisation": "0.7"}}, 'autoscaling.utilisation: found "0.7", expected a number'),
+        ({"autoscaling": {"utilisation": "most"}}, 'autoscaling.utilisation: found "most", expected a number'),
         ({"storage": {"runs": {"accessModes": ["A"]}}}, 'storage.runs.accessModes[0]: found "A", expected one of'),
         ({"data": {"claim": "Mine"}}, 'data.claim: found "Mine", expected text'),
     ],
