@@ -103,4 +103,6 @@ def test_a_preparation_that_fails_is_tried_again_and_the_test_is_a_pod_whose_log
     assert (job["backoffLimit"], job["template"]["spec"]["restartPolicy"]) == (2**31 - 1, "OnFailure")
     test = manifests["Pod", "words-test"]
     assert test["spec"]["restartPolicy"] == "Never"
-    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    annotations = test["metadata"]["annotations"]
+    assert annotations["helm.sh/hook"] == "test"
+    assert annotations["helm.sh/hook-delete-policy"] == "before-hook-creation"  # it is there when Helm asks for its log

@@ -288,6 +288,7 @@ def test_an_upgrade_with_more_epochs_trains_on_and_ends_again(training):
 
 def test_uninstalling_leaves_the_claims_and_nothing_else(training):
     space = training.space
+    space.kubectl("delete", "pod", "words-test", "--ignore-not-found")  # no release owns what a hook made
     how = ("--cascade", "foreground", "--wait", "--timeout", "300s")
     gone = training.helm.run("uninstall", "words", "--namespace", space.name, *how)
     assert gone.returncode == 0, gone.stderr

@@ -207,7 +207,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   image: stage
   annotations:
     helm.sh/hook: test
-    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+    helm.sh/hook-delete-policy: before-hook-creation # or `helm test --logs` finds no pod to ask
     helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
   command: [python, -m, services.evaluation]
   args:
