@@ -37,15 +37,14 @@ def trainer(tmp_path, url):
 
 
 def train_an_epoch(trainer, epoch):
-    """Leave what a gang leaves that has trained on all examples of epochs 0 to `epoch`."""
+    """Leave what a new gang leaves that has trained on all examples of epochs 0 to `epoch`."""
     total = trainer.open_shards("train").total
     snapshot = LedgerSnapshot(total)
     for whole in range(epoch + 1):
         snapshot.committed(whole).add(range(total))
     checkpoints = Checkpoints(trainer.folder.checkpoints, 2, print)
-    if epoch == 0:
-        checkpoints.next_generation(0)
-        trainer.push_generation()
+    checkpoints.next_generation(epoch)
+    trainer.push_generation()
     weights = {"w": np.zeros(3, np.float32)}
     with trainer.folder.metrics.open("a") as metrics:
         metrics.write(json.dumps({"kind": "step", "step": epoch + 1, "epoch": epoch, "examples": total}) + "\n")
