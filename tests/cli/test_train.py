@@ -59,7 +59,8 @@ def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
     recipe.write_text(dump_recipe(digits_recipe()))
     run.path.mkdir()
     ledger = {"committed": 400 - rejected, "rejected": rejected}
-    run.totals.write_text(json.dumps({"reason": "epochs", "steps": 7, "ledger": ledger}))
+    totals = {"reason": "epochs", "steps": 7, "epochs": digits_recipe().training.epochs, "train_seconds": 9.0}
+    run.totals.write_text(json.dumps(totals | {"ledger": ledger}))
     result = CliRunner().invoke(command, ["--recipe", str(recipe), "--run", str(run.path), *options])
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith(last)
