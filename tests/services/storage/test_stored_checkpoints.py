@@ -1,14 +1,18 @@
 """Checkpoints by way of a store: one gang writes them, another goes on from them."""
 
+import shutil
 import time
 
 import numpy as np
 import pytest
+from log_rig import WrittenLog
 from s3_rig import S3Server
 
+from services.storage import checkpoints as stored_checkpoints
 from services.storage.checkpoints import CheckpointPusher
 from services.storage.objects import ObjectStore
 from services.storage.run import open_run
+from sonorant.atomic import atomic_write
 from sonorant.errors import Unavailable
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, load_checkpoint
 
@@ -75,6 +79,24 @@ def test_a_checkpoint_that_is_written_anew_takes_the_place_of_the_old(tmp_path, 
     second = Gang(tmp_path / "second", url)
     assert second.begun.progress.epoch == 5
     assert not second.warned
+
+
+def test_a_folder_that_cannot_be_read_for_a_moment_is_pushed_once_it_can(tmp_path, url, monkeypatch):
+    told = WrittenLog()
+    monkeypatch.setattr(stored_checkpoints, "log", told)
+    gang = Gang(tmp_path / "first", url)
+    with gang.run.pushing_checkpoints():
+        gang.save(1)
+        eventually(lambda: steps(url) == [1])
+        manifest = gang.run.folder.checkpoints / "step-00000009" / "manifest.json"
+        manifest.parent.mkdir()
+        manifest.symlink_to("/proc/self/mem")  # answers EIO
+        latest = gang.run.folder.checkpoints / "latest"
+        atomic_write(latest, latest.read_bytes())  # news for the pusher; saving would remove the damaged folder
+        eventually(lambda: any(entry["event"] == "checkpoint_not_pushed" for entry in told.entries))
+        shutil.rmtree(manifest.parent)
+        gang.save(2)
+        eventually(lambda: steps(url) == [1, 2])
 
 
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, url):
