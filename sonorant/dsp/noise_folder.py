@@ -43,12 +43,14 @@ class NoiseFolder:
     def __init__(self, folder: Path, sample_rate_hz: int) -> None:
         """List the folder and read all headers.
 
-        Raises BadCorpus if it has no recording that can be used, Unavailable if one, or a folder, cannot be read.
+        Raises BadCorpus if it is not there or has no recording that can be used, Unavailable if a recording, or a
+        folder, cannot be read.
         """
         suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
         found, unlisted = files_below(folder, lambda name: Path(name).suffix.lower() in suffixes)
         for place, fault in unlisted:
-            raise Unavailable(f"noise folder {shown(place)}: {fault}")
+            error = BadCorpus if place == folder and fault.startswith("no such file") else Unavailable
+            raise error(f"noise folder {shown(place)}: {fault}")
         if not found:
             raise BadCorpus(
                 f"{shown(folder)}: no noise recordings there; put some in, or take 'folder' out of noise.kinds"

@@ -82,12 +82,14 @@ class Run:
         return process
 
     def start_coordinator(self):
+        """Start it, begin generation 1 and return its process."""
         port_file = self.folder.path / "coordinator.port"
-        self.start("services.coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
+        process = self.start("services.coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
         wait_for(port_file.exists)
         self.coordinator = port_file.read_text().strip()
         with grpc.insecure_channel(self.coordinator) as channel:
             CoordinatorStub(channel).StartGeneration(pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=0))
+        return process
 
     def start_stage(self, stage):
         return self.start(*program(stage), "--coordinator", self.coordinator)
@@ -258,9 +260,9 @@ def test_a_replica_whose_shards_stay_away_ends_and_the_next_one_has_its_records(
     assert [epoch.rejected for epoch in run.status().epochs] == [0]
 
 
-def test_a_stage_waits_for_its_shards_alive_but_not_ready_until_the_coordinator_knows_it(make_run, tmp_path):
+def test_a_stage_is_ready_while_it_waits_for_shards_and_then_not_until_the_coordinator_knows_it(make_run, tmp_path):
     run = make_run("split")
-    run.start_coordinator()
+    coordinator = run.start_coordinator()
     waiting = run.folder.path.rename(tmp_path / "elsewhere")
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(dump_recipe(run.recipe))
@@ -278,9 +280,13 @@ def test_a_stage_waits_for_its_shards_alive_but_not_ready_until_the_coordinator_
             return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=60).status
 
     status = health_pb2.HealthCheckResponse
-    assert (health(LIVE), health()) == (status.SERVING, status.NOT_SERVING)
+    wait_for(lambda: health() == status.SERVING)
+    coordinator.send_signal(signal.SIGSTOP)
     (waiting / "shards" / "card.json").write_text("{}")
     waiting.rename(run.folder.path)
+    wait_for(lambda: health() == status.NOT_SERVING)
+    assert health(LIVE) == status.SERVING
+    coordinator.send_signal(signal.SIGCONT)
     wait_for(lambda: health() == status.SERVING)
     assert [replica.stage for replica in run.status().replicas] == ["speed"]
     process.terminate()

@@ -80,7 +80,7 @@ def test_a_snapshot_without_another_rank_s_last_commit_is_refused(ranks, log):
         ranks[0].snapshot(1, [first])
 
 
-def test_wherever_the_log_is_cut_off_what_was_acknowledged_is_missed(ranks, log):
+def test_wherever_the_log_is_cut_off_what_was_acknowledged_is_missed(ranks, log, own_redis):
     """A step, a rejection or a flush, of either rank, is there whole or its loss is found by the next snapshot."""
     lengths = [log.length()]
     for call in (
@@ -97,7 +97,7 @@ def test_wherever_the_log_is_cut_off_what_was_acknowledged_is_missed(ranks, log)
     assert log.length() == lengths[-1]  # a snapshot writes nothing
     for earlier, later in reversed(list(itertools.pairwise(lengths))):
         log.cut_off(later)
-        fresh = RedisLedger(ranks[0]._url, TOTAL)
+        fresh = RedisLedger(own_redis.url, TOTAL)
         if later == lengths[-1]:
             assert fresh.snapshot(1, receipts) == whole
         log.cut_off(later - (later - earlier) // 2)
