@@ -6,12 +6,15 @@ import time
 from pathlib import Path
 
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from sonorant.atomic import atomic_write, make_folder
 from sonorant.errors import Unavailable
 
 __all__ = ["LocalRedis"]
 
+_ANSWER_S = 2.0  # one that is stopped takes a connection and says nothing
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 _CONFIGURATION = """# Written by sonorant; the ledger of one training run.
 port 0
@@ -52,7 +55,9 @@ class LocalRedis:
 
     async def wait_ready(self, patience_s: float, log_file: Path) -> None:
         """Wait until it answers and has read its append-only file; raises Unavailable if it does not."""
-        client = redis.asyncio.Redis.from_url(self.url)
+        client = redis.asyncio.Redis.from_url(
+            self.url, socket_timeout=_ANSWER_S, socket_connect_timeout=_ANSWER_S, retry=Retry(NoBackoff(), 0)
+        )
         deadline = time.monotonic() + patience_s
         try:
             while True:

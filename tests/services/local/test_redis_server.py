@@ -1,9 +1,11 @@
 import asyncio
 import os
+import signal
 import subprocess
 
 import pytest
 
+from services.local import redis_server
 from services.local.redis_server import LocalRedis
 from services.runtime.redis_ledger import RedisLedger
 from sonorant.errors import Unavailable
@@ -34,3 +36,19 @@ def test_redis_that_does_not_come_is_named(tmp_path):
     server = LocalRedis(tmp_path / "redis")
     with pytest.raises(Unavailable, match=r"redis\.sock does not answer after 0\.1 s"):
         asyncio.run(server.wait_ready(0.1, tmp_path / "redis.log"))
+
+
+def test_redis_that_is_stopped_while_it_is_waited_for_is_named(tmp_path, monkeypatch):
+    """It takes connections, as the kernel does that for it, and answers none."""
+    monkeypatch.setattr(redis_server, "_ANSWER_S", 0.1)
+    server = LocalRedis(tmp_path / "redis")
+    with open(tmp_path / "redis.log", "wb") as log:
+        process = subprocess.Popen(server.command, stdout=log)
+    try:
+        asyncio.run(server.wait_ready(20.0, tmp_path / "redis.log"))
+        process.send_signal(signal.SIGSTOP)
+        with pytest.raises(Unavailable, match=r"redis\.sock does not answer after 0\.1 s \(Timeout"):
+            asyncio.run(asyncio.wait_for(server.wait_ready(0.1, tmp_path / "redis.log"), 30))
+    finally:
+        process.kill()
+        process.wait()
