@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import structlog
 
@@ -24,10 +25,9 @@ _LAST_LINES = 8
 class ProcessFailed(SonorantError):
     """A process of the local cluster that does not stay up; the message shows its last words."""
 
-    def __init__(self, name: str, code: int | None, log_file: Path) -> None:
-        self.name = name
-        self.code = code
-        super().__init__(f"{name} {_ended(code)}; its log, {log_file}, ends with:\n{last_lines(log_file)}")
+    def __init__(self, name: str, end: int | OSError, log_file: Path) -> None:
+        """end: exit status, or why it could not be started."""
+        super().__init__(f"{name} {_ended(end)}; its log, {log_file}, ends with:\n{last_lines(log_file)}")
 
 
 class Process:
@@ -79,11 +79,11 @@ class Process:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    async def stop(self, grace_s: float) -> None:
+    async def stop(self, grace_s: float, ask: signal.Signals = signal.SIGTERM) -> None:
         """Ask to leave, wait, then kill what is left."""
         if self.code is None:
             with suppress(ProcessLookupError):
-                self._process.terminate()
+                self._process.send_signal(ask)
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.wait(), grace_s)
         self.kill_group()
@@ -98,47 +98,62 @@ class Child:
     somebody else asked it to, is started again, whatever its exit code.
     """
 
+    _ask: ClassVar[signal.Signals] = signal.SIGTERM
+    _final_codes: ClassVar[frozenset[int]] = frozenset()
+    """Exit codes after which it is not started again."""
+
     def __init__(
-        self, name: str, command: Callable[[int], Sequence[str]], log_file: Path, environment: dict[str, str]
+        self,
+        name: str,
+        command: Callable[[int], Sequence[str]],
+        log_file: Path,
+        environment: dict[str, str],
+        policy: RestartPolicy | None = None,
     ) -> None:
         self.name = name
         self.restarts = 0
         self._command = command
         self._log_file = log_file
         self._environment = environment
-        self._policy = RestartPolicy()
+        self._policy = policy or RestartPolicy()
         self._process: Process | None = None
         self._stopping = False
 
-    async def start(self) -> Process:
-        """Start the process."""
+    async def keep(self) -> None:
+        """Start it, and again whenever it has ended, or could not be started."""
+        while True:
+            end = await self._live()
+            if self._stopping or self._is_over(end):
+                return
+            pause_s = None if end in self._final_codes else self._policy.ended(time.monotonic())
+            if pause_s is None:
+                raise ProcessFailed(self.name, end, self._log_file)
+            log.warning("process_died", name=self.name, end=str(end), again_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            if self._stopping:
+                return
+            self.restarts += 1
+
+    async def _live(self) -> int | OSError:
+        """Start the process and wait for its end; return its exit status, or why it could not be started."""
+        try:
+            process = await self._start()
+        except OSError as error:  # no room for its log, or for another process
+            return error
+        code = await process.wait()
+        process.kill_group()
+        return code
+
+    async def _start(self) -> Process:
         self._process = await Process.start(self.name, self._command(self.restarts), self._log_file, self._environment)
         if self._stopping:  # somebody asked for that while it was being started, and found no process to stop
             self._process.kill_group()
         return self._process
 
-    async def keep(self) -> None:
-        """Start it again whenever it has ended, or could not be started."""
-        while True:
-            code = None
-            try:
-                process = self._process if self._process is not None else await self.start()
-            except OSError as error:  # no room for its log, or for another process
-                log.warning("process_not_started", name=self.name, error=str(error))
-            else:
-                code = await process.wait()
-                process.kill_group()
-            if self._stopping:
-                return
-            pause_s = self._policy.ended(time.monotonic())
-            if pause_s is None:
-                raise ProcessFailed(self.name, code, self._log_file)
-            log.warning("process_died", name=self.name, code=code, again_in_s=pause_s)
-            await asyncio.sleep(pause_s)
-            if self._stopping:
-                return
-            self._process = None
-            self.restarts += 1
+    def _is_over(self, end: int | OSError) -> bool:
+        """Whether it has done all that it was started for."""
+        del end
+        return False
 
     @property
     def running(self) -> Process | None:
@@ -154,7 +169,7 @@ class Child:
         """Ask it to leave; it will not be started again."""
         self._stopping = True
         if self._process is not None:
-            await self._process.stop(grace_s)
+            await self._process.stop(grace_s, self._ask)
 
 
 def last_lines(log_file: Path) -> str:
@@ -166,7 +181,7 @@ def last_lines(log_file: Path) -> str:
     return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
 
 
-def _ended(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return "cannot be started" if code is None else f"ended with exit code {code}"
+def _ended(end: int | OSError) -> str:
+    if isinstance(end, OSError):
+        return f"cannot be started: {end}"
+    return f"was killed by {signal.Signals(-end).name}" if end < 0 else f"ended with exit code {end}"

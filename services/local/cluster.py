@@ -22,6 +22,7 @@ from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.completion import complete_totals
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["Interrupted", "LocalCluster"]
@@ -32,6 +33,7 @@ _READY_S = 60.0
 _STAGE_TURN_S = 120.0  # as long as probes leave a pod
 _STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
 _GRACE_S = 10.0
+_CHECKPOINT_S = 60.0
 
 
 class Interrupted(Exception):
@@ -110,15 +112,15 @@ class LocalCluster:
     async def _work(self, place: LocalRedis) -> None:
         make_folder(self._run.logs)
         redis = Child("redis", lambda _: place.command, self._log("redis"), self._environment)
-        await self._keep(redis)
+        self._keep(redis)
         await place.wait_ready(_READY_S, self._log("redis"))
         coordinator = self._coordinator(place.url)
-        await self._keep(coordinator)
+        self._keep(coordinator)
         address = await self._address()
         stages = {stage: self._replicas(stage, address) for stage in stage_order(self._recipe)}
         for replicas in stages.values():
             for child in replicas:
-                await self._keep(child)
+                self._keep(child)
         self._gang = self._make_gang(address, place.url)
         watched = Watched(redis, coordinator, stages, self._recipe.training.ranks, _replica)
         pipeline = self._recipe.pipeline
@@ -127,7 +129,7 @@ class LocalCluster:
         self._watching = asyncio.create_task(watch.run())
         self._watching.add_done_callback(self._note_failure)
         try:
-            await self._gang.run()
+            await self._gang.keep()
         finally:
             self._watching.cancel()
 
@@ -136,7 +138,7 @@ class LocalCluster:
         if self._watching is not None:
             self._watching.cancel()
         if self._gang is not None:
-            await self._gang.stop()
+            await self._gang.stop(_CHECKPOINT_S)
         work.cancel()
         with suppress(asyncio.CancelledError, Exception):  # its error, if any, is being raised already
             await work
@@ -148,8 +150,7 @@ class LocalCluster:
         for keeper in self._keepers.values():
             keeper.cancel()
 
-    async def _keep(self, child: Child) -> None:
-        await child.start()
+    def _keep(self, child: Child) -> None:
         keeper = asyncio.create_task(child.keep())
         keeper.add_done_callback(self._note_failure)
         self._keepers[child] = keeper
@@ -196,16 +197,13 @@ class LocalCluster:
     def _make_gang(self, address: str, redis_url: str) -> Gang:
         ranks = self._recipe.training.ranks
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
-        options = [
-            "--redis",
-            redis_url,
-            "--threads",
-            str(_rank_threads(ranks)),
-            "--longest-turn-s",
-            str(LONGEST_TURN_S),
-        ]
-        command = mpirun(ranks, [*trainer, *options])
-        return Gang(command, self._log("trainer"), self._environment, self._run.totals.exists, self._gang_policy)
+        threads = ["--threads", str(_rank_threads(ranks)), "--longest-turn-s", str(LONGEST_TURN_S)]
+        command = mpirun(ranks, [*trainer, "--redis", redis_url, *threads])
+        return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
+
+    def _is_complete(self) -> bool:
+        """Whether training is, by this recipe: one that asked for less may have been complete before."""
+        return complete_totals(self._run, self._recipe) is not None
 
     def _log(self, name: str) -> Path:
         return self._run.logs / f"{name}.log"

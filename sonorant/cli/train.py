@@ -92,7 +92,9 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)
     if not _finished(run, recipe, lenient):
-        raise SonorantError(f"the trainer left, but {run.totals} is not there; see {run.logs / 'trainer.log'}")
+        raise SonorantError(
+            f"the trainer left, but {run.totals} does not tell of this training; see {run.logs / 'trainer.log'}"
+        )
 
 
 def _prepare_command(settings: Mapping[str, object], assignments: Iterable[str]) -> str:

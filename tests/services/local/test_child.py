@@ -3,13 +3,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from chaos.process_tree import alive
+from training_run import wait_for
 
 from services.local.child import Child, Process, ProcessFailed
+from services.local.gang import Gang
 from services.runtime.leash import leashed
+from services.runtime.restarts import RestartPolicy
 
 FOREVER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
 FAILING = [sys.executable, "-S", "-c", "print('no such device: plug it in'); raise SystemExit(3)"]
@@ -20,30 +23,21 @@ def log_file(tmp_path):
     return tmp_path / "child.log"
 
 
-def gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+async def up(child, *others):
+    """Return the process that runs, as soon as there is one that is not one of the others."""
+    while child.running in (None, *others):
+        await asyncio.sleep(0.01)
+    return child.running
 
 
 def test_a_killed_process_is_started_again(log_file):
     async def scene():
         starts = []
         child = Child("c", lambda restarts: starts.append(restarts) or FOREVER, log_file, dict(os.environ))
-        first = await child.start()
         keeper = asyncio.create_task(child.keep())
+        first = await up(child)
         os.kill(first.pid, signal.SIGKILL)
-        while len(starts) < 2:
-            await asyncio.sleep(0.01)
+        await up(child, first)
         await child.stop(5.0)
         await keeper
         assert starts == [0, 1]
@@ -69,15 +63,14 @@ def test_a_process_that_leaves_well_without_being_asked_to_by_its_keeper_is_star
 def test_a_process_that_hangs_is_ended_and_started_again(log_file):
     async def scene():
         child = Child("c", lambda _: FOREVER, log_file, dict(os.environ))
-        first = await child.start()
         keeper = asyncio.create_task(child.keep())
+        first = await up(child)
         assert not first.stopped
         os.kill(first.pid, signal.SIGSTOP)
         while not first.stopped:
             await asyncio.sleep(0.01)
         child.abort()
-        while child.running in (None, first):
-            await asyncio.sleep(0.01)
+        await up(child, first)
         assert first.code == -signal.SIGKILL
         await child.stop(5.0)
         await keeper
@@ -98,14 +91,44 @@ def test_a_process_that_is_being_started_when_it_is_stopped_does_not_stay(log_fi
     asyncio.run(scene())
 
 
-def test_a_process_that_does_not_stay_up_is_reported_with_its_last_words(log_file, monkeypatch):
-    async def scene():
-        child = Child("c", lambda _: FAILING, log_file, dict(os.environ))
-        child._policy._first_pause_s = 0.0
-        await child.keep()
+def soon(most=8):
+    return RestartPolicy(most=most, first_pause_s=0.0)
 
+
+def test_a_process_that_does_not_stay_up_is_reported_with_its_last_words(log_file):
+    child = Child("c", lambda _: FAILING, log_file, dict(os.environ), soon())
     with pytest.raises(ProcessFailed, match=r"c ended with exit code 3; its log(.|\n)*no such device: plug it in"):
-        asyncio.run(scene())
+        asyncio.run(child.keep())
+    assert child.restarts == 8
+
+
+def made(kind, log_file, policy):
+    """Return what keeps a process that leaves at once, after which a gang's training is complete."""
+    if kind is Child:
+        return Child("c", lambda _: FAILING, log_file, dict(os.environ), policy)
+    return Gang([sys.executable, "-S", "-c", ""], log_file, dict(os.environ), lambda: True, policy)
+
+
+@pytest.mark.parametrize("kind", [Child, Gang])
+def test_a_process_that_cannot_be_started_is_tried_again_and_then_reported_with_the_reason(tmp_path, kind):
+    child = made(kind, tmp_path / "not there" / "child.log", soon(most=2))
+    with pytest.raises(
+        ProcessFailed, match=r"cannot be started: .*No such file or directory: '.*/not there/child.log'"
+    ):
+        asyncio.run(child.keep())
+    assert child.restarts == 2
+
+
+def test_a_gang_that_could_not_be_started_is_started_once_it_can_be(tmp_path):
+    async def scene():
+        gang = made(Gang, tmp_path / "logs" / "trainer.log", RestartPolicy(most=10**6, first_pause_s=0.0))
+        keeper = asyncio.create_task(gang.keep())
+        while not gang.restarts:
+            await asyncio.sleep(0.01)
+        (tmp_path / "logs").mkdir()
+        await asyncio.wait_for(keeper, 30)
+
+    asyncio.run(scene())
 
 
 def test_one_that_does_not_listen_is_killed_after_the_grace(log_file):
@@ -132,10 +155,10 @@ def test_the_leash_ends_a_process_whose_supervisor_was_killed(tmp_path):
     supervisor = subprocess.Popen([sys.executable, "-S", "-c", f"{outer}; time.sleep(600)"])
     wait_for(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
     pid = int(pid_file.read_text())
-    wait_for(lambda: b"leash.py" not in Path(f"/proc/{pid}/cmdline").read_bytes())
+    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(os.fsencode(sys.executable) + b"\0-S\0"))
     supervisor.kill()
     supervisor.wait()
-    wait_for(lambda: gone(pid))
+    wait_for(lambda: not alive(pid))
 
 
 def test_the_leash_starts_nothing_when_the_supervisor_is_gone_already():

@@ -6,6 +6,7 @@ import shutil
 import signal
 
 import pytest
+from chaos.process_tree import alive
 
 from services.local.child import ProcessFailed
 from services.local.gang import Gang, mpirun
@@ -37,14 +38,6 @@ def gang(tmp_path, program, complete=None):
     return Gang(command, tmp_path / "trainer.log", dict(os.environ), complete, policy)
 
 
-def gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 @pytest.mark.parametrize(
     ("number", "whom"),
     [(signal.SIGKILL, "rank"), (signal.SIGTERM, "rank"), (signal.SIGTERM, "mpirun"), (signal.SIGKILL, "mpirun")],
@@ -52,7 +45,7 @@ def gone(pid):
 def test_one_that_is_lost_ends_the_others_and_all_are_started_again(tmp_path, number, whom):
     async def scene():
         ranks = gang(tmp_path, RANK)
-        running = asyncio.create_task(ranks.run())
+        running = asyncio.create_task(ranks.keep())
         notes = [tmp_path / "rank-0", tmp_path / "rank-1"]
         while not all(note.exists() for note in notes):
             assert not running.done()
@@ -61,7 +54,7 @@ def test_one_that_is_lost_ends_the_others_and_all_are_started_again(tmp_path, nu
         (tmp_path / "again").touch()
         os.kill(ranks.running.pid if whom == "mpirun" else pids[1], number)
         await asyncio.wait_for(running, 60)
-        return ranks.restarts, [pid for pid in pids if not gone(pid)]
+        return ranks.restarts, [pid for pid in pids if alive(pid)]
 
     assert asyncio.run(scene()) == (1, [])
 
@@ -70,7 +63,7 @@ def test_an_exit_code_alone_does_not_complete_training(tmp_path):
     starts = tmp_path / "starts"
     program = f"open({str(starts)!r}, 'a').write('.')"
     ranks = gang(tmp_path, program, complete=lambda: len(starts.read_text()) > 2)  # two ranks a start
-    asyncio.run(ranks.run())
+    asyncio.run(ranks.keep())
     assert ranks.restarts == 1
 
 
@@ -79,5 +72,5 @@ def test_what_trying_again_cannot_mend_is_not_tried_again(tmp_path, code):
     program = f"print('loss not finite', flush=True); raise SystemExit({code})"
     ranks = gang(tmp_path, program)
     with pytest.raises(ProcessFailed, match=rf"trainer ended with exit code {code}; its log(.|\n)*loss not finite"):
-        asyncio.run(ranks.run())
+        asyncio.run(ranks.keep())
     assert ranks.restarts == 0
