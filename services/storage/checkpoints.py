@@ -79,7 +79,7 @@ def _pull(store: ObjectStore, folder: Path, step: str) -> None:
 
 
 class CheckpointPusher:
-    """Makes the store's checkpoints those of a folder, in a thread, whenever the folder's `latest` is written anew.
+    """Makes the store's checkpoints those of a folder, in a thread, whenever one is saved there, and others pruned.
 
     Training goes on whatever happens to the store: what could not be pushed is warned of, and pushed with the next.
     """
@@ -91,7 +91,7 @@ class CheckpointPusher:
         self._folder = run.checkpoints
         self._generation = 0
         self._pushed: dict[str, bytes] = {}  # manifests by step
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[object, ...] | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="checkpoints", daemon=True)
 
@@ -152,12 +152,13 @@ class CheckpointPusher:
         self._seen = seen
         return None
 
-    def _signature(self) -> tuple[int, int] | None:
+    def _signature(self) -> tuple[object, ...] | None:
+        """Return what changes with each save: `latest`, and the steps, as some are pruned after it; None before any."""
         try:
             status = (self._folder / "latest").stat()
         except OSError:
             return None
-        return status.st_ino, status.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns, *sorted(path.name for path in self._folder.glob("step-*"))
 
     def _push(self) -> None:
         """Push what is new, oldest first; raises _Fenced, Unavailable or FileNotFoundError."""

@@ -127,6 +127,21 @@ def test_an_older_gang_pushes_nothing_once_a_newer_has_begun(tmp_path, url, late
     assert (store.read("checkpoints/latest"), store.read("checkpoints/best")) == (b"step-00000005", None)
 
 
+def test_what_is_pruned_after_its_successor_was_pushed_goes_too(tmp_path, url, monkeypatch):
+    gang = Gang(tmp_path / "run", url)
+    prune = gang.checkpoints._prune
+
+    def late(newest):
+        eventually(lambda: ObjectStore(url, 0).read("checkpoints/latest") == newest.name.encode())
+        prune(newest)
+
+    monkeypatch.setattr(gang.checkpoints, "_prune", late)
+    with gang.run.pushing_checkpoints():
+        for step in (1, 2, 3):
+            gang.save(step)
+    assert steps(url) == [2, 3]
+
+
 def test_a_damaged_checkpoint_of_a_higher_step_goes_when_one_is_saved_after_it(tmp_path, url):
     gang = Gang(tmp_path / "first", url)
     with gang.run.pushing_checkpoints():
