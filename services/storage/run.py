@@ -51,8 +51,9 @@ class SharedRun:
         """Push shards that are finished, and the recipe."""
 
     def open_shards(self, split: str) -> ShardSet:
-        """Return the shards of `split`; raises BadShard if there are none, Unavailable if they are away."""
-        _must_be_there(self.folder.shards)
+        """Return the shards of `split`; raises Unavailable if they are away, be it all of them: the run had some."""
+        nothing = self.folder.shards / f"{split}-*.tfrecord"
+        _must_be_there(next(self.folder.shards.glob(nothing.name), nothing))
         return ShardSet.open(self.folder.shards, split)
 
     def pull_checkpoints(self) -> None:

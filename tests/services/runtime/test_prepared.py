@@ -6,6 +6,7 @@ import pytest
 from small_corpus import digits_recipe, write_digits
 
 from services.runtime.prepared import await_shards
+from services.runtime.restarts import FINAL_CODES
 from services.storage.run import SharedRun
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadCorpus, BadRecipe, Unavailable
@@ -68,3 +69,15 @@ def test_shards_of_the_same_corpus_serve_another_training(data, run):
     recipe = digits_recipe()
     longer = recipe.training.model_copy(update={"epochs": 99})
     await_shards(SharedRun(run), recipe.model_copy(update={"training": longer}), 0.01)
+
+
+@pytest.mark.parametrize("what", ["one shard", "all shards", "folder"])
+def test_a_process_that_starts_while_shards_are_away_is_to_be_started_again(data, run, what):
+    """Of all of them too: that a run has none would say that another start cannot help."""
+    prepared(digits_recipe(), data, run)
+    shards = [run.shards] if what == "folder" else sorted(run.shards.glob("train-*.tfrecord"))
+    for shard in shards[:1] if what == "one shard" else shards:
+        shard.rename(shard.with_suffix(".away"))
+    with pytest.raises(Unavailable, match="not there") as caught:
+        SharedRun(run).open_shards("train")
+    assert caught.value.exit_code not in FINAL_CODES
