@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from sonorant.errors import BadRecipe
+from sonorant.errors import BadRecipe, Unavailable
 from sonorant.recipe.document import Document, Override, apply_override, parse_document
 from sonorant.recipe.faults import schema_faults, version_fault
 from sonorant.recipe.schema import Recipe
@@ -100,5 +100,7 @@ def _text(path: Path) -> str:
         raise BadRecipe(f"{path}: no such file; give the path of a recipe, such as recipes/digits.yaml") from error
     except UnicodeDecodeError as error:
         raise BadRecipe(f"{path}: is not YAML: byte {error.start} is not UTF-8 text") from error
-    except OSError as error:
+    except (PermissionError, IsADirectoryError, NotADirectoryError) as error:
         raise BadRecipe(f"{path}: cannot be read: {error.strerror}") from error
+    except OSError as error:
+        raise Unavailable(f"{path}: cannot be read: {error.strerror}; is its volume mounted and sound?") from error

@@ -1,10 +1,11 @@
+import errno
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.errors import BadRecipe
+from sonorant.errors import BadRecipe, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
@@ -203,6 +204,17 @@ def test_binary_and_missing_files_are_named(tmp_path: Path) -> None:
         load_recipe(tmp_path / "no.yaml")
     with pytest.raises(BadRecipe, match="cannot be read: Is a directory"):
         load_recipe(tmp_path)
+
+
+def test_a_recipe_that_the_machine_cannot_read_now_is_not_a_bad_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> str:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(Unavailable, match=r"r\.yaml: cannot be read: Input/output error; is its volume mounted"):
+        load_recipe(tmp_path / "r.yaml")
 
 
 def test_later_overrides_win_over_earlier_ones_and_the_file(tmp_path: Path) -> None:
