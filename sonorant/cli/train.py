@@ -82,7 +82,7 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
     from services.local.cluster import Interrupted, LocalCluster
     from sonorant.training.checkpoints import check_recipe
 
-    check_recipe(run.checkpoints, recipe)
+    check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:

@@ -98,15 +98,18 @@ class Checkpoints:
 
     def latest(self, expected_fingerprint: str) -> Checkpoint | None:
         """Return the newest checkpoint that is whole, or None; raises BadCheckpoint if it is another recipe's."""
-        for saved in reversed(self._saved()):
+        found = self._saved()
+        for saved in reversed(found):
             try:
                 checkpoint = decode(saved.path)
             except BadCheckpoint as error:
-                self._warn(f"{error}; the one before it is used")
+                self._warn(f"{error}; it is passed over")
                 continue
             if checkpoint.fingerprint != expected_fingerprint:
                 raise _of_another_recipe(saved.path)
             return checkpoint
+        if found:
+            self._warn(f"{self._folder}: no checkpoint is whole, of {len(found)}; training begins anew")
         return None
 
     def next_generation(self, above: int) -> int:
@@ -159,9 +162,12 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def check_recipe(folder: Path, recipe: Recipe) -> None:
-    """Raise BadCheckpoint if training with `recipe` cannot go on from the folder's newest checkpoint that is whole."""
-    Checkpoints(folder, keep=1, warn=lambda _damaged: None).latest(fingerprint(recipe))
+def check_recipe(folder: Path, recipe: Recipe, warn: Callable[[str], None]) -> None:
+    """Raise BadCheckpoint if training with `recipe` cannot go on from the folder's newest checkpoint that is whole.
+
+    warn: as of `Checkpoints`.
+    """
+    Checkpoints(folder, keep=1, warn=warn).latest(fingerprint(recipe))
 
 
 def load_checkpoint(folder: Path, which: str) -> Checkpoint:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from small_corpus import digits_recipe, write_digits
 
+from services.local.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared
 from sonorant.errors import BadCorpus, BadRecipe
@@ -64,3 +65,20 @@ def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
     result = CliRunner().invoke(command, ["--recipe", str(recipe), "--run", str(run.path), *options])
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith(last)
+
+
+def test_checkpoints_that_cannot_be_gone_on_from_are_named(tmp_path, monkeypatch):
+    def interrupted(_):
+        raise Interrupted
+
+    monkeypatch.setattr(LocalCluster, "run", interrupted)
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
+    damaged = RunFolder(tmp_path / "run").checkpoints / "step-00000005"
+    damaged.mkdir(parents=True)
+    arguments = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run")]
+    result = CliRunner().invoke(command, arguments)
+    first, second, last = result.output.splitlines()
+    assert re.search("step-00000005: incomplete: .*; it is passed over", first)
+    assert second.endswith("no checkpoint is whole, of 1; training begins anew")
+    assert last.startswith("stopped")

@@ -73,6 +73,14 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_message(checkpoints, warning
     assert "step-00000002" in warnings[0]
 
 
+def test_that_no_checkpoint_is_whole_is_said(checkpoints, warnings):
+    for step in (1, 2):
+        damage(checkpoints.save(checkpoint(step), best=False))
+    assert checkpoints.latest("recipe") is None
+    assert len(warnings) == 3
+    assert warnings[-1].endswith("no checkpoint is whole, of 2; training begins anew")
+
+
 def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):
     for step in range(1, 6):
         checkpoints.save(checkpoint(step), best=step == 2)
