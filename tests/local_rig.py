@@ -104,10 +104,10 @@ def steps(workplace):
     return max((int(name.removeprefix("step-")) for name in names), default=0)
 
 
-def wait_for(condition, process):
+def wait_for(condition, process=None):
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert process.poll() is None, process.communicate()[0]
+        assert process is None or process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

@@ -1,6 +1,8 @@
 """`sonorant demo`: the main job, as the commands that one would type."""
 
+import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from services.runtime.leash import leashed
 from sonorant.cli.prepare import SOME_SKIPPED
 from sonorant.cli.settings import BROUGHT, data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.cli.train import SOME_REJECTED
@@ -22,7 +25,7 @@ __all__ = ["command"]
 @data_option
 @set_option
 def command(recipe: Path, run: Path | None, data: Path | None, assignments: tuple[str, ...]) -> None:
-    """Prepare, train, export, evaluate and report, each unless it is done; Ctrl-C and again: goes on.
+    """Prepare, train, export, evaluate and report, each unless it is done; Ctrl-C or SIGTERM, and again: goes on.
 
     Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng speaks.
     """
@@ -52,14 +55,19 @@ def _recordings(given: Path | None) -> Path:
 
 
 def _run(*arguments: str, fine: tuple[int, ...] = (0,)) -> None:
-    """Run one `sonorant` command, shown as one would type it; leave with its exit code if it fails."""
+    """Run one `sonorant` command, shown as one would type it; leave with its exit code if it fails.
+
+    It is not left behind: SIGTERM is handed on, and it ends when this process is killed.
+    """
     click.secho(f"\n$ sonorant {shlex.join(arguments)}", bold=True)
-    process = subprocess.Popen([sys.executable, "-m", "sonorant.cli", *arguments])
+    process = subprocess.Popen(leashed([sys.executable, "-m", "sonorant.cli", *arguments], os.getpid()))
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
         try:
             code = process.wait()
             break
         except KeyboardInterrupt:  # the terminal sent it to the child too, which now saves what it has
             continue
+    signal.signal(signal.SIGTERM, before)
     if code not in fine:
         sys.exit(code if code > 0 else 128 - code)

@@ -13,6 +13,7 @@ from local_rig import (
     hit,
     make_workplace,
     prepared,
+    processes_of,
     sonorant,
     steps,
     supervised,
@@ -78,3 +79,14 @@ def test_a_second_command_on_a_run_in_use_changes_nothing(workplace, trained):
     hit(workplace, "services.trainer")
     back(workplace, "services.trainer", old, trained)
     assert trained.poll() is None
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_demo_that_is_ended_leaves_no_training_behind(tmp_path, number, code):
+    workplace = make_workplace(tmp_path)
+    demo = sonorant(workplace, "demo")
+    wait_for(lambda: steps(workplace) >= 5, demo)
+    demo.send_signal(number)
+    found, said = finish(demo)
+    assert (found, "stopped; the same command goes on" in said) == (code, number is signal.SIGTERM), said
+    wait_for(lambda: not processes_of(workplace))
