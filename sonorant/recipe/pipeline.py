@@ -48,12 +48,14 @@ class PipelineRecipe(Section):
         description="Least age at which a lease that is not settled is given again, in seconds; four times what leases "
         "are measured to take if that is more, and a minute before any is measured.",
     )
-    heartbeat_s: float = Field(0.5, gt=0, le=60, description="Time between heartbeats, in seconds.")
+    heartbeat_s: float = Field(0.5, ge=0.01, le=60, description="Time between heartbeats, in seconds.")
     dead_after_s: float = Field(
         2.5,
         gt=0,
+        le=600,
         validate_default=True,
-        description="Silence after which a replica counts as dead, in seconds; at least 3 heartbeats.",
+        description="Silence after which a replica counts as dead, in seconds; at least 3 heartbeats. A coordinator "
+        "that is started again names no endpoints for as long.",
     )
     stall_after_s: float = Field(
         180.0,

@@ -52,6 +52,7 @@ def test_a_process_that_leaves_well_without_being_asked_to_by_its_keeper_is_star
         child = Child("c", lambda restarts: starts.append(restarts) or (FOREVER if restarts else program), log_file, {})
         keeper = asyncio.create_task(child.keep())
         while len(starts) < 2:
+            assert not keeper.done()
             await asyncio.sleep(0.01)
         await child.stop(5.0)
         await keeper
