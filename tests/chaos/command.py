@@ -17,6 +17,7 @@ __all__ = ["Command", "CommandFailed"]
 _ROOT = Path(__file__).resolve().parents[2]
 _INTERRUPTED = (130, -signal.SIGTERM, -signal.SIGINT)  # by a signal before anybody heeded it, as Python starts
 _TOO_OFTEN = 70
+_NO_ROOM = (69, _TOO_OFTEN)  # the command itself found none, or a process did and does not stay up
 _GANG_STARTS, _GANG_WINDOW_S = 5, 600.0  # what services.local.cluster allows
 _DISK_S = 60.0
 _AGAIN_S = 0.5
@@ -112,7 +113,7 @@ class Command:
             return "killed"
         if self._termed and code in _INTERRUPTED:
             return "interrupted"
-        if now_s - self.disk_full_s < _DISK_S:
+        if now_s - self.disk_full_s < _DISK_S and code in _NO_ROOM:
             return "disk full"
         recent = [at_s for at_s in self._gang_ends if at_s > now_s - _GANG_WINDOW_S]
         return "gang ended too often" if code == _TOO_OFTEN and len(recent) > _GANG_STARTS else None

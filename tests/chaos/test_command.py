@@ -34,7 +34,7 @@ def test_an_interrupted_command_says_so_by_its_exit_code(command):
 
 def test_a_full_disk_explains_an_end_for_a_while(command):
     command.disk_full_s = time.monotonic()
-    assert reason(command, 69) == "disk full"
+    assert [reason(command, code) for code in (69, 70, 1)] == ["disk full", "disk full", None]
     command.disk_full_s = time.monotonic() - 1000
     assert reason(command, 69) is None
 
