@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from services.runtime.durations import seconds
+from services.runtime.status_client import by_stage
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.example_pb2 import Lineage
 
@@ -97,10 +98,7 @@ def _stages(status: pb.GetStatusResponse, each_replica: bool) -> Table:
     table.add_column("replica")  # gives way where the terminal is narrow
     for name in ("utilisation", "examples/s", "queued", "link faults", "heard, s ago"):
         table.add_column(name, justify="right", no_wrap=" " not in name)
-    stages: dict[str, list[pb.ReplicaStatus]] = defaultdict(list)
-    for replica in status.replicas:
-        stages[replica.stage].append(replica)
-    for stage, replicas in stages.items():
+    for stage, replicas in by_stage(status.replicas).items():
         style = "bold red" if stage == status.bottleneck else None
         table.add_row(stage, *_cells(replicas), style=style)
         if each_replica and len(replicas) > 1:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from services.local.child import Child
 from services.local.gang import Gang
 from services.runtime.channels import open_aio_channel
 from services.runtime.durations import seconds
+from services.runtime.status_client import by_stage
 from sonorant.errors import SonorantError
 from sonorant.pipeline.silence import SilenceWatch
 from sonorant.pipeline.stall import COORDINATOR, REDIS, TRAINER, GiveUp, Scene, StageScene, StallWatch
@@ -174,12 +174,10 @@ def _scene(redis_answers: bool, status: pb.GetStatusResponse | None, stages: Ite
     """Return what the stall rule looks at."""
     if status is None:
         return Scene(redis=redis_answers, coordinator=False)
-    replicas: dict[str, list[pb.ReplicaStatus]] = defaultdict(list)
-    for replica in status.replicas:
-        replicas[replica.stage].append(replica)
+    replicas = by_stage(status.replicas)
     marks = {name: status.figures[name] for name in _MARKS if name in status.figures}
     marks |= {f"epoch {epoch.epoch}": epoch.committed + epoch.rejected for epoch in status.epochs}
-    ranks = replicas[TRAINER]
+    ranks = replicas.get(TRAINER, [])
     return Scene(
         redis=redis_answers,
         generation=status.generation,
@@ -187,11 +185,11 @@ def _scene(redis_answers: bool, status: pb.GetStatusResponse | None, stages: Ite
         stages=[
             StageScene(
                 stage,
-                registered=len(replicas[stage]),
-                queued=sum(r.queued for r in replicas[stage]),
-                handed_on=sum(r.examples for r in replicas[stage]),
+                registered=len(there),
+                queued=sum(r.queued for r in there),
+                handed_on=sum(r.examples for r in there),
             )
-            for stage in stages
+            for stage, there in ((stage, replicas.get(stage, [])) for stage in stages)
         ],
         ranks=len(ranks),
         waited_s=sum(seconds(rank.waited) for rank in ranks) / max(1, len(ranks)),

@@ -1,5 +1,7 @@
 """Asks a coordinator for the status of its training."""
 
+from collections.abc import Iterable
+
 import grpc
 
 from services.runtime.channels import open_channel
@@ -9,7 +11,7 @@ from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["ask_status"]
+__all__ = ["ask_status", "by_stage"]
 
 _TIMEOUT_S = 3.0
 
@@ -25,3 +27,11 @@ def ask_status(address: str, keys: Keys | None = None) -> pb.GetStatusResponse:
             raise Unavailable(
                 f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
             ) from error
+
+
+def by_stage(replicas: Iterable[pb.ReplicaStatus]) -> dict[str, list[pb.ReplicaStatus]]:
+    """Return the replicas of each stage that has any, in their order."""
+    stages: dict[str, list[pb.ReplicaStatus]] = {}
+    for replica in replicas:
+        stages.setdefault(replica.stage, []).append(replica)
+    return stages

@@ -6,6 +6,7 @@ from typing import TypeVar
 import grpc
 
 from services.runtime.channels import open_channel
+from services.runtime.status_client import by_stage
 from sonorant.errors import Unavailable
 from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb
@@ -111,9 +112,7 @@ class StageWatch:
 
 def _figures(status: pb.GetStatusResponse) -> dict[str, object]:
     """Mean utilisation and summed rate of each stage's replicas."""
-    stages: dict[str, list[pb.ReplicaStatus]] = {}
-    for replica in status.replicas:
-        stages.setdefault(replica.stage, []).append(replica)
+    stages = by_stage(status.replicas)
     return {
         "utilisation": {s: sum(r.utilisation for r in rs) / len(rs) for s, rs in stages.items()},
         "rate": {s: sum(r.examples_per_second for r in rs) for s, rs in stages.items()},
