@@ -239,6 +239,27 @@ def test_no_checkpoint_is_written_with_a_ledger_that_lost_the_last_commit(ledger
     assert again.progress.examples == ledger.progress(0).committed == 22
 
 
+class _WithAnother(SingleProcess):
+    """A gang with a second rank, which has flushed something that the ledger's store has lost."""
+
+    def gather(self, value):
+        batches, receipt = value
+        return [value, (batches, receipt._replace(client="the other rank", writes=1))]
+
+
+def test_no_checkpoint_is_written_with_a_ledger_that_lost_what_another_rank_flushed(ledger, tmp_path):
+    recipe = tiny_recipe(epochs=1)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer.parts.feeder.start()
+    trainer._turn()
+    trainer.parts = dataclasses.replace(trainer.parts, collective=_WithAnother())
+    with pytest.raises(LedgerLost, match="1 of 1 acknowledged writes of the other rank are lost"):
+        trainer._save(best=False)
+    trainer.parts.feeder.close()
+    trainer.parts.reporter.close()
+    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+
+
 def test_an_epoch_is_not_over_while_the_ledger_lacks_an_example(ledger, tmp_path):
     """A rejection that the coordinator wrote is lost: no rank misses it, only the sum."""
 
