@@ -61,6 +61,7 @@ def command(
     """
     from services.local.lock import locked
     from services.storage.run import open_run
+    from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
@@ -72,6 +73,7 @@ def command(
     with locked(run.path):  # before anything is written that the processes of another training would read
         shared.pull_shards()
         check_prepared(recipe, run, first)
+        check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
         if not _finished(run, recipe, lenient):
             _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
@@ -80,9 +82,7 @@ def command(
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
     """Train in a run folder whose lock is held."""
     from services.local.cluster import Interrupted, LocalCluster
-    from sonorant.training.checkpoints import check_recipe
 
-    check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:

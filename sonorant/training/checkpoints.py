@@ -109,7 +109,7 @@ class Checkpoints:
                 raise _of_another_recipe(saved.path)
             return checkpoint
         if found:
-            self._warn(f"{self._folder}: no checkpoint is whole, of {len(found)}; training begins anew")
+            self._warn(f"{self._folder}: none of {len(found)} checkpoints is whole; there is nothing to go on from")
         return None
 
     def next_generation(self, above: int) -> int:

@@ -80,5 +80,5 @@ def test_checkpoints_that_cannot_be_gone_on_from_are_named(tmp_path, monkeypatch
     result = CliRunner().invoke(command, arguments)
     first, second, last = result.output.splitlines()
     assert re.search("step-00000005: incomplete: .*; it is passed over", first)
-    assert second.endswith("no checkpoint is whole, of 1; training begins anew")
+    assert second.endswith("none of 1 checkpoints is whole; there is nothing to go on from")
     assert last.startswith("stopped")

@@ -78,7 +78,7 @@ def test_that_no_checkpoint_is_whole_is_said(checkpoints, warnings):
         damage(checkpoints.save(checkpoint(step), best=False))
     assert checkpoints.latest("recipe") is None
     assert len(warnings) == 3
-    assert warnings[-1].endswith("no checkpoint is whole, of 2; training begins anew")
+    assert warnings[-1].endswith("none of 2 checkpoints is whole; there is nothing to go on from")
 
 
 def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):

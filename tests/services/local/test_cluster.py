@@ -72,6 +72,8 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     supervised = (workplace / "run/logs/supervisor.log").read_text()
     code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs}"))
     assert (code, "is complete" in said) == (0, True)
+    code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs}", "--set", "model.cells=9"))
+    assert (code, "another corpus, text, stages, features, model or seed" in said) == (65, True), said
     assert (workplace / "run/logs/supervisor.log").read_text() == supervised  # nothing was started
 
     code, said = finish(sonorant(workplace, "train", "--set", f"training.epochs={epochs + 2}"))
