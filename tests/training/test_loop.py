@@ -284,7 +284,7 @@ def test_a_gang_that_waits_hears_that_another_has_taken_over(ledger, tmp_path, r
     recipe = tiny_recipe(epochs=1)
     if resumed:
         run(tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3))
-    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3)  # if it hears nothing
     ledger.restore(ledger.generation() + 1, None)
     with pytest.raises(StaleGeneration):  # its feeder was never started: nothing comes, nothing is claimed
         trainer.run()
