@@ -1,8 +1,8 @@
 """A rank's process and what it and its launcher say to each other: "ready", and then which gang it is one of.
 
 They speak over a socket that is the process's standard input. The process says that it waits for shards, which may take
-hours and is no fault; and that it is ready when it has loaded all
-that takes long, so that ranks meet within a second and need not wait long for one that will not come.
+hours and is no fault; and that it is ready when it has loaded all that takes long, so that ranks meet within a second
+and need not wait long for one that will not come.
 """
 
 import json

@@ -155,8 +155,14 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "dead when a heartbeat is late; set it to 3 or more (5 x heartbeat_s is usual) or heartbeat_s to 0.833 "
             "or less",
         ),
-        (HEAD + "pipeline: {heartbeat_s: 0}\n", "r.yaml:6: pipeline.heartbeat_s=0: must be greater than or equal to 0.01"),
-        (HEAD + "pipeline: {dead_after_s: 1000}\n", "r.yaml:6: pipeline.dead_after_s=1000: must be less than or equal to 600"),
+        (
+            HEAD + "pipeline: {heartbeat_s: 0}\n",
+            "r.yaml:6: pipeline.heartbeat_s=0: must be greater than or equal to 0.01",
+        ),
+        (
+            HEAD + "pipeline: {dead_after_s: 1000}\n",
+            "r.yaml:6: pipeline.dead_after_s=1000: must be less than or equal to 600",
+        ),
         ("version: 1\nname: x\n", "r.yaml:1: corpus: is missing and has no default"),
         (
             HEAD + "name: other\n",
