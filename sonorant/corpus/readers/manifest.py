@@ -61,20 +61,29 @@ def _utterance(line: str, folder: Path) -> Utterance:
     if offset_s is not None and offset_s < 0:
         raise ValueError(f"offset={offset_s}: must be 0 seconds or more")
     stem = Path(audio).with_suffix("").as_posix()
-    key = _name(entry, "id") or (stem if offset_s is None else f"{stem}@{offset_s:g}")
+    key = _name(entry, "id") or (stem if offset_s is None else f"{stem}@{offset_s:.15g}")
     segment = Segment(folder / audio, offset_s or 0.0, duration_s)
     return Utterance(key, (segment,), _string(entry, "text"), _name(entry, "speaker"))
 
 
 def _parse(line: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=_each_once)
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg}, column {error.colno}") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply; expected a flat object") from error
     except ValueError as error:  # an integer of more digits than Python reads
         raise ValueError(f"is not JSON that can be read: {error}") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entry:  # RFC 8259 leaves open which one counts
+            raise ValueError(f"key {_show.repr(key)} comes twice")
+        entry[key] = value
+    return entry
 
 
 def _path(entry: dict[str, Any], folder: Path) -> str:

@@ -53,6 +53,7 @@ def line_of(**values: object) -> str:
         (line_of(id=True), "id=True: must be a string or a number"),
         (line_of(speaker=float("nan")), "speaker=nan: must be a string or a finite number"),
         (line_of(text={"a": [[[[[[[[1]]]]]]]]}), "text=.*: must be a string"),
+        (line_of()[:-1] + ', "text": "y"}', "key 'text' comes twice"),
         ("[" * 100_000, "is nested too deeply"),
         (b'{"text": "\xff"}', "is not UTF-8: found byte 0xff in column 11"),
         ('{"audio_filepath": "a.w', "is not JSON: Unterminated string"),
@@ -98,6 +99,11 @@ def test_of_an_id_that_comes_twice_the_first_line_counts(tmp_path: Path) -> None
     listing = read(tmp_path, line_of(text="first"), line_of(text="second"), line_of(text="third"))
     assert [utterance.text for utterance in listing.utterances] == ["first"]
     assert [fault.reason for fault in listing.faults] == ["id 'bad' is already used in line 1"] * 2
+
+
+def test_offsets_that_differ_make_names_that_differ(tmp_path: Path) -> None:
+    listing = read(tmp_path, *(GOOD | {"offset": offset} for offset in (0, 0.5, 12_345.67, 12_345.71)))
+    assert [utterance.id for utterance in listing.utterances] == ["a@0", "a@0.5", "a@12345.67", "a@12345.71"]
 
 
 def test_a_last_line_without_its_end_is_a_line(tmp_path: Path) -> None:
