@@ -13,7 +13,7 @@ from sonorant.corpus.splits import check_unseen_speakers, deal_splits
 from sonorant.corpus.strings import compose_strings
 from sonorant.corpus.utterance import Listing, Utterance
 from sonorant.errors import BadCorpus
-from sonorant.file_names import shown
+from sonorant.file_names import fault_of, shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 
@@ -34,7 +34,8 @@ class ShardPlan:
 def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
     """Return a hash of all that shards depend on: recipe, transcripts, and size and time of each recording.
 
-    Where the data folder lies does not matter, so that a mount elsewhere costs nothing.
+    Where the data folder lies does not matter, so that a mount elsewhere costs nothing. Raises Unavailable when the
+    file system fails: shards that are finished are not to be thrown away for that.
     """
     digest = hashlib.blake2b(digest_size=16)
     parts = {"format": _FORMAT, "seed": recipe.seed, "corpus": recipe.corpus.model_dump(mode="json")}
@@ -48,7 +49,8 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
             try:
                 status = segment.path.stat()
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
-            except OSError:
+            except OSError as error:
+                fault_of(segment.path, error)
                 digest.update(b"missing")
     for fault in listing.faults:  # the card lists them
         digest.update(fault.recording.removeprefix(shown(data_folder)).encode())

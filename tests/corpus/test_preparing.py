@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -109,6 +111,26 @@ def test_lost_shard_is_made_again(corpus: Path, shards: Path) -> None:
     (shards / "test-00000-of-00001.tfrecord").unlink()
     assert run(digits_recipe(), corpus).made == 1
     assert contents(shards) == before
+
+
+def test_a_volume_that_is_away_throws_no_finished_shard_away(
+    corpus: Path, shards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(digits_recipe(), corpus)
+    before = contents(shards)
+    stat = Path.stat
+
+    def fail(path: Path, **options: bool) -> os.stat_result:
+        if path.name == "4_ann_7.wav":
+            raise OSError(errno.EIO, "Input/output error")
+        return stat(path, **options)
+
+    with monkeypatch.context() as away:
+        away.setattr(Path, "stat", fail)
+        with pytest.raises(Unavailable, match=r"4_ann_7\.wav: cannot be read: Input/output error"):
+            run(digits_recipe(), corpus)
+    assert contents(shards) == before
+    assert run(digits_recipe(), corpus).made == 0
 
 
 def test_changed_recipe_starts_over(corpus: Path, shards: Path) -> None:
