@@ -55,7 +55,7 @@ def command(
     run = RunFolder(run_path or Path("runs") / recipe.name)
     shards = _train_split(run, needed=run_path is not None or file is None)
     if file is not None:
-        example, scaled = recorded_example(file, utterance or shown(file.stem), epoch, recipe)
+        example, scaled = recorded_example(file, shown(utterance or file.stem), epoch, recipe)
         if scaled:
             click.echo(f"warning: {scaled}", err=True)
     else:

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def _write_stages(passed: dict[str, Example], folder: Path) -> list[Heard]:
         assert left is not None
         file = f"{number}-{name}.{'wav' if example.features is None else 'npy'}"
         if example.features is None:
-            soundfile.write(folder / file, left.T, example.sample_rate_hz, subtype="FLOAT")
+            _write_wav(folder / file, left, example.sample_rate_hz)
             figures = _level(left, example.sample_rate_hz)
         else:
             np.save(folder / file, left)
@@ -106,6 +107,13 @@ def _write_stages(passed: dict[str, Example], folder: Path) -> list[Heard]:
         heard.append(Heard(name, file, figures, left is not before))
         before = left
     return heard
+
+
+def _write_wav(path: Path, waveform: Waveform, rate_hz: int) -> None:
+    try:  # as bytes: soundfile takes no name that is not UTF-8
+        soundfile.write(os.fsencode(path), waveform.T, rate_hz, subtype="FLOAT", format="WAV")
+    except soundfile.LibsndfileError as error:
+        raise OSError(error.error_string) from error
 
 
 def _level(waveform: Waveform, rate_hz: int) -> str:

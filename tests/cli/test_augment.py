@@ -1,10 +1,11 @@
 import json
+import os
 
 import numpy as np
 import pytest
 import soundfile
 from click.testing import CliRunner
-from small_corpus import digits_recipe, record
+from small_corpus import digits_recipe, record, tone
 
 from sonorant.cli.augment import command
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
@@ -99,6 +100,41 @@ def test_what_is_wrong_is_said_and_nothing_is_written(run, tmp_path):
     assert augment("--utterance", "u1", *out).exit_code == 2
     assert augment("--run", run.path, *out).exit_code == 2
     assert not (tmp_path / "heard").exists()
+
+
+@pytest.mark.parametrize("form", ["OGG", "AIFF", "AU", "W64"])
+def test_a_recording_that_is_cut_short_is_refused(run, tmp_path, form):
+    path = tmp_path / "cut"
+    soundfile.write(path, np.random.default_rng(0).uniform(-0.5, 0.5, 20_000), 8000, format=form)
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(BadAudio, match="cut: is cut short or has a wrong header: it promises"):
+        augment(path, "--run", run.path, "-o", tmp_path / "heard")
+    assert not (tmp_path / "heard").exists()
+
+
+def test_a_recording_beyond_1_is_scaled_and_that_is_said(run, tmp_path):
+    loud = 3.5 / 0.3 * tone(0.5)
+    soundfile.write(tmp_path / "loud.wav", loud, 8000, subtype="FLOAT")
+    result = augment(tmp_path / "loud.wav", "--run", run.path, "--set", "stages=[]", "-o", tmp_path / "heard")
+    assert "loud.wav: its samples reach 3.5; scaled to a peak of 1, as 16 bits hold no more" in result.stderr
+    heard, _ = soundfile.read(tmp_path / "heard" / "0-recording.wav", dtype="float32")
+    np.testing.assert_allclose(heard, loud / 3.5, atol=2 / 32768)
+
+
+def test_names_that_are_not_utf_8_are_no_matter(run, tmp_path):
+    soundfile.write(tmp_path / "a.wav", tone(0.5), 8000)
+    path = (tmp_path / "a.wav").rename(tmp_path / os.fsdecode(b"\xff.wav"))
+    for utterance in ((), ("--utterance", os.fsdecode(b"\xfe"))):
+        out = tmp_path / os.fsdecode(b"\xfd")
+        assert augment(path, "--run", run.path, *utterance, "-o", out).exit_code == 0
+        assert json.loads((out / "augmented.json").read_text())["utterance"] in ("\\udcff", "\\udcfe")
+        assert (out / "2-gain.wav").exists()
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(run, tmp_path, small_disk):
+    with pytest.raises(Unavailable, match=r"heard: cannot be written: .*make room"):
+        augment("--run", run.path, "--utterance", "u4", "--set", "stages=[]", "-o", tmp_path / "heard")
+    assert not list(tmp_path.glob("*heard*"))
 
 
 def test_folders_of_something_else_are_left_alone_and_earlier_results_replaced(run, tmp_path):
