@@ -12,6 +12,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from scipy import signal
 
 from sonorant.arrays import Features, Waveform
@@ -21,7 +22,10 @@ from sonorant.report.stage_view import StageView
 __all__ = ["durations_plot", "features_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
 
 _MOST_COLUMNS = 4000  # of a spectrogram; drawing takes some 50 bytes a cell, and a plot has 880 points
+_COLUMNS_AT_ONCE = 100
 _BLUE, _ORANGE = "#2a6fbb", "#d9730d"
+
+_Floats = NDArray[np.floating[Any]]
 
 
 def learning_plot(steps: Sequence[Line], devs: Sequence[Line]) -> str:
@@ -123,15 +127,30 @@ def _trace(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
 
 
 def _spectrogram(axes: Axes, waveform: Waveform, rate_hz: int) -> None:
-    window = round(0.025 * rate_hz)
-    hz, seconds, power = signal.spectrogram(waveform, rate_hz, nperseg=window, noverlap=window - round(0.01 * rate_hz))
-    hold = -(-len(seconds) // _MOST_COLUMNS)  # of several columns that fall on one point, the loudest is drawn
-    if hold > 1:
-        starts = np.arange(0, len(seconds), hold)
-        seconds, power = seconds[starts], np.maximum.reduceat(power, starts, axis=1)
+    hz, seconds, power = _power(waveform, rate_hz)
     level_db = 10 * np.log10(power + 1e-12)
     ceiling_db = float(level_db.max())
     axes.pcolormesh(seconds, hz / 1000, level_db, vmin=ceiling_db - 70, vmax=ceiling_db, rasterized=True, cmap="magma")
+
+
+def _power(waveform: Waveform, rate_hz: int) -> tuple[_Floats, _Floats, _Floats]:
+    """Return frequencies in hertz, times in seconds, and power: Float[frequencies, times], of frames each 10 ms.
+
+    Of several frames that fall on one point of the plot it is the loudest. A long recording is taken in pieces, as
+    transforms need six times its memory.
+    """
+    window, hop = round(0.025 * rate_hz), round(0.01 * rate_hz)
+    frames = max(1, (len(waveform) - window) // hop + 1)
+    hold = -(-frames // _MOST_COLUMNS)
+    times, columns = [], []
+    for first in range(0, frames, hold * _COLUMNS_AT_ONCE):
+        count = min(hold * _COLUMNS_AT_ONCE, frames - first)
+        piece = waveform[first * hop :][: (count - 1) * hop + window]
+        hz, seconds, power = signal.spectrogram(piece, rate_hz, nperseg=window, noverlap=window - hop)
+        starts = np.arange(0, len(seconds), hold)
+        times.append(seconds[starts] + first * hop / rate_hz)
+        columns.append(np.maximum.reduceat(power, starts, axis=1))
+    return hz, np.concatenate(times), np.concatenate(columns, axis=1)
 
 
 def _smooth(values: np.ndarray[Any, np.dtype[np.float64]], width: int = 15) -> np.ndarray[Any, np.dtype[np.float64]]:
