@@ -76,12 +76,21 @@ def transcribe(address: str, request: Request) -> None:
     """Transcribe with the recognizer at `address`, in the order of the files; raises SonorantError."""
     try:
         asyncio.run(_transcribe(address, request))
-    except grpc.aio.AioRpcError as error:
-        if error.code() == grpc.StatusCode.UNAVAILABLE:
-            if why := why_refused(address):
-                raise Unavailable(f"{address}: the recognizer cannot be asked: {why}") from error
-            raise Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?") from error
-        raise _Refused(f"{address}: {error.code().name}: {error.details()}") from error
+    except (grpc.aio.AioRpcError, ExceptionGroup) as error:
+        raise _in_words(address, error) from error
+
+
+def _in_words(address: str, error: Exception) -> Exception:
+    """Return the error of a call, of the first one if it is of several streams at once, as a SonorantError."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, grpc.aio.AioRpcError):
+        return error
+    if error.code() != grpc.StatusCode.UNAVAILABLE:
+        return _Refused(f"{address}: {error.code().name}: {error.details()}")
+    if why := why_refused(address):
+        return Unavailable(f"{address}: the recognizer cannot be asked: {why}")
+    return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")
 
 
 async def _transcribe(address: str, request: Request) -> None:

@@ -3,7 +3,9 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import numpy as np
 import pytest
 import soundfile
@@ -15,6 +17,9 @@ from sonorant.errors import Unavailable
 from sonorant.export.loading import load_exported
 from sonorant.run_folder import RunFolder
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.text.transcripts import read_transcripts
+from sonorant.v1 import recognizer_pb2 as pb
+from sonorant.v1 import recognizer_pb2_grpc
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +102,36 @@ def test_other_rates_and_channels_are_converted(server, tmp_path):
     assert json.loads(done.stdout)["audio_s"] == pytest.approx(1.5, abs=0.01)
 
 
+def test_names_that_are_not_utf_8_are_transcribed_and_shown(server, heard, tmp_path):
+    samples, names = [murmur(1.0, seed=seed) for seed in (4, 5)], (b"one\xff.wav", b"two\xfe.wav")
+    paths = [tmp_path / os.fsdecode(name) for name in names]
+    for path, said in zip(paths, samples, strict=True):
+        recording(tmp_path / "a.wav", said).rename(path)
+    done = transcribe("--server", server, *paths)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = [f"{tmp_path}/one\\udcff.wav", f"{tmp_path}/two\\udcfe.wav"]
+    assert done.stdout.splitlines() == [f"{name}: {heard(said)}" for name, said in zip(shown, samples, strict=True)]
+    (tmp_path / "heard.jsonl").write_text(transcribe("--server", server, "--json", *paths).stdout)
+    assert list(read_transcripts(tmp_path / "heard.jsonl").texts) == ["one\udcff", "two\udcfe"]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (os.mkfifo, "a pipe"),
+        (os.mkdir, "a folder"),
+        (lambda path: os.symlink("nothing", path), "a link to nothing"),
+    ],
+)
+def test_what_is_no_file_is_named_and_not_waited_for(server, heard, tmp_path, make, kind):
+    bad, samples = tmp_path / os.fsdecode(b"\xff.wav"), murmur(1.0, seed=4)
+    make(bad)
+    good = recording(tmp_path / "good.wav", samples)
+    done = transcribe("--server", server, bad, good)
+    assert (done.returncode, done.stdout) == (65, f"{good}: {heard(samples)}\n")
+    assert f"{tmp_path}/\\udcff.wav: no such file: it is {kind}; expected a recording" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [(None, "no such file"), (b"", "expected a recording"), (b"not audio", "expected a recording")],
@@ -126,6 +161,38 @@ def test_an_unknown_model_is_the_answer_of_the_recognizer(server, tmp_path):
     done = transcribe("--server", server, "--model", "bubble", recording(tmp_path / "a.wav", murmur(1.0)))
     assert done.returncode == 65
     assert "NOT_FOUND: model 'bubble': not served" in done.stderr
+
+
+class Refusing(recognizer_pb2_grpc.RecognizerServicer):
+    """A recognizer that says what it serves, and ends every stream with a status."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def Recognize(self, request, context):
+        metadata = pb.RecognitionResponseMetadata(model="babble/1", sample_rate_hertz=RATE_HZ)
+        return pb.RecognizeResponse(metadata=metadata)
+
+    def StreamingRecognize(self, requests, context):
+        context.abort(self.code, "so it is")
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, 65, "RESOURCE_EXHAUSTED: so it is"),
+        (grpc.StatusCode.UNAVAILABLE, 69, "no recognizer answers: so it is; is it running?"),
+    ],
+)
+def test_a_recognizer_that_ends_a_stream_is_said_in_one_line(tmp_path, code, exit_code, said):
+    refusing = grpc.server(ThreadPoolExecutor(2))
+    recognizer_pb2_grpc.add_RecognizerServicer_to_server(Refusing(code), refusing)
+    address = f"127.0.0.1:{refusing.add_insecure_port('127.0.0.1:0')}"
+    refusing.start()
+    path = recording(tmp_path / "a.wav", murmur(1.0))
+    done = transcribe("--server", address, "--streams", 2, path, path)
+    refusing.stop(None)
+    assert (done.returncode, done.stdout, done.stderr) == (exit_code, "", f"sonorant: {address}: {said}\n")
 
 
 def test_no_recognizer_at_the_address_is_said(tmp_path):
