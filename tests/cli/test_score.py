@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -51,17 +52,59 @@ def test_spelling_counts_unless_normalised(score):
     assert score("Seven, two.\n", "seven two\n", "--normalise").output.startswith("WER: 0.00%")
 
 
+def scored(*arguments, **options):
+    command = [sys.executable, "-m", "sonorant.cli", "score", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
 def test_mismatched_ids_end_with_one_line_and_exit_code_65(tmp_path):
     (tmp_path / "ref").write_text("u1 one\nu2 two\n")
     (tmp_path / "hyp").write_text("u1 one\nu3 two\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "sonorant.cli", "score", tmp_path / "ref", tmp_path / "hyp"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = scored(tmp_path / "ref", tmp_path / "hyp")
     assert done.returncode == 65
     assert done.stdout == ""
     assert done.stderr.startswith("sonorant: 1 of 2 utterances of")
     assert "u2" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_names_and_ids_that_are_not_utf_8_are_scored_and_shown(tmp_path):
+    """Files have such names, and `sonorant transcribe --json` takes ids from them."""
+    path = tmp_path / os.fsdecode(b"\xff")
+    path.write_text(json.dumps({"id": "u\udcfe", "text": "one two"}))
+    done = scored(path, path, "--alignments")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("u\\udcfe (0 errors)\nREF: one two\n")
+    document = scored(path, path, "--alignments", "--json").stdout
+    assert list(json.loads(document)["alignments"]) == ["u\udcfe"]
+    (tmp_path / "hyp").write_text('{"id": "other", "text": "one"}')
+    done = scored(path, tmp_path / "hyp")
+    assert (done.returncode, done.stderr.count("\n")) == (65, 1)
+    assert f"1 of 1 utterances of {tmp_path}/\\udcff are not in {tmp_path}/hyp: u\\udcfe;" in done.stderr
+
+
+def test_links_to_nothing_and_folders_are_named(tmp_path):
+    os.symlink("nothing", tmp_path / "link")
+    for path, fault in ((tmp_path / "link", "does not exist"), (tmp_path, "is a directory")):
+        done = scored(path, path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"File '{path}' {fault}" in done.stderr
+
+
+def test_pipes_are_read(tmp_path):
+    (tmp_path / "hyp").write_text(HYPOTHESIS)
+    reader, writer = os.pipe()
+    os.write(writer, REFERENCE.encode())
+    os.close(writer)
+    done = scored(f"/dev/fd/{reader}", tmp_path / "hyp", pass_fds=[reader])
+    os.close(reader)
+    assert (done.returncode, done.stdout.partition(" ")[0], done.stderr) == (0, "WER:", "")
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"id": ' + "7" * 5000 + ', "text": "x"}', "\0", '{"id": "\0'])
+def test_a_line_that_is_no_transcript_is_named(tmp_path, line):
+    (tmp_path / "ref").write_text('{"id": "u1", "text": "one"}\n' + line)
+    done = scored("--format", "jsonl", tmp_path / "ref", tmp_path / "ref")
+    assert done.returncode == 65
+    assert done.stderr.startswith(f"sonorant: {tmp_path}/ref:2: ")
+    assert len(done.stderr) < 400
