@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from sonorant.dsp import noise_folder
 from sonorant.dsp.noise_folder import NoiseFolder
 from sonorant.dsp.noise_source import NoiseSource
 from sonorant.dsp.resources import StageResources
@@ -101,6 +102,23 @@ def test_a_recording_that_the_machine_cannot_read_is_not_left_out_but_ends_the_r
         NoiseFolder(tmp_path, 8000)
     with pytest.raises(Unavailable, match=rf"gone\.{suffix} cannot be read"):
         folder.excerpt(100, np.random.default_rng(0))
+
+
+def test_a_recording_that_ends_at_two_places_is_the_machines_trouble(tmp_path, monkeypatch):
+    """A volume that goes away in the middle of a read gives a part of it, and no error."""
+    _tone(tmp_path / "a.wav", 440, 8000, 1)
+    folder, read, kept = NoiseFolder(tmp_path, 8000), noise_folder._read, [100]
+
+    def cut(path, start, samples):
+        piece, rate_hz = read(path, start, samples)
+        return piece[: kept.pop() if kept else None], rate_hz
+
+    monkeypatch.setattr(noise_folder, "_read", cut)
+    with pytest.raises(Unavailable, match=r"a\.wav: read twice, and found to end at two places"):
+        folder.excerpt(4000, np.random.default_rng(0))
+    assert folder.excerpt(4000, np.random.default_rng(0)).any()
+    kept += [100, 100]  # cut short for good: what is there is played round and round
+    assert folder.excerpt(4000, np.random.default_rng(0)).any()
 
 
 def test_what_is_no_file_is_left_out_by_name_and_not_waited_for(tmp_path):
