@@ -190,6 +190,31 @@ def test_manifest_with_a_broken_recording_and_an_empty_transcript(tmp_path: Path
     assert {record.duration_s for record in records} == {0.5}
 
 
+def test_the_card_lists_lines_that_came_to_be_at_fault_since(tmp_path: Path, shards: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(0.5), RATE_HZ)
+    good = json.dumps({"audio_filepath": "a.wav", "duration": 0.5, "text": "hello"})
+    recipe = digits_recipe(
+        reader="manifest", path="all.jsonl", strings=None, splits={"dev_fraction": 0, "test_fraction": 0}
+    )
+    for faults in (1, 2, 2):
+        (tmp_path / "all.jsonl").write_text("\n".join([good, *["{"] * faults]))
+        folder = RunFolder(shards.parent)
+        prepared = prepare(recipe, tmp_path, folder, lenient=True, progress=lambda *_: None)
+        assert len(prepared.skipped) == len(prepared.card["skipped"]) == faults
+    assert prepared.made == 0
+
+
+def test_recordings_that_were_scaled_are_on_the_card_of_every_call(corpus: Path, shards: Path) -> None:
+    loud = corpus / "digits" / "4_ann_7.wav"
+    soundfile.write(loud, 10 * tone(), RATE_HZ, subtype="FLOAT")
+    first, again = (run(digits_recipe(strings=None, splits={}), corpus) for _ in range(2))
+    (shards / "card.json").unlink()
+    for prepared in (first, again, run(digits_recipe(strings=None, splits={}), corpus)):
+        (scaled,) = prepared.scaled
+        assert (scaled.recording, scaled.peak) == (str(loud), pytest.approx(3, abs=0.01))
+    assert "4_ann_7.wav`: peak 3" in (shards / "card.md").read_text()
+
+
 def test_nothing_usable_for_training_is_an_error(corpus: Path) -> None:
     for path in (corpus / "digits").glob("*_7.wav"):
         path.write_bytes(b"")
