@@ -110,6 +110,23 @@ def test_noises_that_all_fail_reject_the_example(tmp_path):
         stage(EXAMPLE, np.random.default_rng(0))
 
 
+def test_what_is_in_the_folders_of_noises_and_of_the_reference_is_told(tmp_path):
+    """Draws depend on both, so replicas compare them."""
+    hiss = white_noise(8000, np.random.default_rng(0))
+    noises, real = (write(tmp_path / name, a=hiss, b=hiss) for name in ("noises", "real"))
+
+    def told():
+        resources = StageResources(None, tmp_path)
+        superposition_stage(recipe(("folder",), "noises", reference="real"), resources, RATE_HZ)
+        return resources.listings
+
+    of_noises, of_reference = told()
+    (real / "b.wav").unlink()
+    assert [told()[0] == of_noises, told()[1] == of_reference] == [True, False]
+    (noises / "b.wav").unlink()
+    assert told()[0] != of_noises
+
+
 def test_a_reference_that_is_not_there_is_refused_at_the_start(tmp_path):
     with pytest.raises(BadCorpus, match="streets"):
         superposition_stage(recipe(reference="streets"), StageResources(None, tmp_path), RATE_HZ)
