@@ -1,5 +1,7 @@
+import errno
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ from small_corpus import digits_recipe, tone
 
 from sonorant.corpus import audio
 from sonorant.corpus.utterance import Segment
-from sonorant.errors import BadAudio
+from sonorant.errors import BadAudio, Unavailable
 from sonorant.recipe.corpus import CorpusRecipe
 
 RECIPE = digits_recipe().corpus
@@ -179,6 +181,32 @@ def test_a_floating_point_recording_beyond_1_is_scaled_and_named_not_clipped(tmp
     np.testing.assert_allclose(waveform[100:-100] * 3.5, (tone(0.5) * 3.5 / 0.3)[100:-100], atol=0.03)
     soundfile.write(path, loud / 3.5, rate_hz, subtype="FLOAT")
     assert audio.read_segment(Segment(path), RECIPE).scaled is None
+
+
+def test_what_a_lossy_codec_overshoots_is_not_the_recordings_doing(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a", np.sign(tone(0.5)), 8000, format="OGG")
+    waveform, scaled = audio.read_segment(Segment(tmp_path / "a"), RECIPE)
+    assert 1.01 < np.abs(waveform).max() < 1.25
+    assert scaled is None
+
+
+def test_what_the_machine_cannot_read_is_not_the_recordings_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _wav(tmp_path / "a.wav")
+
+    def fail(error: Exception) -> Callable[..., None]:
+        def failing(*_: object, **__: object) -> None:
+            raise error
+
+        return failing
+
+    monkeypatch.setattr(audio.soundfile, "SoundFile", fail(soundfile.LibsndfileError(2)))
+    with pytest.raises(Unavailable, match=r"a\.wav: cannot be read: System error"):
+        read_segment(Segment(tmp_path / "a.wav"), RECIPE)
+    monkeypatch.setattr(audio, "shortfall", fail(OSError(errno.EIO, os.strerror(errno.EIO))))
+    with pytest.raises(Unavailable, match=r"a\.wav: cannot be read: Input/output error; look at its disk"):
+        read_segment(Segment(tmp_path / "a.wav"), RECIPE)
 
 
 @pytest.mark.parametrize(

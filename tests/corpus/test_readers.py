@@ -71,6 +71,14 @@ def test_manifest_lists_all_bad_lines(tmp_path: Path) -> None:
     assert lines[5] == "7: id 'a' is already used in line 1"
 
 
+def test_of_many_bad_lines_twenty_are_named_and_all_counted(tmp_path: Path) -> None:
+    recipe = _manifest(tmp_path, *["{"] * 33)
+    with pytest.raises(BadCorpus) as caught:
+        list_corpus(recipe, tmp_path)
+    *lines, more, advice = str(caught.value).splitlines()
+    assert (len(lines), more, advice.split(":")[0]) == (20, "… and 13 more", "33 fault(s)")
+
+
 def test_duplicate_ids_name_both_recordings(corpus: Path) -> None:
     (corpus / "digits" / "more").mkdir()
     soundfile.write(corpus / "digits" / "more" / "3_bob_2.wav", tone(), 8000)
