@@ -63,6 +63,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   kind: StatefulSet
   image: redis
   replicas: 1
+  graceSeconds: 10
   command: [redis-server]
   args:
     - --requirepass
@@ -89,9 +90,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
       writable: true
       source: {persistentVolumeClaim: {claimName: {{ .Values.storage.redis.claim | default (printf "%s-redis" (include "sonorant.fullname" .)) | quote }}}}
   probes:
+    # Any reply shows life, an error too: LOADING, while it reads a large append-only file. With -e errors count.
     livenessProbe:
-      tcpSocket: {port: redis}
+      exec: {command: [redis-cli, ping]}
       periodSeconds: 10
+      timeoutSeconds: 5
       failureThreshold: 6
     readinessProbe:
       exec: {command: [redis-cli, -e, ping]}
