@@ -3,43 +3,22 @@
 from collections.abc import Iterator
 from typing import Any
 
-from services.doctor.cluster import Cluster, Verb
+from services.doctor.cluster import Cluster
 from services.doctor.consistency import contradictions
 from services.doctor.findings import Finding, Values
+from services.doctor.permissions import PRIORITIES, needed
 from services.doctor.room import room
 from sonorant.errors import BadRecipe
 from sonorant.recipe.loading import check_recipe
 
-__all__ = ["OLDEST_VERSION", "VERBS", "Finding", "examine"]
+__all__ = ["OLDEST_VERSION", "Finding", "examine"]
 
 OLDEST_VERSION = (1, 27)  # Chart.yaml's kubeVersion
 _MPI_JOB = ("MPIJob", "kubeflow.org")
 _POD_MONITOR = ("PodMonitor", "monitoring.coreos.com")
 _POD_METRICS = ("PodMetrics", "metrics.k8s.io")
+_ROUTES = (("GRPCRoute", "gateway.networking.k8s.io"), ("BackendTLSPolicy", "gateway.networking.k8s.io"))
 _POD_SECURITY = "pod-security.kubernetes.io/enforce"
-
-_ALWAYS = (
-    Verb("deployments", "apps"),
-    Verb("statefulsets", "apps"),
-    Verb("jobs", "batch"),
-    Verb("services"),
-    Verb("configmaps"),
-    Verb("secrets"),
-    Verb("persistentvolumeclaims"),
-    Verb("networkpolicies", "networking.k8s.io"),
-    Verb("poddisruptionbudgets", "policy"),
-)
-_PRIORITIES = Verb("priorityclasses", "scheduling.k8s.io", namespaced=False)
-_PLANNER = (
-    Verb("roles", "rbac.authorization.k8s.io"),
-    Verb("rolebindings", "rbac.authorization.k8s.io"),
-    Verb("leases", "coordination.k8s.io"),
-    Verb("serviceaccounts"),
-)
-_HPAS = Verb("horizontalpodautoscalers", "autoscaling")
-_POD_MONITORS = Verb("podmonitors", "monitoring.coreos.com")
-_MPI_JOBS = Verb("mpijobs", "kubeflow.org")
-VERBS = (*_ALWAYS, _PRIORITIES, *_PLANNER, _HPAS, _POD_MONITORS, _MPI_JOBS)
 
 
 def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
@@ -53,6 +32,7 @@ def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
     else:
         found += [*contradictions(values, recipe), *room(cluster.nodes, values, recipe, pods_seen=cluster.pods_seen)]
     found += [*_launcher(cluster, values), *_autoscaling(cluster, values), *_monitoring(cluster, values)]
+    found += _gateway(cluster, values)
     return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]
 
 
@@ -92,20 +72,13 @@ def _namespace(cluster: Cluster, values: Values) -> Iterator[Finding]:
 
 
 def _permissions(cluster: Cluster, values: Values) -> Iterator[Finding]:
-    needed = [*_ALWAYS]
-    needed += {"planner": _PLANNER, "hpa": (_HPAS,), "none": ()}[values["autoscaling"]["mode"]]
-    if values["metrics"]["podMonitors"]:
-        needed.append(_POD_MONITORS)
-    if values["trainer"]["launcher"] == "mpijob":
-        needed.append(_MPI_JOBS)
-    if values["priorities"]["create"]:
-        needed.append(_PRIORITIES)
-    lacking = [verb for verb in needed if verb in cluster.forbidden]
+    asked = needed(values)
+    lacking = [verb for verb in asked if verb in cluster.forbidden]
     for verb in lacking:
-        instead = "; set priorities.create=false and name classes that exist" if verb is _PRIORITIES else ""
+        instead = "; set priorities.create=false and name classes that exist" if verb is PRIORITIES else ""
         yield Finding("failure", "permissions", f"you may not {verb}: ask for a role that may{instead}")
     if not lacking:
-        yield Finding("well", "permissions", f"you may create all {len(needed)} kinds of objects")
+        yield Finding("well", "permissions", f"you may create all {len(asked)} kinds of objects")
 
 
 def _priorities(cluster: Cluster, values: Values) -> Iterator[Finding]:
@@ -160,7 +133,10 @@ def _claim(cluster: Cluster, about: str, name: str) -> Finding:
 
 
 def _secrets(cluster: Cluster, values: Values) -> Iterator[Finding]:
-    named = {"redis.secret": values["redis"]["secret"], "storage.store.secret": values["storage"]["store"]["secret"]}
+    named = {f"redis.{key}": values["redis"][key] for key in ("secret", "passwordSecret")}
+    named["storage.store.secret"] = values["storage"]["store"]["secret"]
+    if (ingress := values["recognizer"]["ingress"])["host"]:
+        named["recognizer.ingress.tlsSecret"] = ingress["tlsSecret"]
     if values["keys"]["enabled"]:
         named |= {f"keys.secrets.{holder}": name for holder, name in values["keys"]["secrets"].items()}
     for number, secret in enumerate(values["image"]["pullSecrets"] or ()):
@@ -205,3 +181,16 @@ def _monitoring(cluster: Cluster, values: Values) -> Iterator[Finding]:
         yield Finding(
             "failure", "metrics", "podMonitors: the cluster has no PodMonitor; install the Prometheus operator"
         )
+
+
+def _gateway(cluster: Cluster, values: Values) -> Iterator[Finding]:
+    gateway = values["recognizer"]["gateway"]
+    if not (values["recognizer"]["replicas"] and gateway["parents"]):
+        return
+    for kind, group in _ROUTES[: 2 if values["keys"]["enabled"] and gateway["authority"] else 1]:
+        if "v1" not in (served := cluster.kinds.get((kind, group), frozenset())):
+            has = f"only {', '.join(sorted(served))}" if served else "none"
+            newer = "install the Gateway API, 1.1 or later"
+            if kind == "BackendTLSPolicy":
+                newer = "install the Gateway API, 1.4 or later, or make one yourself and leave authority empty"
+            yield Finding("failure", "recognizer.gateway", f"the cluster has no {kind} v1, {has}; {newer}")

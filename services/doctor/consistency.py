@@ -27,6 +27,8 @@ def contradictions(values: Values, recipe: Recipe) -> Iterator[Finding]:
         least, most = (own.get(key) or scaling[key] for key in ("minReplicas", "maxReplicas"))
         if least > most:
             yield Finding("failure", "autoscaling", f"{stage}: minReplicas {least} are more than maxReplicas {most}")
+    for about, says in _unfit(values):
+        yield Finding("failure", about, says)
     given = [bool(values["keys"]["secrets"].get(holder)) for holder in ("coordinator", "recognizer", "client")]
     if values["keys"]["enabled"] and any(given) and not all(given):
         says = "coordinator, recognizer and client are certificates of one authority: give all three, or none"
@@ -35,7 +37,37 @@ def contradictions(values: Values, recipe: Recipe) -> Iterator[Finding]:
         size = values["storage"][claim]["size"]
         if not values["storage"][claim]["claim"] and parse_quantity(size) <= 0:
             yield Finding("failure", f"storage.{claim}", f"size: found {size}, expected more than 0, such as 50Gi")
+    yield from _without_volume(values)
     yield from _beyond_limits(values, chain)
+
+
+def _unfit(values: Values) -> Iterator[tuple[str, str]]:
+    """Yield (key, why) of values that the chart does not take together."""
+    redis, storage, recognizer = values["redis"], values["storage"], values["recognizer"]
+    store, policies = storage["store"], values["networkPolicies"]["enabled"]
+    if redis["url"] and redis["secret"]:
+        yield "redis", "url and secret: the URL is given, or a secret has it; give one of them up"
+    if redis["passwordSecret"] and (redis["url"] or redis["secret"]):
+        yield "redis", "passwordSecret is of the chart's own Redis, but url or secret names one outside"
+    account = values["serviceAccount"]
+    if store["url"] and not (store["secret"] or account["annotations"] or account["name"]):
+        yield "storage.store", "url: give a secret with its keys, or a serviceAccount that may use the bucket"
+    if store["url"] and storage["runs"]["claim"]:
+        yield "storage.store", "url and storage.runs.claim: the run is in object storage or on a volume; give one up"
+    if not store["url"] and (store["secret"] or store["endpoint"] or store["region"]):
+        yield "storage.store", "url: not given, but what belongs to it is: s3://BUCKET/PREFIX"
+    if values["metrics"]["podMonitors"] and policies and not values["metrics"]["scrapers"]:
+        yield "metrics.scrapers", "nobody, so the network policies keep Prometheus from the pods: name its pods"
+    outside = recognizer["replicas"] and (recognizer["gateway"]["parents"] or recognizer["ingress"]["host"])
+    if outside and policies and recognizer["clients"] == [{"podSelector": {}}]:
+        yield "recognizer.clients", "only pods of the namespace, not the gateway's or ingress controller's: name them"
+
+
+def _without_volume(values: Values) -> Iterator[Finding]:
+    for stage in () if values["data"]["claim"] else values["recipe"].get("stages") or ():
+        if folder := (stage.get("noise") or {}).get("folder") or stage.get("reference"):
+            says = f"data.claim is empty, but the recipe's stage {stage['stage']} plays recordings of {folder}"
+            yield Finding("failure", "data", says)
 
 
 def _beyond_limits(values: Values, chain: tuple[str, ...] | list[str]) -> Iterator[Finding]:

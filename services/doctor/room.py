@@ -1,6 +1,6 @@
 """Whether the chart's pods find room: each on one node, with its cores, memory, storage and devices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,36 +116,45 @@ def _placed(pods: list[_Pods], nodes: tuple[Node, ...], free: dict[str, dict[str
 
 def _pods(values: Values, recipe: Recipe) -> Iterator[_Pods]:
     """Yield what runs beside each other at the beginning, as the chart makes it."""
+    disk = values["pods"]["ephemeralStorage"]
+
+    def of(name: str, count: int, *sections: Values, devices: Mapping[str, float] | None = None) -> _Pods:
+        return _alike(name, count, sections, {"pods": 1.0, "ephemeral-storage": float(parse_quantity(disk))}, devices)
+
     own_redis = not (values["redis"]["url"] or values["redis"]["secret"])
-    yield _of("redis", int(own_redis), values["redis"])
-    yield _of("prepare", int(values["prepare"]["enabled"]), values["prepare"])
-    yield _of("coordinator", 1, values["coordinator"])
+    yield of("redis", int(own_redis), values["redis"])
+    yield of("prepare", int(values["prepare"]["enabled"]), values["prepare"])
+    yield of("coordinator", 1, values["coordinator"])
     each = values["stages"]["each"] or {}
     for stage in stage_order(recipe):
-        yield _of(stage, _first_replicas(values, recipe, stage), values["stages"], each.get(stage) or {})
-    scaling = values["autoscaling"]
-    yield _of("autoscaler", int(scaling["replicas"]) * (scaling["mode"] == "planner"), scaling)
-    trainer = values["trainer"]
+        yield of(stage, _first_replicas(values, recipe, stage), values["stages"], each.get(stage) or {})
+    scaling, trainer = values["autoscaling"], values["trainer"]
+    yield of("autoscaler", int(scaling["replicas"]) if scaling["mode"] == "planner" or scaling["rest"] else 0, scaling)
     devices = {trainer["gpuResource"]: float(trainer["gpus"])} if trainer["gpus"] else {}
-    yield _of("trainer", recipe.training.ranks, trainer, devices=devices)
-    yield _of("recognizer", int(values["recognizer"]["replicas"]), values["recognizer"])
+    yield of("trainer", recipe.training.ranks, trainer, devices=devices)
+    yield of("mpirun", int(trainer["launcher"] == "mpijob"), {"resources": trainer["mpiResources"]})
+    yield of("recognizer", int(values["recognizer"]["replicas"]), values["recognizer"])
 
 
-def _of(
-    name: str, count: int, section: Values, own: Values | None = None, devices: Mapping[str, float] | None = None
+def _alike(
+    name: str,
+    count: int,
+    sections: Sequence[Values],
+    least: Mapping[str, float],
+    devices: Mapping[str, float] | None,
 ) -> _Pods:
-    """Return a component's pods; own: settings of one stage, which win one by one, as in the chart."""
-    sections = (section, own or {})
+    """Return a component's pods; of its sections a later one wins setting by setting, as in the chart."""
     asks: dict[str, float] = {}
     for settings in sections:
         requests = (settings.get("resources") or {}).get("requests") or {}
         asks |= {key: float(parse_quantity(amount)) for key, amount in requests.items() if amount is not None}
+    tolerations = [settings["tolerations"] for settings in sections if settings.get("tolerations")]
     return _Pods(
         name,
         count,
-        {"pods": 1.0, **asks, **(devices or {})},
+        {**least, **asks, **(devices or {})},
         selector={k: v for settings in sections for k, v in (settings.get("nodeSelector") or {}).items()},
-        tolerations=tuple((own or {}).get("tolerations") or section.get("tolerations") or ()),
+        tolerations=tuple(tolerations[-1]) if tolerations else (),
     )
 
 

@@ -12,7 +12,7 @@ from kubernetes.utils import parse_quantity
 
 __all__ = ["misshapen", "unfit_release"]
 
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # RFC 1035, as the names of Services
+_RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")  # what Helm takes
 _PLAIN = re.compile(r"[\w/-]+")
 _HUGE = re.compile(r"^[0-9.]+[eE][0-9]+$")
 _MOST = 2**63
@@ -34,11 +34,11 @@ def misshapen(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]
 
 
 def unfit_release(name: str) -> str:
-    """Return why a release cannot have this name, of which Services and labels are made; empty: it can."""
+    """Return why Helm gives no release this name; empty: it does."""
     if len(name) > _LONGEST_RELEASE:
         return f"found {len(name)} characters, expected at most {_LONGEST_RELEASE}"
-    if not _LABEL.fullmatch(name):
-        return "expected lower-case letters, digits and '-', beginning with a letter: Services are named after it"
+    if not _RELEASE.fullmatch(name):
+        return "expected lower-case letters, digits, '-' and '.', at both ends of each part a letter or a digit"
     return ""
 
 

@@ -66,7 +66,7 @@ def secret_of_clients(deployments: Iterable[Mapping[str, Any]]) -> str | None:
 def _object_name(release: str) -> str:
     """Return a release's name as the chart's objects have it: a Service's may have no dot, and begins with a letter."""
     name = release.replace(".", "-")
-    return (name if name[:1].isalpha() else f"release-{name}")[:_LONGEST_NAME].removesuffix("-")
+    return (name if name[:1].isalpha() else f"release-{name}")[:_LONGEST_NAME].rstrip("-")
 
 
 def _client_keys(kubectl: list[str], release: str) -> Keys | None:

@@ -39,8 +39,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Look at the cluster, change nothing, and say what an installation will miss. Exit code 1: it will not run."""
-    from services.doctor.checks import VERBS, examine
+    from services.doctor.checks import examine
     from services.doctor.cluster import connect, look_at
+    from services.doctor.permissions import VERBS
     from services.doctor.values import misshapen, unfit_release
 
     if release and (why := unfit_release(release)):

@@ -150,11 +150,16 @@ def test_what_yaml_has_beside_json_is_no_traceback(tmp_path, text, says):
     assert f"{path}: {says}" in str(error)
 
 
-@pytest.mark.parametrize("name", ["words.v2", "Words", "2words", "words-", "w" * 54])
-def test_a_release_name_of_which_no_service_can_be_named_is_refused(tmp_path, name):
+@pytest.mark.parametrize("name", ["Words", "words-", "words..v2", "w" * 54])
+def test_a_release_name_that_helm_gives_to_none_is_refused(tmp_path, name):
     error = run("--release", name, KUBECONFIG=str(tmp_path / "none")).exception
     assert isinstance(error, BadRecipe)
     assert str(error).startswith(f"--release {name}: ")
+
+
+@pytest.mark.parametrize("name", ["words", "words.v2", "2words"])
+def test_a_release_name_that_the_chart_makes_names_of_is_taken(tmp_path, name):
+    assert isinstance(run("--release", name, KUBECONFIG=str(tmp_path / "none")).exception, Unavailable)
 
 
 def test_null_takes_a_limit_away_as_helm_has_it(tmp_path, nobody):

@@ -8,9 +8,10 @@ import pytest
 from helm_rig import CHART, digits_values
 from ruamel.yaml import YAML
 
-from services.doctor.checks import OLDEST_VERSION, VERBS, examine
+from services.doctor.checks import OLDEST_VERSION, examine
 from services.doctor.cluster import Cluster
 from services.doctor.nodes import Node, Taint
+from services.doctor.permissions import VERBS
 
 MACHINE = {"cpu": 64.0, "memory": 2e11, "ephemeral-storage": 1e12, "pods": 110.0}
 ROOMY = Cluster(
@@ -29,6 +30,9 @@ ROOMY = Cluster(
 RECIPE = digits_values()["recipe"]
 MPI_V1 = {("MPIJob", "kubeflow.org"): frozenset({"v1"})}
 MPI_V2 = {"trainer__launcher": "mpijob", "trainer__mpiVersion": "v2beta1"}
+_GATEWAY = {"recognizer__gateway": {"parents": [{"name": "public"}], "authority": "speech-ca"}}
+_ROUTE = {"recognizer__gateway": {"parents": [{"name": "public"}], "authority": ""}}
+ROUTES_OLD = {("GRPCRoute", "gateway.networking.k8s.io"): frozenset({"v1alpha2"})}
 VTLP = {"stage": "vtlp", "alpha": {"low": 0.9, "high": 1.1}}
 
 
@@ -53,7 +57,7 @@ def test_a_cluster_that_has_everything_is_well():
 
 
 def test_a_run_in_object_storage_needs_no_volume():
-    kept = {"storage__store__url": "s3://bucket", "redis__secret": "ledger"}
+    kept = {"storage__store__url": "s3://bucket", "storage__store__secret": "ledger", "redis__secret": "ledger"}
     assert not failures(replace(ROOMY, storage_classes={}), **kept)
 
 
@@ -91,6 +95,9 @@ def test_what_one_stage_does_not_set_is_as_for_all(changes, fewer):
         ({}, {"storage__runs__claim": "mine"}, "storage.runs", "no claim 'mine' in speech; there are: corpora"),
         ({}, {"data__claim": ""}, "data", "name the claim"),
         ({}, {"redis__secret": "legder"}, "redis.secret", "no secret 'legder' in speech"),
+        ({}, {"redis__passwordSecret": "pwd"}, "redis.passwordSecret", "no secret 'pwd' in speech"),
+        ({}, _GATEWAY, "recognizer.gateway", "no BackendTLSPolicy v1, none; install the Gateway API, 1.4 or later"),
+        ({"kinds": ROUTES_OLD}, _ROUTE, "recognizer.gateway", "no GRPCRoute v1, only v1alpha2; install the Gateway"),
         ({}, {"keys__secrets__links": "lniks"}, "keys.secrets.links", "no secret 'lniks' in speech"),
         ({}, {"storage__store__secret": "bukcet"}, "storage.store.secret", "no secret 'bukcet' in speech"),
         ({}, {"image__pullSecrets": [{"name": "x"}]}, "image.pullSecrets[0]", "no secret 'x'"),
@@ -114,6 +121,9 @@ _ONLY_IF = {
     "horizontalpodautoscalers": {"autoscaling__mode": "hpa"},
     "podmonitors": {"metrics__podMonitors": True},
     "mpijobs": {"trainer__launcher": "mpijob"},
+    "ingresses": {"recognizer__ingress__host": "speech.example.org"},
+    "grpcroutes": _GATEWAY,
+    "backendtlspolicies": _GATEWAY,
 }
 
 
@@ -124,17 +134,23 @@ def test_each_permission_is_asked_for(verb):
 
 
 def test_permissions_that_nothing_needs_are_not_missed():
-    planner = {"roles", "rolebindings", "leases", "serviceaccounts"}
-    unused = frozenset(v for v in VERBS if v.resource in {"priorityclasses", *planner, *_ONLY_IF})
-    off = {"autoscaling__mode": "none", "priorities": {"create": False, "serving": "urgent", "training": ""}}
+    autoscaler = {"roles", "rolebindings", "leases"}
+    rest = {"jobs", "networkpolicies", "persistentvolumeclaims", "priorityclasses", "serviceaccounts"}
+    unused = frozenset(v for v in VERBS if v.resource in {*rest, *autoscaler, *_ONLY_IF})
+    off = {"autoscaling__mode": "none", "autoscaling__rest": False, "serviceAccount__name": "default"}
+    off |= {"priorities": {"create": False, "serving": "urgent", "training": ""}, "prepare__enabled": False}
+    off |= {"storage__runs__claim": "corpora", "redis__secret": "ledger", "networkPolicies__enabled": False}
     assert not failures(replace(ROOMY, forbidden=unused), **off)
+    for back in ({"autoscaling__mode": "planner"}, {"autoscaling__rest": True}):
+        found = examine(replace(ROOMY, forbidden=unused), values(**off | back), "speech")
+        assert autoscaler <= {f.says.split()[4].split(".")[0].rstrip(":") for f in found if f.about == "permissions"}
 
 
 def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
     recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
     [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
-    asked = 200 + 2 + 0.25 + 0.1 + 1 + 3 * 2 + 1  # vtlp, reader, featurizer, coordinator, Redis, recognizer, ranks, job
+    asked = 200 + 2 + 0.25 + 0.1 + 0.05 + 1 + 3 * 2 + 1  # vtlp, two more, coordinator, Redis, what ends training, …
     assert room.level == "warning"
     assert f"all pods ask for {asked:g} cores and" in room.says
     assert "the nodes have 128 and 400 free" in room.says
@@ -144,7 +160,7 @@ def test_a_fused_chain_asks_for_its_one_stage():
     recipe = RECIPE | {"pipeline": {"layout": "fused", "replicas": {"example_server": 7}}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
     [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
-    assert f"all pods ask for {7 + 0.25 + 0.1 + 1 + 2 + 1:g} cores" in room.says
+    assert f"all pods ask for {7 + 0.25 + 0.1 + 0.05 + 1 + 2 + 1:g} cores" in room.says
 
 
 @pytest.mark.parametrize(

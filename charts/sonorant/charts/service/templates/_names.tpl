@@ -10,7 +10,7 @@ All templates of this chart take a dict: `root`, the umbrella's context, and `co
 {{/* A release's name as all objects may have it, Services too: letters, digits and hyphens, a letter first. */}}
 {{- define "service.release" -}}
 {{- $name := replace "." "-" . -}}
-{{ regexMatch "^[a-z]" $name | ternary $name (printf "release-%s" $name) | trunc 40 | trimSuffix "-" }}
+{{ regexMatch "^[a-z]" $name | ternary $name (printf "release-%s" $name) | trunc 40 | trimAll "-" }}
 {{- end }}
 
 {{/* What selects the pods of a component; without `component`, all of the release. */}}
