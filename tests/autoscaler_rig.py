@@ -27,6 +27,7 @@ class MadeUpTraining(ScriptedCoordinator):
     def __init__(self, costs_s, rate, port=0):
         self.costs_s = costs_s
         self.rate = rate
+        self.finished = False
         self._done = 0
         self._trained_s = 0.0
         super().__init__(port)
@@ -39,7 +40,7 @@ class MadeUpTraining(ScriptedCoordinator):
             for stage, cost_s in self.costs_s.items()
         ]
         rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self._trained_s), examples=self._done)
-        return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5)
+        return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5, finished=self.finished)
 
 
 class AutoscalerProcess:

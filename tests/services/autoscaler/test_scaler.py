@@ -1,10 +1,7 @@
 """Turns of an autoscaler whose API server, a real HTTP server that knows the paths it needs, is there or is not."""
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
+from api_server_rig import ApiServer
 from autoscaler_rig import seconds
 from kubernetes import config
 from log_rig import WrittenLog
@@ -21,73 +18,6 @@ from sonorant.v1 import coordinator_pb2 as pb
 COSTS_S = {"vtlp": 0.05, "featurizer": 0.01}
 NEEDED = {"vtlp": 7, "featurizer": 2}  # of 100 examples a second, at 0.8
 TWICE = {"vtlp": 13, "featurizer": 3}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def _answer(self):
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
-        status, answer = self.server.api.answer(self.command, self.path.split("/"), body)
-        text = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    do_GET = do_PATCH = do_POST = _answer
-
-    def log_message(self, *_):
-        pass
-
-
-class ApiServer:
-    """Scales of Deployments, leases and events of one namespace."""
-
-    def __init__(self):
-        self.replicas = {}
-        self.leases = {}
-        self.events = []
-        self.broken = False
-        self._server = None
-        self.port = 0
-        self.start()
-
-    def start(self):
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _Handler)
-        self._server.daemon_threads = True
-        self._server.api, self.port = self, self._server.server_port
-        threading.Thread(target=self._server.serve_forever, args=(0.01,)).start()
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-
-    def answer(self, method, path, body):
-        if self.broken:
-            return 503, {"kind": "Status", "message": "etcd has no leader"}
-        if path[-1] == "events":
-            self.events.append((body["type"], body["reason"], body["involvedObject"]["name"], body["message"]))
-            return 201, body
-        if path[-1] == "scale":
-            name = path[-2]
-            if method == "PATCH":
-                self.replicas[name] = body["spec"]["replicas"]
-            return 200, {"metadata": {"name": name, "uid": name}, "spec": {"replicas": self.replicas[name]}}
-        return self._lease(method, path[-1], body)
-
-    def _lease(self, method, name, body):
-        if method == "POST":
-            name = body["metadata"]["name"]
-        elif name not in self.leases:
-            return 404, {}
-        if method != "GET":
-            version = str(int(self.leases.get(name, {}).get("metadata", {}).get("resourceVersion", 0)) + 1)
-            before = self.leases.get(name, {})
-            noted = before.get("metadata", {}).get("annotations", {}) | body["metadata"].get("annotations", {})
-            noted = {key: value for key, value in noted.items() if value is not None}
-            metadata = {"name": name, "resourceVersion": version, "annotations": noted}
-            self.leases[name] = {"metadata": metadata, "spec": body.get("spec", before.get("spec"))}
-        return 200, self.leases[name]
 
 
 @pytest.fixture
@@ -124,10 +54,7 @@ def bounds():
 
 @pytest.fixture
 def scaler(api, tmp_path, monkeypatch, bounds):
-    path = tmp_path / "kubeconfig"
-    there = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{api.port}"}}]}
-    here = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}
-    path.write_text(json.dumps({"current-context": "x", **there, **here}))
+    path = api.kubeconfig(tmp_path)
     for module in (config, config.kube_config):
         monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
     deployments = deployments_of(tuple(COSTS_S), "words-")
