@@ -128,6 +128,25 @@ def test_over_ssh_ranks_get_the_environment_that_the_image_has(rendered):
     assert "sshd" not in str(job_of(rendered["v1"]))
 
 
+def test_what_a_site_and_its_cloud_s_role_set_reaches_the_ranks_too(helm, version):
+    site, own = {"name": "HTTPS_PROXY", "value": "http://proxy:3128"}, {"name": "OMP_PROC_BIND", "value": "true"}
+    role = {"serviceAccount": {"name": "speech"}, "storage": {"store": {"url": "s3://bucket/runs"}}}
+    values = values_of(version, extraEnv=[own]) | {"pods": {"extraEnv": [site]}} | role
+    job = job_of(helm.render(values, "--api-versions", f"kubeflow.org/{version}/MPIJob"))
+    assert site in only_container(job, "Worker")["env"]
+    assert own in only_container(job, "Worker")["env"]
+    launcher = only_container(job, "Launcher")
+    handed_on = {launcher["args"][i + 1] for i, word in enumerate(launcher["args"]) if word == "-x"}
+    if version == "v1":  # `kubectl exec` gives a program what its container has
+        assert not handed_on
+        return
+    assert handed_on >= {site["name"], own["name"], "SONORANT_STORE", "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+    assert site in launcher["env"]  # or mpirun has nothing to hand on
+    assert own in launcher["env"]
+    for pod in (pod_of(job, "Launcher"), pod_of(job, "Worker")):
+        assert pod["serviceAccountName"] == "speech"
+
+
 def test_the_operator_s_schema_takes_the_job(rendered, tmp_path):
     if not SCHEMAS.is_dir():
         pytest.skip(f"MPIJob v2beta1 was not held against its schema: {SCHEMAS.name} is not beside the project")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from helm_rig import component, container, digits_values, edges, pods
-from value_sets import STORE
+from value_sets import SERVED, SETS, STORE
 
 from services.runtime.wiring import stage_order
 from sonorant.recipe import Recipe
@@ -80,6 +80,26 @@ def test_without_one_nobody_is_told_of_any(manifests):
 
 def test_another_store_prepares_again(helm, stored):
     assert prepare_of(helm.render(stored_values({"url": "s3://other"}))) != prepare_of(stored)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"storage": {"runs": {"claim": "mine"}}},
+        {"data": {"claim": "others"}},
+        {"image": {"tag": "2"}},
+        {"priorities": {"create": False}},
+        {"prepare": {"nodeSelector": {"disk": "fast"}}},
+        *SETS.values(),
+    ],
+    ids=str,
+)
+def test_what_would_be_another_pod_of_the_job_is_another_job_since_nobody_may_change_one(helm, manifests, changes):
+    def jobs(manifests):
+        return {name: document["spec"] for (kind, name), document in manifests.items() if kind == "Job"}
+
+    before, after = jobs(manifests), jobs(helm.render(digits_values(**changes), *SERVED))
+    assert all(before[name] == after[name] for name in before.keys() & after.keys())
 
 
 @pytest.mark.parametrize("version", ["v1", "v2beta1"])

@@ -14,7 +14,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
   clients             peers outside this list that may reach it
   rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
   mpi                 of an MPIJob, whose workers the rest describes: version of its API, arguments and environment of mpirun,
-                      resources of the launcher, revision: what makes it another job
+                      settings of the launcher's pod, revision: what makes it another job
   store               object storage that holds its run: url, endpoint, region, port, secret with credentials
   keys                those of its pods, as sources of a projected volume
   volumes, probes     as its pod has them
@@ -47,7 +47,7 @@ The list of all that runs: the one place that says so, and who talks to whom. An
 
 {{/* What, beside its own settings, decides the pods of a job, which nobody may change: what differs is another job. */}}
 {{- define "sonorant.pod.values" -}}
-{{- $values := list .Values.image .Values.storage.store .Values.pods .Values.serviceAccount .Values.priorities -}}
+{{- $values := list .Values.image .Values.storage.store .Values.storage.runs.claim .Values.pods .Values.serviceAccount .Values.priorities -}}
 {{ list .Chart.Version .Chart.AppVersion $values | toJson }}
 {{- end }}
 

@@ -75,6 +75,22 @@ probes:
   {{- include "service.health.probes" 7001 | nindent 2 }}
 {{- end }}
 
+{{/* Names of what mpirun hands on, as a YAML list, where nothing else does: what image, values and a cloud's role set. */}}
+{{- define "sonorant.trainer.environment" -}}
+{{- $names := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "HOME" "SONORANT_REDIS" -}}
+{{- range concat (.Values.pods.extraEnv | default list) (.Values.trainer.extraEnv | default list) -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- with .Values.storage.store -}}
+{{- if .url -}}
+{{- $names = append $names "SONORANT_STORE" -}}
+{{- $names = concat $names (.secret | empty | ternary (list "AWS_ROLE_ARN" "AWS_WEB_IDENTITY_TOKEN_FILE") (list "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY")) -}}
+{{- $names = concat $names (.endpoint | empty | ternary (list) (list "AWS_ENDPOINT_URL")) (.region | empty | ternary (list) (list "AWS_DEFAULT_REGION")) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $names -}}
+{{- end }}
+
 {{/*
 Workers that wait for mpirun. It reaches them by `kubectl exec` (v1), which hands on their environment, or by ssh, which
 does not (v2beta1). A rank must not outlive what started it, hence the leash.
@@ -98,8 +114,7 @@ ports: {metrics: 9100}
 mpi:
   version: {{ .Values.trainer.mpiVersion }}
   revision: {{ list (include "sonorant.recipe" .) (include "sonorant.pod.values" .) .Values.trainer .Values.keys .Values.redis | toJson | sha256sum | trunc 8 | quote }}
-  resources:
-    {{- toYaml .Values.trainer.mpiResources | nindent 4 }}
+  settings: {{ dict "resources" .Values.trainer.mpiResources "extraEnv" ($ssh | ternary .Values.trainer.extraEnv nil) | toJson }}
   args:
     - --quiet
     - --bind-to
@@ -110,16 +125,9 @@ mpi:
     - -np
     - {{ include "sonorant.ranks" . | quote }}
     {{- if $ssh }}
-    {{- range $variable := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "HOME" "SONORANT_REDIS" }}
+    {{- range $variable := include "sonorant.trainer.environment" . | fromYamlArray }}
     - -x
     - {{ $variable }}
-    {{- end }}
-    {{- with .Values.storage.store }}
-    {{- $variables := list "SONORANT_STORE" (empty .secret | ternary "" "AWS_ACCESS_KEY_ID") (empty .secret | ternary "" "AWS_SECRET_ACCESS_KEY") (empty .endpoint | ternary "" "AWS_ENDPOINT_URL") (empty .region | ternary "" "AWS_DEFAULT_REGION") }}
-    {{- range $variable := empty .url | ternary (list) (compact $variables) }}
-    - -x
-    - {{ $variable }}
-    {{- end }}
     {{- end }}
     {{- if .Values.keys.enabled }}
     - -x

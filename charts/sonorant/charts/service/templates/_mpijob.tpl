@@ -12,7 +12,7 @@ and a launcher beside them runs mpirun. A job that is done stays as it was; so a
 {{- $_ := set $launcher "env" $mpi.env -}}
 {{- $_ := set $launcher "store" $mpi.store -}}
 {{- $_ := set $launcher "token" $v1 -}}
-{{- $_ := set $launcher "settings" (dict "resources" $mpi.resources) -}}
+{{- $_ := set $launcher "settings" $mpi.settings -}}
 apiVersion: kubeflow.org/{{ $mpi.version }}
 kind: MPIJob
 metadata:
