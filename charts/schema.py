@@ -250,6 +250,16 @@ class _Chart(_Values):
     global_: dict[str, Any] | None = Field(None, alias="global", description="Helm's own.")
 
 
+def _schema() -> dict[str, Any]:
+    """Return the schema, which requires all that may not be null: in Helm, null takes a default away."""
+    schema = _Chart.model_json_schema()
+    own = [section for name, section in schema["$defs"].items() if name.startswith("_")]  # others are the recipe's
+    for section in (schema, *own):
+        kept = [key for key, node in section["properties"].items() if {"type": "null"} not in node.get("anyOf", ())]
+        section.pop("required", None)
+        section |= {"required": kept} if kept else {}
+    return schema | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Values"}
+
+
 if __name__ == "__main__":
-    schema = _Chart.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Values"}
-    print(json.dumps(schema, indent=2, ensure_ascii=False))
+    print(json.dumps(_schema(), indent=2, ensure_ascii=False))

@@ -45,6 +45,41 @@ def test_values_and_schema_have_the_same_keys():
     walk(VALUES, SCHEMA, "")
 
 
+def nullable(node):
+    return {"type": "null"} in node.get("anyOf", ())
+
+
+def test_what_null_would_take_away_is_required_but_for_what_may_be_null():
+    def walk(values, section, path):
+        for key, value in values.items():
+            node = section["properties"][key]
+            assert nullable(node) != (key in section.get("required", ())), f"{path}{key}"
+            if isinstance(value, dict) and "properties" in resolved(node):
+                walk(value, resolved(node), f"{path}{key}.")
+
+    walk(VALUES, SCHEMA, "")
+
+
+def test_all_that_may_be_null_may_be_null(helm):
+    def nulls(section):
+        inner = {key: resolved(node) for key, node in section["properties"].items() if key not in ("recipe", "global")}
+        return {
+            key: None if nullable(section["properties"][key]) else nulls(node)
+            for key, node in inner.items()
+            if nullable(section["properties"][key]) or "properties" in node
+        }
+
+    done = helm.template(digits_values() | nulls(SCHEMA) | {"data": {"claim": "corpora"}})
+    assert done.returncode == 0, done.stderr
+    assert "<nil>" not in done.stdout
+    assert "%!" not in done.stdout
+
+
+def test_a_value_that_null_takes_away_is_named(helm):
+    done = helm.template(digits_values(), "--set", "autoscaling.rest=null")
+    assert "at '/autoscaling': missing property 'rest'" in done.stderr
+
+
 def test_the_recipe_in_it_is_the_recipes_own_schema():
     recipe = json.loads((ROOT / "docs" / "recipe.schema.json").read_text())
     inside = SCHEMA["$defs"]["Recipe"]
