@@ -48,6 +48,12 @@ PROGRAMS = {
     "recognizer": (["services.recognizer", "--exports", "none", "--store", "s3://bucket/run", "--patience-s", "3"], 69),
     "autoscaler": (["services.autoscaler", "--recipe", "run/recipe.yaml", "--coordinator", "127.0.0.1:{port}",
                     "--deployments", "x-"], None),
+    "prepare": (sonorant("prepare", "--recipe", "run/recipe.yaml", "--data", ".", "--run", "new", "--store",
+                         "s3://bucket/new"), 69),
+    "test": (["services.evaluation", "--server", "127.0.0.1:{port}", "--run", "run", "--store", "s3://bucket/run"], 69),
+    "pull": (sonorant("pull", "--run", "pulled", "--store", "s3://bucket/run"), 69),
+    "export": (sonorant("export", "--run", "exported", "--store", "s3://bucket/run"), 69),
+    "transcribe": (sonorant("transcribe", "--server", "127.0.0.1:{port}", "heard.wav"), 69),
     "train": (sonorant("train", "--recipe", "run/recipe.yaml", "--run", "run", "--store", "s3://bucket/run"), 69),
     "status": (sonorant("status", "--coordinator", "127.0.0.1:{port}"), 69),
 }  # fmt: skip
