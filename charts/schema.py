@@ -70,7 +70,11 @@ class _Image(_Values):
 
 
 class _Pods(_Values):
-    labels: dict[str, str] | None = Field(None, description="Labels of all pods.")
+    labels: dict[str, str] | None = Field(
+        None,
+        description="Labels of all pods, beside those by which selectors find them.",
+        json_schema_extra={"propertyNames": {"not": {"pattern": r"^app\.kubernetes\.io/(name|instance|component)$"}}},
+    )
     annotations: dict[str, str] | None = Field(None, description="Annotations of all pods.")
     extra_env: _Objects | None = Field(None, description="Environment variables of all containers.")
     extra_volumes: _Objects | None = Field(None, description="Volumes of all pods.")

@@ -287,6 +287,7 @@ def test_all_that_can_be_off_is_off(helm):
         (("image", "tag"), "1 # 2", "image/tag"),
         (("image", "names"), {"redis": "{}"}, "image/names/redis"),
         (("redis", "secret"), "a: b", "redis/secret"),
+        (("pods", "labels"), {"app.kubernetes.io/name": "x"}, "invalid propertyName 'app.kubernetes.io/name'"),
         (("keys", "secrets"), {"links": "[a]"}, "keys/secrets/links"),
         (("priorities", "serving"), "a b", "priorities/serving"),
         (("storage", "runs", "storageClass"), "a: b", "storage/runs/storageClass"),

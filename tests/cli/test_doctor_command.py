@@ -115,6 +115,10 @@ def test_values_with_a_typo_are_named_before_a_cluster_is_asked(tmp_path, values
         ({"autoscaling": {"utilisation": "most"}}, 'autoscaling.utilisation: found "most", expected a number'),
         ({"storage": {"runs": {"accessModes": ["A"]}}}, 'storage.runs.accessModes[0]: found "A", expected one of'),
         ({"data": {"claim": "Mine"}}, 'data.claim: found "Mine", expected text'),
+        (
+            {"pods": {"labels": {"app.kubernetes.io/name": "x"}}},
+            'pods.labels: found "app.kubernetes.io/name", expected another key',
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line_with_file_key_found_and_expected(tmp_path, values, says):
