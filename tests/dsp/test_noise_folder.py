@@ -47,6 +47,14 @@ def test_folder_without_recordings_is_refused(tmp_path, name):
         NoiseFolder(tmp_path, 8000)
 
 
+def test_a_folder_that_is_not_there_is_the_recipes_fault(tmp_path):
+    (tmp_path / "file").touch()
+    os.symlink("round", tmp_path / "round")
+    for name in ("none", "file", "round"):
+        with pytest.raises(BadCorpus, match=f"noise folder {tmp_path / name}: no such file"):
+            NoiseFolder(tmp_path / name, 8000)
+
+
 def test_recordings_whose_headers_say_that_they_cannot_be_used_are_left_out_by_name(tmp_path):
     _tone(tmp_path / "good.wav", 440, 8000, 1)
     (tmp_path / "bad.wav").write_bytes(b"this is no audio")
