@@ -87,7 +87,8 @@ def test_duplicate_ids_name_both_recordings(corpus: Path) -> None:
 
 
 def test_missing_and_empty_corpora_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BadCorpus, match="no such corpus"):
+    told = r"no such corpus; .*--data or SONORANT_DATA; on Kubernetes, the volume of data.claim must have digits at its"
+    with pytest.raises(BadCorpus, match=told):
         list_corpus(digits_recipe().corpus, tmp_path)
     (tmp_path / "digits").mkdir()
     with pytest.raises(BadCorpus, match="holds no utterance"):

@@ -1,5 +1,6 @@
 """The coordinator as a process."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from small_corpus import digits_recipe, record
 from services.coordinator.control import ControlPlane
 from services.coordinator.main import _serve
 from services.coordinator.server import CoordinatorServer
+from services.runtime.keys import Keys
+from services.runtime.status_client import ask_status
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 
@@ -49,6 +52,21 @@ def test_a_port_in_use_is_named_and_sigterm_ends_it_cleanly(run_folder, redis_ur
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_whether_training_is_complete_is_for_the_recipe_to_say(run_folder, redis_url):
+    totals = {"reason": "epochs", "epochs": 3, "train_seconds": 1.0, "looks_without_better": 0}
+    (run_folder / "finished.json").write_text(json.dumps(totals))
+    for epochs, finished in ((3, True), (4, False)):
+        training = digits_recipe().training.model_copy(update={"epochs": epochs})
+        (run_folder / "recipe.yaml").write_text(dump_recipe(digits_recipe().model_copy(update={"training": training})))
+        process = coordinator(run_folder, redis_url, "--port-file", str(run_folder / f"port of {epochs}"))
+        while not (run_folder / f"port of {epochs}").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        assert ask_status((run_folder / f"port of {epochs}").read_text().strip(), Keys()).finished is finished
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_redis_away_at_start_ends_it_with_the_address(run_folder):

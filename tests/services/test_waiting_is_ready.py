@@ -1,0 +1,90 @@
+"""Who waits for what takes as long as it takes, shards or a first model, is ready: a roll-out is no failure then."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from health_rig import NOT_SERVING, SERVING
+from small_corpus import digits_recipe, record
+
+from services.runtime.health import LIVE
+from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.recipe.loading import dump_recipe
+
+PATIENCE_S = 60.0
+RUN = ("--run", "run", "--recipe", "recipe.yaml", "--patience-s", "600")
+NOBODY = ("--coordinator", "127.0.0.1:1")
+AWAY = "redis://{nobody}"
+RANK = (sys.executable, "-m", "services.trainer", "--launched", *RUN, *NOBODY, "--redis", AWAY)
+PROGRAMS = {
+    "coordinator": ("services.coordinator", *RUN, "--redis", "{redis}"),
+    "stage": ("services.augmenter", "speed", *RUN, *NOBODY),
+    "launcher": ("services.launcher", "--ranks", "1", "--rank", "0", "--host", "127.0.0.1", "--redis", AWAY),
+    "recognizer": ("services.recognizer", "--exports", "run/exports", "--patience-s", "600", "--service", "{nobody}"),
+}
+
+
+@contextlib.contextmanager
+def free_port():
+    with socket.socket() as held:  # bound, and never listens
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@pytest.fixture
+def start(tmp_path, redis_url):
+    """Start a program in a folder that has a recipe and no shards; return what asks for its health."""
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(digits_recipe()))
+    with contextlib.ExitStack() as stack:
+
+        def begin(name):
+            nobody = stack.enter_context(free_port())
+            with free_port() as port:
+                pass
+            words = (*PROGRAMS[name], "--health-port", str(port), *(("--", *RANK) if name == "launcher" else ()))
+            given = [word.format(redis=redis_url, nobody=f"127.0.0.1:{nobody}") for word in words]
+            process = subprocess.Popen([sys.executable, "-m", *given], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return lambda service="": asked(port, service)
+
+        yield begin
+
+
+def asked(port, service):
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        request = health_pb2.HealthCheckRequest(service=service)
+        return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=PATIENCE_S).status
+
+
+def wait_for(condition):
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_who_waits_is_alive_and_ready(start, name):
+    health = start(name)
+    wait_for(lambda: health() == SERVING)
+    assert health(LIVE) == SERVING
+
+
+def test_a_stage_that_has_its_shards_is_not_ready_before_the_coordinator_knows_it(start, tmp_path):
+    health = start("stage")
+    wait_for(lambda: health() == SERVING)
+    shards = tmp_path / "made" / "shards"
+    shards.mkdir(parents=True)
+    write_shard(shards / shard_name("train", 0, 1), [record(0)])
+    (shards / "card.json").write_text("{}")
+    shutil.copy(tmp_path / "recipe.yaml", shards.with_name("recipe.yaml"))
+    (tmp_path / "made").rename(tmp_path / "run")
+    wait_for(lambda: health() == NOT_SERVING)
+    assert health(LIVE) == SERVING
