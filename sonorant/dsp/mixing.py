@@ -101,15 +101,26 @@ def _images(
             row[microphones + microphone] += played[other] * response[other]
     images = spaced_rows(len(products), block)
     fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2, out=images)
-    heard = np.zeros((2 * microphones, samples), np.float32)  # without noises, the second half stays so
-    for index, image in enumerate(images[: microphones * blocks]):
-        begin = index % blocks * step - start
-        there = heard[index // blocks, max(0, begin) : max(0, begin + block)]
-        there += image[max(0, -begin) :][: there.size]
-    for index, image in enumerate(images[microphones * blocks : rows * blocks], microphones * blocks):
-        there = heard[index // blocks, index % blocks * step :][:step]
-        there[:] = image[taps - 1 :][: there.size]
-    return heard[:microphones], heard[microphones:], energy
+    image = images[: rows * blocks].reshape(rows, blocks, block)
+    heard, noise = np.zeros((2, microphones, samples), np.float32)  # without noises, the second stays so
+    _add_overlapping(image[:microphones], step, start, heard)
+    _join_valid(image[microphones:], step, taps, noise[: rows - microphones])
+    return heard, noise, energy
+
+
+def _add_overlapping(images: Waveform, step: int, start: int, heard: Waveform) -> None:
+    """Add images [rows, blocks, block], each `step` after the one before, to heard [rows, samples], from `start` on."""
+    for number, image in enumerate(images.swapaxes(0, 1)):
+        begin = number * step - start
+        there = heard[:, max(0, begin) : max(0, begin + image.shape[1])]
+        there += image[:, max(0, -begin) :][:, : there.shape[1]]
+
+
+def _join_valid(images: Waveform, step: int, taps: int, noise: Waveform) -> None:
+    """Write what images [rows, blocks, block] have from the last tap on, in a row, to noise [rows, samples]."""
+    for number, image in enumerate(images.swapaxes(0, 1)):
+        there = noise[:, number * step :][:, :step]
+        there[:] = image[:, taps - 1 :][:, : there.shape[1]]
 
 
 def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Waveform | None, block: int) -> Waveform:
