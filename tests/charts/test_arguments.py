@@ -76,3 +76,16 @@ def test_the_autoscaler_is_told_who_may_have_how_much(manifests):
     assert given["stabilisation_s"] == 90
     of_one = {"room": Bounds(2, 40, 0.25), "gain": Bounds(1, 3, 1)}
     assert given["bounds"] == {stage: of_one.get(stage, Bounds(1, 20, 1)) for stage in CHAIN}
+
+
+def test_who_starts_before_there_are_shards_or_a_model_waits_for_days(manifests):
+    waiting = {"coordinator": coordinator, "recognizer": recognizer, component(CHAIN[0]): replica}
+    given = [parsed(command, container(manifests, name)["args"]) for name, command in waiting.items()]
+    _, _, _, *rank = parsed(launcher, container(manifests, "trainer")["args"])["command"]
+    assert {params["patience_s"] for params in (*given, parsed(trainer, rank))} == {7 * 24 * 3600.0}
+
+
+def test_a_recognizer_that_waits_knows_where_clients_find_its_like(manifests):
+    (port,) = manifests["Service", "words-recognizer"]["spec"]["ports"]
+    given = parsed(recognizer, container(manifests, "recognizer")["args"])
+    assert given["service"] == f"words-recognizer:{port['port']}"
