@@ -1,7 +1,11 @@
 """A release that trains the digits recipe: what its trainer has written so far, and pods that are deleted by force."""
 
 import json
+import os
+import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from cluster_rig import eventually, is_ready
 
@@ -57,6 +61,32 @@ class Training:
 
         eventually(replaced, self.state)
 
+    def hang(self, component, program):
+        """Stop the processes of `program` in a component's only pod, and wait until its container is another."""
+        (pod,) = self.space.pods(component)
+
+        def container():
+            (pod,) = self.space.pods(component)
+            (status,) = pod["status"]["containerStatuses"]
+            return status["containerID"] if "running" in status["state"] else None
+
+        before, stopped = container(), _processes_of(pod["metadata"]["uid"], program)
+        assert stopped, f"no process of {program} here: is this machine the cluster's node?"
+        for number in stopped:
+            os.kill(number, signal.SIGSTOP)
+        eventually(lambda: container() not in (None, before), self.state)
+
     def state(self):
         pods = self.space.kubectl("get", "pods", "--output=wide")
         return f"{self.steps()} steps\n{pods}\n{self.space.logs('trainer')[-3000:]}"
+
+
+def _processes_of(pod_uid, program):
+    """Return the processes of this machine that run `program` in the pod's cgroup."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            within = pod_uid in (folder / "cgroup").read_text().replace("_", "-")
+            if within and (folder / "comm").read_text().strip() == program:
+                found.append(int(folder.name))
+    return found

@@ -115,6 +115,14 @@ def test_status_finds_the_release_by_its_name(training):
     assert {replica["stage"] for replica in status["replicas"]} >= {"room", "featurizer", "trainer"}
 
 
+def test_a_redis_that_hangs_is_started_again_and_training_goes_on(training, figures):
+    assert not training.finished(), "training was over too early: nothing is proved"
+    struck_s = time.monotonic()
+    training.hang("redis", "redis-server")
+    training.goes_on()
+    figures["redis hangs to next step"] = time.monotonic() - struck_s
+
+
 @pytest.mark.parametrize("name", [*OTHERS, *RANKS])
 def test_a_pod_that_is_deleted_by_force_comes_back_and_training_goes_on(training, figures, name):
     assert not training.finished(), "training was over too early: nothing is proved"
