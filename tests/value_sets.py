@@ -28,6 +28,8 @@ SITE = {
         "clients": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}],
         "ingress": {"host": "speech.example.org", "className": "nginx", "tlsSecret": "speech-tls"},
         "extraEnv": [{"name": "ONLY", "value": "here"}],
+        "extraVolumes": [{"name": "only", "emptyDir": {"sizeLimit": "1Mi"}}],
+        "extraVolumeMounts": [{"name": "only", "mountPath": "/only"}],
     },
     "networkPolicies": {
         "peers": {"dns": [], "api": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]},

@@ -42,7 +42,10 @@ def test_what_a_site_adds_is_in_every_pod_and_what_it_adds_to_one_only_there(hel
         assert site["extraEnv"][0] in own["env"], name
         assert site["extraVolumes"][0] in template["spec"]["volumes"], name
         assert site["extraVolumeMounts"][0] in own["volumeMounts"], name
-        assert ({"name": "ONLY", "value": "here"} in own["env"]) is (name == "recognizer")
+        only = SITE["recognizer"]
+        assert (only["extraEnv"][0] in own["env"]) is (name == "recognizer")
+        assert (only["extraVolumes"][0] in template["spec"]["volumes"]) is (name == "recognizer")
+        assert (only["extraVolumeMounts"][0] in own["volumeMounts"]) is (name == "recognizer")
 
 
 def test_pods_ask_for_disk_and_may_not_fill_the_node_s(manifests):

@@ -129,3 +129,10 @@ def test_whatever_leads_out_leads_where_the_values_say(helm):
                 assert rule["to"] == peers[whose]
                 found.add(whose)
     assert found == set(peers)
+
+
+def test_what_a_site_s_credentials_take_is_open_to_every_component(helm):
+    (rule,) = SITE["networkPolicies"]["egress"]
+    found = policies(render_set(helm, "a site's own"))
+    assert found
+    assert all(rule in spec["egress"] for spec in found.values())
