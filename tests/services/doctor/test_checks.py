@@ -244,6 +244,14 @@ def test_memory_and_storage_of_a_node_count_too():
     assert only("room", crowded)[0] == "warning"
 
 
+def test_each_pod_asks_for_the_disk_that_the_values_say():
+    small = nodes(Node("a", MACHINE | {"ephemeral-storage": 1e8}))
+    assert "0.268 GB of ephemeral-storage; the largest node has 0.1 GB" in failures(small)["room"]
+    assert not failures(small, pods__ephemeralStorage="50Mi")
+    own = {"requests": {"ephemeral-storage": "1Ti"}}
+    assert "trainer: one asks for 1,100 GB" in failures(nodes(Node("a", MACHINE)), trainer__resources=own)["room"]
+
+
 def test_a_pod_is_on_one_node_however_many_there_are():
     many = nodes(*(Node(str(n), MACHINE | {"cpu": 1.5}) for n in range(40)))
     level, says = only("room", many)

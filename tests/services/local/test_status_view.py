@@ -72,6 +72,14 @@ def test_one_line_says_how_far_and_what_holds_it_back():
     assert render_line(pb.GetStatusResponse()) == "starting | the trainer has not begun"
 
 
+def test_of_a_training_that_is_complete_it_says_so_and_of_none_that_it_has_not_begun():
+    """A coordinator that was started again after the end knows no figures; the ranks are gone."""
+    complete = pb.GetStatusResponse(finished=True)
+    assert render_line(complete) == "training is complete"
+    assert "training is complete" in text(render_status(complete, "digits"))
+    assert "the trainer is the limit" not in render_line(pb.GetStatusResponse(finished=True, figures={"step": 3}))
+
+
 def test_a_stage_whose_replicas_make_different_bits_is_named():
     shown = status()
     assert "bits depend" not in text(render_status(shown, "digits"))
