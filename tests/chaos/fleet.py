@@ -42,7 +42,7 @@ class Fleet:
         self._names = count()
         self._keepers = {}
         self.stages = {stage: [] for stage in stage_order(recipe)}
-        self._gang = None
+        self._gang = self.redis = self.coordinator = None
         self._waking = set()
         self.failed = asyncio.get_running_loop().create_future()
 
@@ -50,7 +50,7 @@ class Fleet:
         (self.run.logs).mkdir(exist_ok=True)
         self._redis_place = LocalRedis(self.run.redis)
         self.redis_url = self._redis_place.url
-        self.redis = await self._child("redis", lambda _: self._redis_place.command)
+        self.redis = self._child("redis", lambda _: self._redis_place.command)
         await self._redis_place.wait_ready(30, self._log("redis"))
         await self.relay.start()
         await self._start_coordinator()
@@ -66,7 +66,7 @@ class Fleet:
             port = port_file.read_text().strip().rpartition(":")[2] if restarts else "0"
             return [*module, "--port", port, "--port-file", str(port_file)]
 
-        self.coordinator = await self._child("coordinator", command)
+        self.coordinator = self._child("coordinator", command)
         while not port_file.exists():
             await asyncio.sleep(0.05)
         self.relay.lead_to(port_file.read_text().strip())
@@ -78,7 +78,7 @@ class Fleet:
         name = f"{stage}-{next(self._names)}"
         command = [sys.executable, "-m", *program(stage), "--run", str(self.run.path)]
         command += ["--coordinator", self.relay.address, "--stay"]
-        self.stages[stage].append(await self._child(name, lambda starts: [*command, "--replica", f"{name}.{starts}"]))
+        self.stages[stage].append(self._child(name, lambda starts: [*command, "--replica", f"{name}.{starts}"]))
 
     async def remove(self, stage, pick):
         """Drain one replica of a stage, unless it is the last."""
@@ -118,8 +118,7 @@ class Fleet:
         return int(files[pick % len(files)].read_text() or 0) or None if files else None
 
     def pid(self, child):
-        process = child._process
-        return process.pid if process is not None and process.code is None else None
+        return child.running.pid if child.running is not None else None
 
     def wires(self, child):
         """Return the wires to a stage's replica, of all its lives."""
@@ -148,16 +147,15 @@ class Fleet:
         await asyncio.gather(*(child.stop(2) for child in children))
         for keeper in self._keepers.values():
             keeper.cancel()
-        for child in (self.coordinator, self.redis):
+        for child in filter(None, (self.coordinator, self.redis)):
             await child.stop(5)
         self.network.close()
         await self.relay.stop()
         self._redis_place.remove_socket()
 
-    async def _child(self, name, command):
-        child = Child(name, command, self._log(name), self._environment)
-        child._policy = RestartPolicy(most=20, window_s=60.0, first_pause_s=0.1, last_pause_s=0.5)
-        await child.start()
+    def _child(self, name, command):
+        policy = RestartPolicy(most=20, window_s=60.0, first_pause_s=0.1, last_pause_s=0.5)
+        child = Child(name, command, self._log(name), self._environment, policy)
         self._keepers[child] = asyncio.create_task(self._keep(child))
         return child
 

@@ -1,5 +1,6 @@
 """A real full disk under Redis: the ledger waits, or stops with a word about it; what was granted stays granted."""
 
+import contextlib
 import shutil
 import threading
 
@@ -52,7 +53,8 @@ class Supervisor:
         while not self._quit.wait(0.02):
             if self._server.process.poll() is not None:
                 self.deaths += 1
-                self._server.start()
+                with contextlib.suppress(AssertionError):  # it may die again before it answers
+                    self._server.start()
 
     def close(self):
         self._quit.set()
