@@ -87,10 +87,10 @@ def _hold_windows():
         hold(_RECORDS, "last checkpoint" if checkpoint.progress.epoch >= EPOCHS else "checkpoint")
         return save(self, checkpoint, *rest, **named)
 
-    def write_held(path, data):
+    def write_held(path, *rest, **named):
         if path.name == "latest":
             hold(_RECORDS, "latest")
-        write(path, data)
+        write(path, *rest, **named)
 
     Checkpoints.save, checkpoints.atomic_write = save_held, write_held
     RedisLedger.restore = _held("restore", RedisLedger.restore)
