@@ -37,8 +37,8 @@ class _BuildBothVariants(build_ext):
 
 def _kernels(name: str, *macros: str) -> Extension:
     return Extension(
-        f"sonorant.dsp.{name}",
-        ["sonorant/dsp/kernels.cpp"],
+        f"sonorant.audio.{name}",
+        ["sonorant/audio/kernels.cpp"],
         include_dirs=[str(_NANOBIND / folder) for folder in ("include", "src", "ext/robin_map/include")],
         define_macros=[("MODULE", name), *((macro, None) for macro in macros)],
         extra_compile_args=[

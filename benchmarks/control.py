@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from benchmarks.rigs.control import LedgerUnderLoad, book_cost, coordinator, fleet
 from benchmarks.rigs.process import Child
 from benchmarks.row import Progress, Row
-from sonorant.pipeline.registry import MOST_BEATS
+from sonorant.fleet.registry import MOST_BEATS
 
 __all__ = ["rows"]
 

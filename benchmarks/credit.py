@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.row import Progress, Row
-from sonorant.pipeline.credit import Grant, Grants, Outbox, Recall
+from sonorant.links.credit import Grant, Grants, Outbox, Recall
 
 __all__ = ["Fleet", "rows"]
 

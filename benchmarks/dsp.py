@@ -18,13 +18,13 @@ from benchmarks.limit import fft_flops, fft_flops_per_s, memory_bytes_per_s
 from benchmarks.rigs import toolkits
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
-from services.runtime.memory import keep_freed_memory
-from sonorant.dsp.decay import absorption_of
-from sonorant.dsp.features import FeatureExtractor
-from sonorant.dsp.high_pass import high_passed
-from sonorant.dsp.mixing import mix
-from sonorant.dsp.room import LEAD, image_responses, response_taps
-from sonorant.dsp.vtlp import warp
+from services.process.memory import keep_freed_memory
+from sonorant.audio.decay import absorption_of
+from sonorant.audio.high_pass import high_passed
+from sonorant.audio.image_method import LEAD, image_responses, response_taps
+from sonorant.audio.mixing import mix
+from sonorant.augment.vtlp import warp
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.signal import FeaturesRecipe
 
 __all__ = ["rows"]

@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.rigs.pipeline import EPOCHS, PipelineRun
 from benchmarks.row import Progress, Row
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
 from sonorant.arrays import IntArray
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.order import EpochOrder
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.order import EpochOrder
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe

@@ -22,7 +22,7 @@ from benchmarks.rigs.transport import (
 )
 from benchmarks.rigs.way import Way
 from benchmarks.row import Progress, Row
-from services.runtime.memory import keep_freed_memory
+from services.process.memory import keep_freed_memory
 
 __all__ = ["rows"]
 

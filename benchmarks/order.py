@@ -14,9 +14,9 @@ from typing import Literal, Self
 
 from benchmarks.rigs.pipeline import EPOCHS, PipelineRun
 from benchmarks.row import Progress, Row
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from sonorant.delivery.bitmap import Bitmap
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.bitmap import Bitmap
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 from sonorant.training.feeder import EpochEnd, Feeder

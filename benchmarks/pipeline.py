@@ -17,11 +17,11 @@ from benchmarks.rigs.pipeline import PipelineRun
 from benchmarks.rigs.process import Child, Main
 from benchmarks.rigs.tfdata import serve_by_service, serve_in_process
 from benchmarks.row import Progress, Row
-from services.runtime.memory import keep_freed_memory
+from services.process.memory import keep_freed_memory
+from sonorant.augment.chain import StageResources, apply_stage, build_chain
 from sonorant.corpus.shards import ShardSet
-from sonorant.dsp.stages import StageResources, apply_stage, build_chain
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.wire import encode_example
+from sonorant.delivery.example import Lineage
+from sonorant.links.wire import encode_example
 from sonorant.recipe.schema import Recipe
 
 __all__ = ["rows"]

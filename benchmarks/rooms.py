@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.rigs import toolkits
 from benchmarks.row import Progress, Row
-from sonorant.dsp.decay import absorption_of
-from sonorant.dsp.room import image_responses
+from sonorant.audio.decay import absorption_of
+from sonorant.audio.image_method import image_responses
 
 __all__ = ["compare", "rows"]
 

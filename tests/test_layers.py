@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sonorant
-from services.runtime.redis_scripts import SCRIPTS
+from services.coordination.redis_scripts import SCRIPTS
 from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
@@ -137,13 +137,14 @@ def test_the_walk_finds_what_it_looks_for(source, found):
 
 
 def test_the_data_path_runs_on_what_the_image_of_a_stage_has():
-    rooms = ("arrays", "corpus", "dsp", "pipeline", "recipe", "text", "planning", "decoding")
+    rooms = ("arrays", "corpus", "audio", "features", "augment", "delivery", "links", "fleet", "recipe", "text")
+    rooms += ("capacity", "decoding")
     modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in rooms]
     modules = [name.removesuffix(".__init__") for name in modules]
-    rooms = ("runtime", "coordinator", "shard_reader", "augmenter", "vtlp_augmenter", "room_simulator")
-    rooms += ("featurizer", "example_server")
+    rooms = ("process", "links", "coordination", "stage", "coordinator", "shard_reader", "augmenter", "vtlp_augmenter")
+    rooms += ("room_simulator", "featurizer", "example_server")
     modules += [_name(path) for room in rooms for path in (ROOT.parent / "services" / room).glob("[!_]*.py")]
-    assert {"sonorant.dsp.scene", "services.runtime.stage", "services.augmenter.main"} <= set(modules)
+    assert {"sonorant.augment.room", "services.stage.replica", "services.augmenter.main"} <= set(modules)
     program = f"""
 import importlib, sys
 for name in {modules}:

@@ -15,13 +15,13 @@ from typing import Self
 import grpc
 import numpy as np
 
+from services.coordination.redis_ledger import RedisLedger, Start
 from services.coordinator.control import ControlPlane
 from services.coordinator.server import CoordinatorServer
-from services.local.redis_server import LocalRedis
-from services.runtime.redis_ledger import RedisLedger, Start
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.lease import LeaseBook
-from sonorant.pipeline.order import EpochOrder
+from services.supervisor.redis_server import LocalRedis
+from sonorant.delivery.bitmap import Bitmap
+from sonorant.delivery.lease import LeaseBook
+from sonorant.delivery.order import EpochOrder
 from sonorant.recipe.schema import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub

@@ -16,7 +16,7 @@ import zmq
 
 from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
-from services.runtime.addresses import local_address
+from services.links.addresses import local_address
 
 __all__ = ["GrpcWay", "ZeroMqWay"]
 

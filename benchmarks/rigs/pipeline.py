@@ -14,10 +14,10 @@ from typing import Self
 import grpc
 
 from benchmarks.rigs.corpus import write_corpus
-from services.local.redis_server import LocalRedis
-from services.runtime.example_source import LinkedExampleSource
-from services.runtime.redis_ledger import RedisLedger
-from services.runtime.wiring import program, stage_order
+from services.coordination.redis_ledger import RedisLedger
+from services.stage.wiring import program, stage_order
+from services.supervisor.redis_server import LocalRedis
+from services.trainer.example_source import LinkedExampleSource
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-from services.runtime.memory import keep_freed_memory
+from services.process.memory import keep_freed_memory
 
 __all__ = ["Child", "Main"]
 

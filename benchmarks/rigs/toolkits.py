@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.dsp.decay import absorption_of
-from sonorant.dsp.vtlp import warp_frequency
+from sonorant.audio.decay import absorption_of
+from sonorant.augment.vtlp import warp_frequency
 
 __all__ = ["INSTALLED", "chain", "keep_to_one_thread", "mix", "power_mel", "responses", "warp"]
 

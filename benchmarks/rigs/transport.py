@@ -19,15 +19,15 @@ import zmq
 
 from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
-from services.runtime import bundles
-from services.runtime.bundles import Parcel
-from services.runtime.downstream import DownstreamLinks
-from services.runtime.link_loop import LinkLoop
-from services.runtime.sockets import link_context
-from services.runtime.stage import TURN_S
-from services.runtime.upstream import UpstreamLinks
-from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.wire import ExampleMessage
+from services.links import bundles
+from services.links.bundles import Parcel
+from services.links.downstream import DownstreamLinks
+from services.links.loop import LinkLoop
+from services.links.sockets import link_context
+from services.links.upstream import UpstreamLinks
+from services.stage.replica import TURN_S
+from sonorant.delivery.example import Example, Lineage
+from sonorant.links.wire import ExampleMessage
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 

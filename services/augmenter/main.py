@@ -2,7 +2,7 @@
 
 import click
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

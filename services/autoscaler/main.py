@@ -13,17 +13,17 @@ from services.autoscaler.cluster import Cluster, Workload
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
-from services.runtime.health import health_at
-from services.runtime.lifecycle import Shutdown
-from services.runtime.logging import configure_logging
-from services.runtime.metrics import metrics_at, on_scrape
-from services.runtime.options import health_port_option, metrics_port_option
-from services.runtime.status_client import ask_status
-from services.runtime.wiring import TRAINER, stage_order
+from services.coordination.status_client import ask_status
+from services.process.health import health_at
+from services.process.logging import configure_logging
+from services.process.metrics import metrics_at, on_scrape
+from services.process.options import health_port_option, metrics_port_option
+from services.process.signals import Shutdown
+from services.stage.wiring import TRAINER, stage_order
+from sonorant.capacity.planner import PlannerSettings
+from sonorant.capacity.rest import Rest
+from sonorant.capacity.sizing import MOST, Bounds
 from sonorant.errors import SonorantError
-from sonorant.planning.planner import PlannerSettings
-from sonorant.planning.rest import Rest
-from sonorant.planning.sizing import MOST, Bounds
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["main"]

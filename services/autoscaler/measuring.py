@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from services.runtime.durations import seconds
-from services.runtime.wiring import TRAINER
-from sonorant.planning.measurements import Counters, Snapshot
+from services.coordination.durations import seconds
+from services.stage.wiring import TRAINER
+from sonorant.capacity.measurements import Counters, Snapshot
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["snapshot_of"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 
 from services.autoscaler.scaler import Shown
-from services.runtime.metrics import counters, gauge, gauges
+from services.process.metrics import counters, gauge, gauges
 
 __all__ = ["autoscaler_metrics"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import structlog
 
 from services.autoscaler.cluster import Cluster, Workload
-from sonorant.planning.rest import Rest
+from sonorant.capacity.rest import Rest
 
 __all__ = ["Resting"]
 

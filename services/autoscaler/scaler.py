@@ -12,9 +12,9 @@ from services.autoscaler.election import Election
 from services.autoscaler.measuring import snapshot_of
 from services.autoscaler.news import News
 from services.autoscaler.resting import Resting
+from sonorant.capacity.planner import Decision, Planner, PlannerSettings
+from sonorant.capacity.sizing import figure
 from sonorant.errors import Unavailable
-from sonorant.planning.planner import Decision, Planner, PlannerSettings
-from sonorant.planning.sizing import figure
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["Autoscaler", "Shown", "deployments_of"]

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import structlog
 
+from services.coordination.durations import seconds
+from services.coordination.redis_ledger import RedisLedger, Start
 from services.coordinator.status import epoch_progress, loads, rejection_status, replica_status, t_session
-from services.runtime.durations import seconds
-from services.runtime.redis_ledger import RedisLedger, Start
-from services.runtime.wiring import TRAINER, stage_order
-from sonorant.dsp.stages import stage_names
+from services.stage.wiring import TRAINER, stage_order
+from sonorant.augment.chain import stage_names
+from sonorant.delivery.lease import Lease, LeaseBook
+from sonorant.delivery.ledger import LedgerLost, LedgerProgress, Rejection, StaleGeneration
 from sonorant.errors import Unavailable
-from sonorant.pipeline.bottleneck import find_bottleneck
-from sonorant.pipeline.lease import Lease, LeaseBook
-from sonorant.pipeline.ledger import LedgerLost, LedgerProgress, Rejection, StaleGeneration
-from sonorant.pipeline.registry import MOST_REPLICAS, Load, Registry
+from sonorant.fleet.bottleneck import find_bottleneck
+from sonorant.fleet.registry import MOST_REPLICAS, Load, Registry
 from sonorant.recipe import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 import structlog
 
+from services.coordination.redis_ledger import RedisLedger
 from services.coordinator.control import ControlPlane
 from services.coordinator.metrics import coordinator_metrics
 from services.coordinator.server import CoordinatorServer
-from services.runtime.health import HealthServer, health_at
-from services.runtime.lifecycle import heed_signals
-from services.runtime.logging import configure_logging
-from services.runtime.metrics import metrics_at, on_scrape
-from services.runtime.options import (
+from services.process.health import HealthServer, health_at
+from services.process.logging import configure_logging
+from services.process.metrics import metrics_at, on_scrape
+from services.process.options import (
     health_port_option,
     metrics_port_option,
     patience_option,
@@ -25,8 +25,8 @@ from services.runtime.options import (
     run_option,
     store_option,
 )
-from services.runtime.prepared import await_shards
-from services.runtime.redis_ledger import RedisLedger
+from services.process.signals import heed_signals
+from services.storage.prepared import await_shards
 from services.storage.run import open_run
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from prometheus_client import Metric
 
 from services.coordinator.control import ControlPlane
-from services.runtime.metrics import counter, counters, gauge, gauges
+from services.process.metrics import counter, counters, gauge, gauges
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["coordinator_metrics"]

@@ -11,14 +11,14 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from services.coordination.durations import duration
+from services.coordination.redis_ledger import Start
 from services.coordinator.control import ControlPlane
-from services.runtime.channels import SERVER_OPTIONS, add_port
-from services.runtime.durations import duration
-from services.runtime.redis_ledger import Start
-from services.runtime.vital_tasks import VitalTasks
+from services.process.channels import SERVER_OPTIONS, add_port
+from services.process.vital_tasks import VitalTasks
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.ledger import Rejection
 from sonorant.errors import SonorantError, Unavailable
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.ledger import Rejection
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1 import coordinator_pb2_grpc

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.runtime.durations import duration
-from sonorant.pipeline.bottleneck import StageLoad
-from sonorant.pipeline.lease import EpochLeases
-from sonorant.pipeline.ledger import LedgerProgress, Rejection
-from sonorant.pipeline.registry import Replica
+from services.coordination.durations import duration
+from sonorant.delivery.lease import EpochLeases
+from sonorant.delivery.ledger import LedgerProgress, Rejection
+from sonorant.fleet.bottleneck import StageLoad
+from sonorant.fleet.registry import Replica
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["epoch_progress", "loads", "rejection_status", "replica_status", "t_session"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kubernetes.utils import parse_quantity
 
 from services.doctor.findings import Finding, Values
-from services.runtime.wiring import stage_order
+from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
 
 __all__ = ["contradictions"]

@@ -8,8 +8,8 @@ from kubernetes.utils import parse_quantity
 
 from services.doctor.findings import Finding, Values
 from services.doctor.nodes import Node
-from services.runtime.wiring import stage_order
-from sonorant.planning.sizing import figure
+from services.stage.wiring import stage_order
+from sonorant.capacity.sizing import figure
 from sonorant.recipe import Recipe
 
 __all__ = ["room"]

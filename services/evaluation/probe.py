@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import grpc
 
-from services.recognizer.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
-from services.runtime.options import store_option
+from services.process.options import store_option
+from services.recognizer_client.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
 from services.storage.run import SharedRun, open_run
+from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import SonorantError, Unavailable
-from sonorant.pipeline.example import Example, Lineage
 from sonorant.text.scoring import score
 
 __all__ = ["main"]

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 import grpc
 
 from services.evaluation.test_sets import Reference
-from services.recognizer.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
-from services.recognizer.recordings import read_recording
+from services.recognizer_client.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
+from services.recognizer_client.recordings import read_recording
 from sonorant.errors import Unavailable
 
 __all__ = ["Outcome", "stream_all"]

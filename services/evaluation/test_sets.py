@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
+from sonorant.augment.resources import StageResources
+from sonorant.augment.room import room_stage
 from sonorant.corpus.shards import ShardSet
-from sonorant.dsp.resources import StageResources
-from sonorant.dsp.scene import room_stage
-from sonorant.pipeline.example import Example, Lineage, WordSpan
+from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.randomness import generator
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TestSetRecipe

@@ -1,6 +1,6 @@
 """Example server: the whole chain in one process, for `pipeline.layout: fused` (the name is Samsung's, section 2)."""
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

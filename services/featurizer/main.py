@@ -1,6 +1,6 @@
 """Featurizer: turns each utterance's waveform into features."""
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

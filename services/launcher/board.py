@@ -8,8 +8,8 @@ import json
 import uuid
 from dataclasses import asdict
 
-from services.runtime.redis_url import open_redis
-from sonorant.pipeline.gang import Announcement, Board, Generation
+from services.coordination.redis_url import open_redis
+from sonorant.fleet.gang import Announcement, Board, Generation
 
 __all__ = ["RedisBoard"]
 

@@ -10,10 +10,10 @@ import structlog
 from services.launcher.board import RedisBoard
 from services.launcher.gloo import GlooRendezvous, gloo_environment, interface_of, rendezvous_environment
 from services.launcher.rank_process import RankProcess
-from services.runtime.lifecycle import Shutdown
-from services.runtime.restarts import FINAL_CODES, RestartPolicy
-from services.runtime.secrets import masked
-from sonorant.pipeline.gang import Action, Board, Generation, Member
+from services.process.restarts import FINAL_CODES, RestartPolicy
+from services.process.secrets import masked
+from services.process.signals import Shutdown
+from sonorant.fleet.gang import Action, Board, Generation, Member
 
 __all__ = ["Launcher"]
 

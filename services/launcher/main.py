@@ -16,7 +16,7 @@ import uuid
 
 import click
 
-from services.runtime.options import health_port_option, redis_option
+from services.process.options import health_port_option, redis_option
 
 __all__ = ["main"]
 
@@ -43,10 +43,10 @@ def _command(
     """Run COMMAND as one rank of a gang."""
     from services.launcher.board import RedisBoard
     from services.launcher.launcher import Launcher
-    from services.runtime.health import health_at
-    from services.runtime.lifecycle import Shutdown
-    from services.runtime.logging import configure_logging
-    from sonorant.pipeline.gang import Member
+    from services.process.health import health_at
+    from services.process.logging import configure_logging
+    from services.process.signals import Shutdown
+    from sonorant.fleet.gang import Member
 
     rank = _ordinal(socket.gethostname()) if rank is None else rank
     if rank >= ranks:

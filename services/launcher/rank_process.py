@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from services.runtime.leash import leashed
+from services.process.leash import leashed
 from sonorant.errors import Unavailable
 
 __all__ = ["RankProcess", "await_gang", "tell_launcher"]

@@ -12,12 +12,12 @@ import click
 import structlog
 from prometheus_client import CollectorRegistry
 
+from services.process.health import HealthServer, health_at
+from services.process.logging import configure_logging
+from services.process.metrics import metrics_at
+from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
+from services.process.signals import heed_signals
 from services.recognizer.waiting import Waiting
-from services.runtime.health import HealthServer, health_at
-from services.runtime.lifecycle import heed_signals
-from services.runtime.logging import configure_logging
-from services.runtime.metrics import metrics_at
-from services.runtime.options import health_port_option, metrics_port_option, patience_option, store_option
 from services.storage.exports import pull_exports
 from services.storage.objects import ObjectStore
 from sonorant.atomic import atomic_write

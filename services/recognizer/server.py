@@ -10,11 +10,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
+from services.process.channels import SERVER_OPTIONS, add_port
+from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports.grpc import RecognizerServicer
-from services.runtime.channels import SERVER_OPTIONS, add_port
-from services.runtime.vital_tasks import VitalTasks
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore

@@ -3,7 +3,7 @@
 import socket
 from contextlib import suppress
 
-from services.runtime.health import HealthServer
+from services.process.health import HealthServer
 
 __all__ = ["Waiting", "nobody_serves"]
 

@@ -1,6 +1,6 @@
 """Room simulator: plays each utterance in a random room, with noise."""
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

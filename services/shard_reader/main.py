@@ -1,6 +1,6 @@
 """Shard reader: reads leased records and sends them on their way."""
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import grpc
 
-from services.runtime.channels import open_channel
-from services.runtime.status_client import by_stage
+from services.coordination.status_client import by_stage
+from services.process.channels import open_channel
 from sonorant.errors import Unavailable
 from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb

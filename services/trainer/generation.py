@@ -2,7 +2,7 @@
 
 import structlog
 
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
 from services.storage.run import SharedRun
 from services.trainer.coordination import end_training, knows_end, start_generation
 from sonorant.recipe import Recipe

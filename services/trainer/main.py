@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.runtime.options import (
+from services.process.options import (
     metrics_port_option,
     patience_option,
     recipe_option,
@@ -68,10 +68,10 @@ def _command(
 ) -> None:
     """Train one rank's share of a run."""
     from services.launcher.rank_process import tell_launcher
-    from services.runtime.lifecycle import heed_signals
-    from services.runtime.logging import configure_logging
-    from services.runtime.metrics import metrics_at
-    from services.runtime.prepared import await_shards
+    from services.process.logging import configure_logging
+    from services.process.metrics import metrics_at
+    from services.process.signals import heed_signals
+    from services.storage.prepared import await_shards
     from services.storage.run import open_run
     from services.trainer.coordination import end_training
     from services.trainer.generation import tell_end
@@ -85,8 +85,8 @@ def _command(
     run.pull_totals()
     complete = complete_totals(run.folder, recipe) is not None
     if not complete:  # else it is started again after the end, and need not find the others
-        from services.runtime.lifecycle import Shutdown
-        from services.runtime.watchdog import Watchdog
+        from services.process.signals import Shutdown
+        from services.process.watchdog import Watchdog
         from services.trainer.rank import Rank
         from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 
-from services.runtime.meter import Meter
-from services.runtime.metrics import counter, gauge
+from services.coordination.meter import Meter
+from services.process.metrics import counter, gauge
 
 __all__ = ["rank_metrics"]
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import structlog
 from prometheus_client import CollectorRegistry
 
-from services.runtime.example_source import LinkedExampleSource
-from services.runtime.lifecycle import Shutdown
-from services.runtime.metrics import on_scrape
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from services.process.metrics import on_scrape
+from services.process.signals import Shutdown
 from services.storage.run import SharedRun
 from services.trainer.coordination import StageWatch
+from services.trainer.example_source import LinkedExampleSource
 from services.trainer.generation import begin_generation, run_checkpoints
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
-from sonorant.dsp.features import FeatureExtractor
-from sonorant.dsp.stages import FEATURIZER, StageResources, build_stage
+from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe

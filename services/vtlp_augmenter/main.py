@@ -1,6 +1,6 @@
 """VTLP augmenter: warps each utterance's vocal tract length."""
 
-from services.runtime.process import run_replica
+from services.stage.command import run_replica
 
 __all__ = ["main"]
 

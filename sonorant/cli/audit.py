@@ -11,7 +11,7 @@ import click
 from sonorant.cli.settings import find_run
 
 if TYPE_CHECKING:
-    from sonorant.pipeline.audit import Audit
+    from sonorant.delivery.audit import Audit
 
 __all__ = ["command"]
 
@@ -32,7 +32,7 @@ def command(run_path: Path, redis_url: str, as_json: bool) -> None:
     Exit codes: 0 exactly once, but for examples that were rejected, as the last line says; 1 an example was lost or
     used twice; 65 there is no run or no checkpoint, or it is damaged.
     """
-    from services.local.past_run import audit_run
+    from services.supervisor.past_run import audit_run
 
     found = audit_run(find_run(run_path), redis_url)
     if as_json:

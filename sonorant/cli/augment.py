@@ -48,7 +48,7 @@ def command(
         raise click.UsageError("give --recipe, or --run with a prepared run")
     if file is None and utterance is None:
         raise click.UsageError("give a FILE, or --utterance with the name of one in the run")
-    from sonorant.dsp.stages import StageResources
+    from sonorant.augment.chain import StageResources
     from sonorant.report.augmented import recorded_example, stored_example, write_augmented
 
     recipe = resolve_recipe(recipe_path or find_run(run_path or Path()).recipe, assignments)

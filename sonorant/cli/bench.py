@@ -28,7 +28,7 @@ def command(name: str, as_json: bool) -> None:
 
     ratio is value / peer_value. Peers need the extra `bench`; rows stand without those that are not installed.
     """
-    from services.runtime.logging import log_to_stderr
+    from services.process.logging import log_to_stderr
 
     log_to_stderr("bench")
     rows = []

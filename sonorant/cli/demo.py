@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from services.runtime.leash import leashed
+from services.process.leash import leashed
 from sonorant.cli.prepare import SOME_SKIPPED
 from sonorant.cli.settings import BROUGHT, data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.cli.train import SOME_REJECTED
@@ -48,7 +48,7 @@ def _recordings(given: Path | None) -> Path:
     except BadCorpus:
         if given is not None:
             raise
-    from services.local.digits_corpus import obtain_digits
+    from sonorant.cli.digits_corpus import obtain_digits
 
     obtain_digits(BROUGHT, click.echo)
     return BROUGHT

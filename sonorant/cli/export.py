@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from services.runtime.options import store_option
+from services.process.options import store_option
 from sonorant.cli.settings import find_run
 
 __all__ = ["command"]

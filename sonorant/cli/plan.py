@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.runtime.durations import seconds
-from services.runtime.memory import keep_freed_memory
+from services.coordination.durations import seconds
+from services.process.memory import keep_freed_memory
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_folder_or_here, data_option, host_port, resolve_recipe, set_option
 from sonorant.errors import BadShard
@@ -23,10 +23,10 @@ from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from sonorant.capacity.cluster_plan import ClusterPlan
+    from sonorant.capacity.scenario import Moment
+    from sonorant.capacity.service_times import ServiceTimes, StepTime
     from sonorant.corpus.shards import ShardSet
-    from sonorant.planning.cluster_plan import ClusterPlan
-    from sonorant.planning.scenario import Moment
-    from sonorant.planning.service_times import ServiceTimes, StepTime
     from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["command"]
@@ -98,8 +98,8 @@ def command(
     """
     import numpy as np
 
-    from sonorant.planning.cluster_plan import plan_cluster, rehearse
-    from sonorant.planning.service_times import StepTime
+    from sonorant.capacity.cluster_plan import plan_cluster, rehearse
+    from sonorant.capacity.service_times import StepTime
 
     recipe = resolve_recipe(recipe_path, assignments)
     times = _measured(measured) if measured is not None else None
@@ -142,15 +142,15 @@ def _say(doing: str) -> None:
 
 
 def _measured(path: Path) -> "ServiceTimes | None":
-    from sonorant.planning.service_times import ServiceTimes
+    from sonorant.capacity.service_times import ServiceTimes
 
     return ServiceTimes.load(path) if path.exists() else None
 
 
 def _measure(recipe: Recipe, run: RunFolder, needed: bool, seconds: float, data: Path | None) -> "ServiceTimes":
     """Measure the stages on the run's utterances; on noise if there is no run and none is `needed`."""
-    from sonorant.dsp.stages import StageResources, build_chain
-    from sonorant.planning.service_times import ServiceTimes, measure_stages
+    from sonorant.augment.chain import StageResources, build_chain
+    from sonorant.capacity.service_times import ServiceTimes, measure_stages
 
     keep_freed_memory()  # as services do
     with _shards(recipe, run, needed, seconds) as (shards, source):
@@ -189,8 +189,8 @@ def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "It
 def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
     _say("measuring a training step (--step-seconds says what it takes on another machine)")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
-    from sonorant.dsp.features import FeatureExtractor
-    from sonorant.planning.service_times import StepTime
+    from sonorant.capacity.service_times import StepTime
+    from sonorant.features.front_end import FeatureExtractor
     from sonorant.tensorflow import tf
     from sonorant.training.step_time import step_seconds
 
@@ -204,8 +204,8 @@ def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
 
 def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
     """Return measurements whose means are those of a running training: of its stages, CPU time, where they tell it."""
-    from services.runtime.status_client import ask_status
-    from sonorant.planning.service_times import StepTime
+    from services.coordination.status_client import ask_status
+    from sonorant.capacity.service_times import StepTime
 
     busy: dict[str, float] = {}
     rates: dict[str, float] = {}

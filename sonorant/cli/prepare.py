@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from services.runtime.options import store_option
+from services.process.options import store_option
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.run_folder import RunFolder
@@ -51,8 +51,8 @@ def command(
     or a line of its manifest cannot be used (--lenient leaves such lines out), or --strict and some recordings cannot;
     69 disk or store refuse, or a training runs there; 78 the recipe is wrong.
     """
-    from services.local.lock import locked
     from services.storage.run import open_run
+    from services.supervisor.lock import locked
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from services.runtime.options import store_option
+from services.process.options import store_option
 
 __all__ = ["command"]
 

@@ -17,7 +17,7 @@ __all__ = ["command"]
 @data_option
 def command(run: Path, compare: Path | None, data: Path | None) -> None:
     """Write report.json (every figure) and report.html (plots) of a trained and evaluated run."""
-    from services.local.digits_corpus import corpus_source
+    from sonorant.cli.digits_corpus import corpus_source
     from sonorant.report.writing import write_report
 
     folder = find_run(run)

@@ -47,13 +47,13 @@ def command(
 
     Exit codes: 0 shown; 65 no run is there; 69 no training runs there.
     """
-    from services.runtime.status_client import ask_status
+    from services.coordination.status_client import ask_status
 
     if release is None:
         address = coordinator or _address(run_path)
         _show(partial(ask_status, address), str(run_path), replicas, as_json, watch)
         return
-    from services.runtime.forwarding import forwarded_coordinator
+    from services.coordination.forwarding import forwarded_coordinator
 
     with forwarded_coordinator(release, namespace) as (address, keys):
         _show(partial(ask_status, address, keys), release, replicas, as_json, watch)
@@ -84,7 +84,7 @@ def _print(status: "pb.GetStatusResponse", title: str, replicas: bool, as_json: 
     from google.protobuf.json_format import MessageToDict
     from rich.console import Console
 
-    from services.local.status_view import render_status
+    from sonorant.cli.status_view import render_status
 
     if as_json:
         values = MessageToDict(status, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
@@ -96,7 +96,7 @@ def _print(status: "pb.GetStatusResponse", title: str, replicas: bool, as_json: 
 def _watch(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool) -> None:
     from rich.live import Live
 
-    from services.local.status_view import render_status
+    from sonorant.cli.status_view import render_status
 
     with Live(refresh_per_second=2) as live:
         while True:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.runtime.options import store_option
+from services.process.options import store_option
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared
@@ -59,8 +59,8 @@ def command(
     use?); 70 a process does not stay up; 75 it stood still, whatever was restarted, the same command goes on; 78 the
     recipe is wrong; 130 interrupted, the same command goes on.
     """
-    from services.local.lock import locked
     from services.storage.run import open_run
+    from services.supervisor.lock import locked
     from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
@@ -81,7 +81,7 @@ def command(
 
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
     """Train in a run folder whose lock is held."""
-    from services.local.cluster import Interrupted, LocalCluster
+    from services.supervisor.cluster import Interrupted, LocalCluster
 
     atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
@@ -130,8 +130,8 @@ def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
 
 def _log_to(path: Path, verbose: bool) -> None:
     """Log there, or to standard error; whether anybody takes either is no matter of the training."""
-    from services.runtime.logging import log_to_file, log_to_stderr
-    from services.runtime.sturdy_file import sturdy_stderr
+    from services.process.logging import log_to_file, log_to_stderr
+    from services.process.sturdy_file import sturdy_stderr
 
     if verbose:
         log_to_stderr("supervisor")
@@ -146,7 +146,7 @@ def _display(title: str) -> Iterator[tuple[Callable[["pb.GetStatusResponse"], No
     from rich.console import Console
     from rich.live import Live
 
-    from services.local.status_view import render_line, render_status
+    from sonorant.cli.status_view import render_line, render_status
 
     console = Console(stderr=True)
     if console.is_terminal:

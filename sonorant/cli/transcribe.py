@@ -46,7 +46,7 @@ def command(
         raise click.UsageError("give recordings, or --mic")
     if (server is None) == (run is None):
         raise click.UsageError("give either --server or --run")
-    from services.recognizer.transcribing import Layout, Request, transcribe, transcribe_with_own_recognizer
+    from services.recognizer_client.transcribing import Layout, Request, transcribe, transcribe_with_own_recognizer
 
     request = Request(files, model, mic, paced, streams, chunk_ms, Layout(as_json, words, nbest))
     if server is not None:

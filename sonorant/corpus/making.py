@@ -16,9 +16,9 @@ from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import write_shard
 from sonorant.corpus.strings import add_background
 from sonorant.corpus.utterance import Scaled, Skipped, Utterance
+from sonorant.delivery.example import WordSpan
 from sonorant.errors import BadAudio
 from sonorant.file_names import shown
-from sonorant.pipeline.example import WordSpan
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus import CorpusRecipe

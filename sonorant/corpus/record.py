@@ -9,8 +9,8 @@ import soundfile
 from google.protobuf.message import DecodeError
 
 from sonorant.arrays import Waveform
+from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import BadShard
-from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.v1 import record_pb2
 
 __all__ = ["Encoding", "Record", "decode_audio", "encode_audio"]

@@ -11,7 +11,7 @@ from sonorant.corpus.utterance import Utterance
 from sonorant.errors import BadCorpus
 from sonorant.randomness import generator
 from sonorant.recipe.corpus import CorpusRecipe, StringsRecipe
-from sonorant.recipe.section import Interval
+from sonorant.section import Interval
 
 __all__ = ["add_background", "compose_strings"]
 

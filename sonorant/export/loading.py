@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.dsp.features import FeatureExtractor
 from sonorant.errors import SonorantError
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.manifest import BadExport
 from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units

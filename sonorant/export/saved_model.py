@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
-from sonorant.dsp.features import FeatureExtractor
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, Model, Streaming
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sonorant.arrays import IntArray
-from sonorant.pipeline.example import WordSpan
+from sonorant.delivery.example import WordSpan
 from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf

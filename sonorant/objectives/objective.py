@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
 from sonorant.arrays import IntArray
+from sonorant.delivery.example import Example
 from sonorant.models.family import Model
-from sonorant.pipeline.example import Example
 from sonorant.tensorflow import tf
 
 __all__ = ["BatchTensors", "Losses", "Objective", "Padded", "Targets"]

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from sonorant.recipe.section import Fraction, Interval, Section
+from sonorant.section import Fraction, Interval, Section
 
 __all__ = ["EqualiserRecipe", "GainRecipe", "TelephoneRecipe"]
 

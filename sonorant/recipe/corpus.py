@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from sonorant.recipe.section import Fraction, Interval, Section
+from sonorant.section import Fraction, Interval, Section
 
 __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe", "TextRecipe"]
 

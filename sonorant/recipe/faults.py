@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from sonorant.recipe.document import Document, KeyPath, dotted
 from sonorant.recipe.schema import VERSION, Recipe
-from sonorant.recipe.section import Section
+from sonorant.section import Section
 
 __all__ = ["schema_faults", "version_fault"]
 

@@ -16,7 +16,7 @@ from sonorant.errors import BadRecipe, Unavailable
 from sonorant.recipe.document import Document, Override, apply_override, parse_document
 from sonorant.recipe.faults import schema_faults, version_fault
 from sonorant.recipe.schema import Recipe
-from sonorant.recipe.section import Interval
+from sonorant.section import Interval
 
 __all__ = ["check_recipe", "dump_recipe", "load_recipe"]
 

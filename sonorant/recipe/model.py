@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from sonorant.recipe.section import Section
+from sonorant.section import Section
 
 __all__ = ["LstmCtcRecipe", "ModelRecipe"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from sonorant.recipe.section import Section
+from sonorant.section import Section
 
 __all__ = ["PayloadRecipe", "PipelineRecipe"]
 

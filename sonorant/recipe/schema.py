@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
 from sonorant.recipe.model import LstmCtcRecipe, ModelRecipe
 from sonorant.recipe.pipeline import PipelineRecipe
-from sonorant.recipe.section import Section
 from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
 from sonorant.recipe.signal import FeaturesRecipe, SceneRecipe, StageRecipe
 from sonorant.recipe.spec_augment import FeatureStageRecipe, SpecAugmentRecipe
 from sonorant.recipe.training import EvaluationRecipe, TrainingRecipe
+from sonorant.section import Section
 
 __all__ = ["VERSION", "Recipe"]
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sonorant.recipe.section import Section
+from sonorant.section import Section
 
 __all__ = ["DecodingRecipe", "ServingRecipe"]
 

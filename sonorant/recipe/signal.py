@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from sonorant.recipe.channel import EqualiserRecipe, GainRecipe, TelephoneRecipe
-from sonorant.recipe.section import Fraction, Interval, Section
 from sonorant.recipe.spec_augment import SpecAugmentRecipe
+from sonorant.section import Fraction, Interval, Section
 
 __all__ = [
     "FeaturesRecipe",
@@ -188,8 +188,8 @@ class NoiseStylesRecipe(SceneRecipe):
 
 def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None:
     """Refuse distributions of which not even the smallest room can have the longest T60: then none can have any."""
-    from sonorant.dsp.decay import absorption_of  # only recipes with rooms pay for these imports
-    from sonorant.dsp.room import ImpossibleRoom
+    from sonorant.audio.decay import absorption_of  # only recipes with rooms pay for these imports
+    from sonorant.audio.image_method import ImpossibleRoom
 
     try:
         absorption_of(t60_s, room_m)

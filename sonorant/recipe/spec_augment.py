@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sonorant.recipe.section import Fraction, Section
+from sonorant.section import Fraction, Section
 
 __all__ = ["FeatureStageRecipe", "SpecAugmentRecipe"]
 

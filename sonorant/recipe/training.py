@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from sonorant.recipe.section import Fraction, Section
 from sonorant.recipe.signal import RoomRecipe
+from sonorant.section import Fraction, Section
 
 __all__ = ["EvaluationRecipe", "TestSetRecipe", "TrainingRecipe"]
 

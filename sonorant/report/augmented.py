@@ -12,14 +12,14 @@ import soundfile
 
 from sonorant.arrays import Features, Waveform
 from sonorant.atomic import atomic_folder
+from sonorant.augment.chain import StageResources, build_chain
 from sonorant.corpus.audio import read_segment
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import ShardSet
 from sonorant.corpus.utterance import Scaled, Segment
-from sonorant.dsp.stages import StageResources, build_chain
+from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadCorpus, Unavailable
-from sonorant.pipeline.example import Example, Lineage
-from sonorant.pipeline.payload import as_carried
+from sonorant.links.payload import as_carried
 from sonorant.recipe.schema import Recipe
 from sonorant.report.plots import features_plot, stages_plot
 from sonorant.report.stage_view import changed_features, changed_views, pass_through

@@ -4,10 +4,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sonorant.planning.cluster_plan import ClusterPlan
-from sonorant.planning.scenario import Moment
-from sonorant.planning.service_times import ServiceTimes
-from sonorant.planning.sizing import figure
+from sonorant.capacity.cluster_plan import ClusterPlan
+from sonorant.capacity.scenario import Moment
+from sonorant.capacity.service_times import ServiceTimes
+from sonorant.capacity.sizing import figure
 
 __all__ = ["render_plan"]
 

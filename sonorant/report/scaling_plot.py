@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from sonorant.planning.cluster_plan import ClusterPlan
-from sonorant.planning.control_plane import MOST_LINKS
+from sonorant.capacity.cluster_plan import ClusterPlan
+from sonorant.capacity.control_plane import MOST_LINKS
 from sonorant.report.plots import svg_text
 
 __all__ = ["scaling_plot"]

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sonorant.arrays import Features, Waveform
+from sonorant.augment.chain import FEATURIZER, StageResources, apply_stage, build_chain
+from sonorant.augment.stage import Stage
 from sonorant.corpus.shards import ShardSet, not_here
-from sonorant.dsp.stage import Stage
-from sonorant.dsp.stages import FEATURIZER, StageResources, apply_stage, build_chain
+from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import RejectedExample
-from sonorant.pipeline.example import Example, Lineage, WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.dsp.features import FeatureExtractor
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 

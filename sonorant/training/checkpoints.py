@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sonorant.atomic import atomic_folder, atomic_write, sweep
-from sonorant.pipeline.ledger_errors import StaleGeneration
+from sonorant.delivery.ledger_errors import StaleGeneration
 from sonorant.recipe.schema import Recipe
 from sonorant.training.checkpoint_files import (
     BadCheckpoint,

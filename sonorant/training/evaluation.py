@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sonorant.arrays import Features
+from sonorant.augment.chain import apply_stage
+from sonorant.augment.stage import Stage
 from sonorant.corpus.shards import ShardSet
 from sonorant.decoding import GREEDY
-from sonorant.dsp.stage import Stage
-from sonorant.dsp.stages import apply_stage
+from sonorant.delivery.example import Lineage
 from sonorant.errors import RejectedExample
 from sonorant.models.family import Inputs, Model
-from sonorant.pipeline.example import Lineage
 from sonorant.tensorflow import tf
 from sonorant.text.scoring import score
 from sonorant.text.units import Units

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sonorant.arrays import Features
+from sonorant.delivery.example import Example
+from sonorant.delivery.ledger import Ledger, Rejection
 from sonorant.errors import RejectedExample
-from sonorant.pipeline.example import Example
-from sonorant.pipeline.ledger import Ledger, Rejection
 from sonorant.training.batch import Batch, collate
 from sonorant.training.intake import ExampleSource, Intake, Labeller
 

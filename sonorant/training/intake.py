@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
+from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.objectives.objective import Objective
-from sonorant.pipeline.example import Example
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.training.pool import Labelled, Pool
 

@@ -6,8 +6,8 @@ from functools import reduce
 from operator import add
 
 from sonorant.arrays import Features
+from sonorant.delivery.ledger import Ledger, LedgerLost, Receipt
 from sonorant.errors import SonorantError
-from sonorant.pipeline.ledger import Ledger, LedgerLost, Receipt
 from sonorant.recipe.schema import Recipe
 from sonorant.training.batch import Batch, empty_tensors
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sonorant.arrays import Features, IntArray
-from sonorant.pipeline.example import Lineage
+from sonorant.delivery.example import Lineage
 from sonorant.randomness import generator
 
 __all__ = ["Labelled", "Pool"]

@@ -3,8 +3,8 @@
 import re
 from collections import defaultdict
 
+from sonorant.delivery.ledger import Ledger, Rejection
 from sonorant.errors import SonorantError
-from sonorant.pipeline.ledger import Ledger, Rejection
 
 __all__ = ["TooManyRejected", "too_many_rejected"]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sonorant.delivery.example import Example, Lineage
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.example import Example, Lineage
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 from sonorant.training.batch import collate

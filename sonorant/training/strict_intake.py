@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import Self
 
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.lanes import lane_of
-from sonorant.pipeline.order import EpochOrder
+from sonorant.delivery.bitmap import Bitmap
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.order import EpochOrder
+from sonorant.links.lanes import lane_of
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.training.intake import Intake

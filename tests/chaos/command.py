@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaos.process_tree import processes_below
 
-from services.runtime.leash import leashed
+from services.process.leash import leashed
 
 __all__ = ["Command", "CommandFailed"]
 
@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _INTERRUPTED = (130, -signal.SIGTERM, -signal.SIGINT)  # by a signal before anybody heeded it, as Python starts
 _TOO_OFTEN = 70
 _NO_ROOM = (69, _TOO_OFTEN)  # the command itself found none, or a process did and does not stay up
-_GANG_STARTS, _GANG_WINDOW_S = 5, 600.0  # what services.local.cluster allows
+_GANG_STARTS, _GANG_WINDOW_S = 5, 600.0  # what services.supervisor.cluster allows
 _DISK_S = 60.0
 _AGAIN_S = 0.5
 _LAST_LINES = 4

@@ -2,11 +2,11 @@
 
 import numpy as np
 from chaos.variants import EPOCHS, VARIANTS
-from small_corpus import RATE_HZ, digits_recipe
+from rigs.small_corpus import RATE_HZ, digits_recipe
 
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
-from sonorant.pipeline.example import WordSpan
+from sonorant.delivery.example import WordSpan
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder

@@ -19,10 +19,10 @@ import click
 import grpc
 from chaos.corpus import chaos_recipe, write_run
 from chaos.fleet import Fleet, send
-from ledger_calls import claim, commit
+from rigs.ledger_calls import claim, commit
 
-from services.runtime.example_source import LinkedExampleSource
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from services.trainer.example_source import LinkedExampleSource
 from sonorant.corpus.shards import ShardSet
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from chaos.network import Network, Relay
 
-from services.local.child import Child, Process, ProcessFailed
-from services.local.gang import mpirun
-from services.local.redis_server import LocalRedis
-from services.runtime.restarts import FINAL_CODES, RestartPolicy
-from services.runtime.wiring import program, stage_order
+from services.process.restarts import FINAL_CODES, RestartPolicy
+from services.stage.wiring import program, stage_order
+from services.supervisor.child import Child, Process, ProcessFailed
+from services.supervisor.gang import mpirun
+from services.supervisor.redis_server import LocalRedis
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["Fleet"]

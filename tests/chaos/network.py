@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import grpc
 
-from services.runtime.addresses import local_address
+from services.links.addresses import local_address
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["Network", "Relay", "Wire"]

@@ -17,7 +17,7 @@ from chaos.checksums import digest
 from chaos.variants import EPOCHS
 from chaos.windows import hold
 
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
 from services.trainer import coordination, main, rank
 from sonorant.training import checkpoints
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress

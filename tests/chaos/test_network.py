@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from chaos.network import Network
-from links_rig import Consumer, Producer, eventually
+from rigs.links import Consumer, Producer, eventually
 
-from services.runtime.addresses import local_address, nearest_address
+from services.links.addresses import local_address, nearest_address
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from chaos.process_tree import alive, name_of, processes_below
-from links_rig import eventually
+from rigs.links import eventually
 
 PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)', *sys.argv[1:]])"
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 from chaos.corpus import write_run
 from chaos.verdict import EpochVerdict, Expected, all_exact, judge, read_history, undisturbed
-from ledger_calls import claim, commit
+from rigs.ledger_calls import claim, commit
 
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.ledger import MemoryLedger, Rejection
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.ledger import MemoryLedger, Rejection
 from sonorant.training.checkpoints import Progress
 
 TOTAL = 4

@@ -2,7 +2,7 @@ import os
 import threading
 
 from chaos.windows import Aim, hold
-from links_rig import eventually
+from rigs.links import eventually
 
 
 def test_nobody_waits_in_a_window_that_nobody_aims_at(tmp_path):

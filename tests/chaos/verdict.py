@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from chaos.checksums import digest
 
+from sonorant.augment.chain import StageResources, apply_stage, build_chain
 from sonorant.corpus.shards import ShardSet
-from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.delivery.bitmap import Bitmap
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.snapshot import LedgerSnapshot
 from sonorant.errors import BadShard
+from sonorant.links.payload import as_carried
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.payload import as_carried
-from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import load_recipe
 from sonorant.text.units import Units
 

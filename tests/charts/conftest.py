@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from helm_rig import Helm, digits_values
+from rigs.helm import Helm, digits_values
 
 
 @pytest.fixture(scope="session")

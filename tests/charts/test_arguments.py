@@ -3,17 +3,17 @@
 import re
 
 import pytest
-from helm_rig import component, container, digits_values, pods
+from rigs.helm import component, container, digits_values, pods
 
 from services.autoscaler.main import _command as autoscaler
 from services.coordinator.main import _command as coordinator
 from services.evaluation.probe import _command as probe
 from services.launcher.main import _command as launcher
 from services.recognizer.main import main as recognizer
-from services.runtime.process import _command as replica
-from services.runtime.wiring import stage_order
+from services.stage.command import _command as replica
+from services.stage.wiring import stage_order
 from services.trainer.main import _command as trainer
-from sonorant.planning.sizing import Bounds
+from sonorant.capacity.sizing import Bounds
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))

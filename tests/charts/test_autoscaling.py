@@ -1,10 +1,10 @@
 """Who scales the stages, and what it may do."""
 
 import pytest
-from helm_rig import component, container, digits_values, pods
+from rigs.helm import component, container, digits_values, pods
 
 from services.autoscaler.scaler import deployments_of
-from services.runtime.wiring import stage_order
+from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))

@@ -1,17 +1,17 @@
 """What `sonorant doctor` says of values, beside what the chart makes of the same."""
 
 import pytest
-from helm_rig import CHART, digits_values
 from kubernetes.utils import parse_quantity
+from rigs.helm import CHART, digits_values
+from rigs.value_sets import SETS, STORE, render_set
 from ruamel.yaml import YAML
-from value_sets import SETS, STORE, render_set
 
+from services.coordination.forwarding import _object_name
 from services.doctor.checks import examine
 from services.doctor.cluster import Cluster
 from services.doctor.nodes import Node
 from services.doctor.permissions import needed
 from services.doctor.values import unfit_release
-from services.runtime.forwarding import _object_name
 from sonorant.cli.doctor import _merged
 
 EVERYTHING = {"cpu": 1e4, "memory": 1e13, "ephemeral-storage": 1e13, "pods": 1e4, "nvidia.com/gpu": 64.0}

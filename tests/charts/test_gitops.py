@@ -1,7 +1,7 @@
 """What applies the chart again and again, without a cluster to look at: each rendering must be the one before."""
 
 import pytest
-from helm_rig import container, digits_values
+from rigs.helm import container, digits_values
 
 GIVEN = {
     "redis": {"passwordSecret": "ledger-password"},

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from helm_rig import ROOT, container, digits_values, pods
+from rigs.helm import ROOT, container, digits_values, pods
 
 from sonorant import __version__
 

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from helm_rig import component, container, digits_values, pods
+from rigs.helm import component, container, digits_values, pods
 
-from services.runtime.channels import add_port, open_channel
-from services.runtime.forwarding import secret_of_clients
-from services.runtime.keys import KEYS_VARIABLE, load_keys
-from services.runtime.wiring import stage_order
+from services.coordination.forwarding import secret_of_clients
+from services.process.channels import add_port, open_channel
+from services.process.keys import KEYS_VARIABLE, load_keys
+from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = [component(stage) for stage in stage_order(Recipe.model_validate(digits_values()["recipe"]))]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from kubernetes.client import models
-from value_sets import SETS, render_set
+from rigs.value_sets import SETS, render_set
 
 # The class of each kind that the chart renders, but for those of operators.
 CLASSES = {

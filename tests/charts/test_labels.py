@@ -2,8 +2,8 @@
 
 import pytest
 import yaml
-from helm_rig import CHART, pods
-from value_sets import SETS, render_set
+from rigs.helm import CHART, pods
+from rigs.value_sets import SETS, render_set
 
 LABEL = "app.kubernetes.io/"
 VERSIONS = yaml.safe_load((CHART / "Chart.yaml").read_text())

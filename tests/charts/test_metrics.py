@@ -6,22 +6,22 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from helm_rig import CHART, component, container, digits_values, edges, pods
 from prometheus_client import CollectorRegistry, ProcessCollector
-from value_sets import SCRAPER
+from rigs.helm import CHART, component, container, digits_values, edges, pods
+from rigs.value_sets import SCRAPER
 
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.scaler import Shown
+from services.coordination.meter import Meter
 from services.coordinator.control import Tallies
 from services.coordinator.metrics import coordinator_metrics
+from services.process.metrics import on_scrape
 from services.recognizer.metrics import RecognizerMetrics
-from services.runtime.meter import Meter
-from services.runtime.metrics import on_scrape
-from services.runtime.stage_metrics import stage_metrics
-from services.runtime.wiring import stage_order
+from services.stage.metrics import stage_metrics
+from services.stage.wiring import stage_order
 from services.trainer.metrics import rank_metrics
-from sonorant.planning.measurements import Demand
-from sonorant.planning.planner import Decision
+from sonorant.capacity.measurements import Demand
+from sonorant.capacity.planner import Decision
 from sonorant.recipe import Recipe
 from sonorant.serving.admission import Admission
 from sonorant.v1 import coordinator_pb2 as pb

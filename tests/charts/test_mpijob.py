@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from helm_rig import ROOT, digits_values, edges
+from rigs.helm import ROOT, digits_values, edges
 
 from services.trainer.main import _command as trainer
 
@@ -60,7 +60,7 @@ def test_a_rank_is_on_a_leash_and_takes_what_it_is_given(rendered, version, monk
     monkeypatch.setenv("SONORANT_REDIS", "redis://localhost")
     arguments = only_container(job_of(rendered[version]), "Launcher")["args"]
     start = arguments.index("python")
-    assert arguments[start : start + 4] == ["python", "-m", "services.runtime.leash", "0"]
+    assert arguments[start : start + 4] == ["python", "-m", "services.process.leash", "0"]
     assert arguments[start + 4 : start + 7] == ["python", "-m", "services.trainer"]
     given = trainer.make_context("trainer", arguments[start + 7 :]).params
     assert (given["launched"], given["threads"], given["host"], given["metrics_port"]) == (False, 2, "0.0.0.0", 9100)

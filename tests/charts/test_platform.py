@@ -2,8 +2,8 @@
 
 import pytest
 import yaml
-from helm_rig import CHART, digits_values, pods
-from value_sets import SITE, STORE, render_set
+from rigs.helm import CHART, digits_values, pods
+from rigs.value_sets import SITE, STORE, render_set
 
 CI = sorted((CHART / "ci").glob("*-values.yaml"))
 

@@ -5,8 +5,8 @@ from functools import reduce
 from operator import getitem
 
 import pytest
-from helm_rig import WORKLOADS, digits_values
-from value_sets import OFF, SCRAPER, SETS, SITE, render_set
+from rigs.helm import WORKLOADS, digits_values
+from rigs.value_sets import OFF, SCRAPER, SETS, SITE, render_set
 
 FOREIGN = {"app.kubernetes.io/name": "kaldi", "app.kubernetes.io/instance": "others"}
 GIVEN = ({"podSelector": {}}, SCRAPER, *SITE["recognizer"]["clients"])  # peers that the values name: clients, scrapers

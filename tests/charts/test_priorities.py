@@ -1,6 +1,6 @@
 """Serving goes before training where there is no room for both."""
 
-from helm_rig import digits_values, pods
+from rigs.helm import digits_values, pods
 
 SERVING = {"recognizer", "test"}
 

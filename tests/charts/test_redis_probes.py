@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 import redis
-from helm_rig import container
-from links_rig import eventually
+from rigs.helm import container
+from rigs.links import eventually
 
 PASSWORD = "a-word"
 LONG_TO_READ = ["--key-load-delay", "100000", "--loading-process-events-interval-bytes", "1024"]  # 100 ms a key

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 import yaml
-from helm_rig import CHART, component, container, digits_values, edges, pods
-from value_sets import render_set
+from rigs.helm import CHART, component, container, digits_values, edges, pods
+from rigs.value_sets import render_set
 
-from services.runtime.wiring import TRAINER, program, stage_before, stage_order
+from services.stage.wiring import TRAINER, program, stage_before, stage_order
 from sonorant.recipe import Recipe
 from sonorant.recipe.signal import StageRecipe
 from sonorant.recipe.spec_augment import FeatureStageRecipe

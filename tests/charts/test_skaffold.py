@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from helm_rig import ROOT
-from skaffold_rig import SKAFFOLD, profiled
+from rigs.helm import ROOT
+from rigs.skaffold import SKAFFOLD, profiled
 
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 SCHEMA = json.loads((ROOT / "charts/sonorant/values.schema.json").read_text())

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from helm_rig import component, container, digits_values, edges, pods
-from value_sets import SERVED, SETS, STORE
+from rigs.helm import component, container, digits_values, edges, pods
+from rigs.value_sets import SERVED, SETS, STORE
 
-from services.runtime.wiring import stage_order
+from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helm_rig import container, digits_values, pods
+from rigs.helm import container, digits_values, pods
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]

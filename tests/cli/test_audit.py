@@ -9,18 +9,18 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from ledger_calls import claim, commit
-from redis_rig import RedisServer
-from small_corpus import record
+from rigs.ledger_calls import claim, commit
+from rigs.redis import RedisServer
+from rigs.small_corpus import record
 
-from services.local import past_run
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from services.supervisor import past_run
 from sonorant.cli.audit import command
 from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.delivery.audit import Audit, EpochAudit
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.ledger import Rejection
 from sonorant.errors import SonorantError
-from sonorant.pipeline.audit import Audit, EpochAudit
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.ledger import Rejection
 from sonorant.run_folder import RunFolder
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 
@@ -117,6 +117,6 @@ def test_reasons_that_the_ledger_does_not_keep_are_not_passed_over_in_silence(ru
     kept = Rejection(Lineage(0, 0, 0), "u0", "room", "silence")
     epoch = EpochAudit(0, TOTAL, 3, 3, 3, lost=0, left=0, twice=0, unused=0, reissued=0, duplicates_refused=0)
     found = Audit((epoch,), (kept,), committed=3, trained=3)
-    monkeypatch.setattr("services.local.past_run.audit_run", lambda *_: found)
+    monkeypatch.setattr("services.supervisor.past_run.audit_run", lambda *_: found)
     result = CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
     assert "of 3 rejections the ledger keeps the reasons of the first 1 only" in result.output

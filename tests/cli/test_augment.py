@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import soundfile
 from click.testing import CliRunner
-from small_corpus import digits_recipe, record, tone
+from rigs.small_corpus import digits_recipe, record, tone
 
+from sonorant.augment.chain import StageResources, apply_stage, build_chain
 from sonorant.cli.augment import command
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
-from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.delivery.example import Lineage
 from sonorant.errors import BadAudio, BadCorpus, BadRecipe, RejectedExample, Unavailable
-from sonorant.pipeline.example import Lineage
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder

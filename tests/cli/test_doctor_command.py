@@ -3,10 +3,10 @@ import socket
 
 import pytest
 from click.testing import CliRunner
-from helm_rig import CHART, digits_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
+from rigs.helm import CHART, digits_values
 
 from services.doctor.values import misshapen
 from sonorant.cli.doctor import command

@@ -5,11 +5,11 @@ from pathlib import Path
 import grpc
 import pytest
 from click.testing import CliRunner
-from coordinator_rig import seconds
+from rigs.coordinator import seconds
 
+from sonorant.capacity.service_times import ServiceTimes
 from sonorant.cli.plan import command
 from sonorant.errors import BadShard, Unavailable
-from sonorant.planning.service_times import ServiceTimes
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorServicer, add_CoordinatorServicer_to_server
 

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from services.storage.run import open_run
 from sonorant.cli.audit import command as audit
 from sonorant.cli.prepare import command as prepare
 from sonorant.cli.pull import command as pull
 from sonorant.corpus.shards import ShardSet, not_here
+from sonorant.delivery.snapshot import LedgerSnapshot
 from sonorant.errors import BadCorpus, Unavailable
-from sonorant.pipeline.snapshot import LedgerSnapshot
 from sonorant.recipe.loading import dump_recipe
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 

@@ -1,7 +1,7 @@
 import json
 
 from click.testing import CliRunner
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from sonorant.cli.report import command
 from sonorant.corpus.preparing import prepare

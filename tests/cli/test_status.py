@@ -2,7 +2,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from coordinator_rig import ScriptedCoordinator
+from rigs.coordinator import ScriptedCoordinator
 
 from sonorant.cli.status import command
 from sonorant.errors import Unavailable

@@ -1,4 +1,4 @@
-"""`sonorant train` before anything is trained; tests/services/local has the training."""
+"""`sonorant train` before anything is trained; tests/services/supervisor has the training."""
 
 import json
 import re
@@ -8,9 +8,9 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
-from services.local.cluster import Interrupted, LocalCluster
+from services.supervisor.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared
 from sonorant.errors import BadCorpus, BadRecipe

@@ -9,10 +9,10 @@ import grpc
 import numpy as np
 import pytest
 import soundfile
-from babble import RATE_HZ, export_babble, murmur
+from rigs.babble import RATE_HZ, export_babble, murmur
 
-from services.recognizer.client import pcm16
 from services.recognizer.process import running_recognizer
+from services.recognizer_client.client import pcm16
 from sonorant.errors import Unavailable
 from sonorant.export.loading import load_exported
 from sonorant.run_folder import RunFolder

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cluster_rig import delete_namespaces
-from helm_rig import Helm
+from rigs.cluster import delete_namespaces
+from rigs.helm import Helm
 from xdist.scheduler import LoadScopeScheduling
 
 WITHOUT_PODS = {"test_acceptance", "test_autoscaler", "test_doctor", "test_skaffold", "test_upgrade"}

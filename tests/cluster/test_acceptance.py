@@ -1,8 +1,8 @@
 """What the chart renders, sent to an API server that checks it as if it were installed, and keeps nothing."""
 
 import pytest
-from cluster_rig import Namespace, kubectl
-from value_sets import SETS, render_set
+from rigs.cluster import Namespace, kubectl
+from rigs.value_sets import SETS, render_set
 
 # Of operators, which a cluster need not have; each with a set of values that renders it.
 OPTIONAL = {

@@ -11,10 +11,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from autoscaler_rig import AutoscalerProcess, MadeUpTraining, eventually
-from small_corpus import digits_recipe
+from rigs.autoscaler import AutoscalerProcess, MadeUpTraining, eventually
+from rigs.small_corpus import digits_recipe
 
-from services.runtime.wiring import stage_order
+from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 import yaml
-from cluster_rig import Namespace, eventually, small_values
-from helm_rig import ROOT
+from rigs.cluster import Namespace, eventually, small_values
+from rigs.helm import ROOT
 
 
 @pytest.fixture

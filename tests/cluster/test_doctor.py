@@ -6,7 +6,7 @@ import sys
 import uuid
 
 import pytest
-from helm_rig import CHART, digits_values
+from rigs.helm import CHART, digits_values
 
 
 def kubectl(*arguments, stdin=None):

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import grpc
 import pytest
-from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
-from helm_rig import CHART, ROOT
-from s3_rig import S3Server
-from strangers_rig import KeyedRelease, strange_certificate
-from watch_rig import Watch
+from rigs.cluster import SMALL, Namespace, eventually, is_ready, kubectl, small_values
+from rigs.helm import CHART, ROOT
+from rigs.s3 import S3Server
+from rigs.strangers import KeyedRelease, strange_certificate
+from rigs.watch import Watch
 
 from services.storage.objects import ObjectStore
 

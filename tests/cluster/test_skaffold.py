@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from skaffold_rig import SKAFFOLD, profiled
+from rigs.skaffold import SKAFFOLD, profiled
 
 MODULE = "github.com/GoogleContainerTools/skaffold/v2@v2.13.2"
 

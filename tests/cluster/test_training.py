@@ -18,14 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from cluster_rig import SMALL, Namespace, eventually, is_ready, kubectl, small_values
-from helm_rig import ROOT, digits_values
-from training_release import Training
+from rigs.cluster import SMALL, Namespace, eventually, is_ready, kubectl, small_values
+from rigs.helm import ROOT, digits_values
+from rigs.training_release import Training
 
-from services.recognizer.client import connect, open_recognizer, stream_recording
-from services.runtime.keys import Keys
+from services.process.keys import Keys
+from services.recognizer_client.client import connect, open_recognizer, stream_recording
 from sonorant.corpus.shards import ShardSet
-from sonorant.pipeline.example import Lineage
+from sonorant.delivery.example import Lineage
 from sonorant.run_folder import RunFolder
 from sonorant.training.checkpoints import load_checkpoint
 

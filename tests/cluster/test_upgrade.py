@@ -1,8 +1,8 @@
 """What an upgrade leaves as it was. No pod has to run for that, so none is given room to."""
 
 import pytest
-from cluster_rig import Namespace
-from helm_rig import digits_values
+from rigs.cluster import Namespace
+from rigs.helm import digits_values
 
 COMPONENTS = ("prepare", "redis", "coordinator", "stages", "autoscaling", "trainer", "recognizer")
 

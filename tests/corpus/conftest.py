@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from small_corpus import write_digits
+from rigs.small_corpus import write_digits
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from small_corpus import digits_recipe, tone
+from rigs.small_corpus import digits_recipe, tone
 
 from sonorant.corpus import audio
 from sonorant.corpus.utterance import Segment

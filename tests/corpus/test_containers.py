@@ -9,7 +9,7 @@ import pytest
 import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_corpus import digits_recipe
+from rigs.small_corpus import digits_recipe
 
 from sonorant.corpus.audio import read_segment
 from sonorant.corpus.containers import TOLD, shortfall

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from small_corpus import RATE_HZ, digits_recipe, tone
+from rigs.small_corpus import RATE_HZ, digits_recipe, tone
 
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.corpus.shards import SPLITS, ShardSet

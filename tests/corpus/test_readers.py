@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
-from small_corpus import digits_recipe, tone
+from rigs.small_corpus import digits_recipe, tone
 
 from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.utterance import Segment

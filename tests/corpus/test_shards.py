@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_corpus import record
+from rigs.small_corpus import record
 
 from sonorant.corpus.index import index_path, load_index, scan_shard
 from sonorant.corpus.record import Record, decode_audio, encode_audio
 from sonorant.corpus.shards import ShardSet, not_here, shard_name, write_shard
+from sonorant.delivery.example import Lineage
 from sonorant.errors import BadShard, Unavailable
-from sonorant.pipeline.example import Lineage
 
 
 @pytest.fixture

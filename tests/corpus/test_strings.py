@@ -2,7 +2,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_corpus import digits_recipe
+from rigs.small_corpus import digits_recipe
 
 from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.readers.fsdd import parse_name

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_corpus import record
+from rigs.small_corpus import record
 
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 

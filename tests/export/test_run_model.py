@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from babble import UNITS, babble_model, babble_recipe
+from rigs.babble import UNITS, babble_model, babble_recipe
 
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport

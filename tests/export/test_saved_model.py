@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
+from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
 
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport

@@ -59,7 +59,7 @@ from training.harness import run, tiny_trainer
 from training.tiny import tiny_recipe, tiny_units
 from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
-from sonorant.pipeline.ledger import MemoryLedger
+from sonorant.delivery.ledger import MemoryLedger
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 

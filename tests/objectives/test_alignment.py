@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from training.tiny import tiny_recipe
 
+from sonorant.delivery.example import WordSpan
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, frame_targets
-from sonorant.pipeline.example import WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.tensorflow import tf

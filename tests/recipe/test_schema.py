@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from sonorant.recipe import Recipe
-from sonorant.recipe.section import Section
+from sonorant.section import Section
 
 
 def test_every_field_is_described() -> None:

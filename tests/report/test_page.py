@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadRun

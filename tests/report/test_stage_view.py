@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from small_corpus import digits_recipe, record
+from rigs.small_corpus import digits_recipe, record
 
 from sonorant.corpus.shards import shard_name, write_shard
+from sonorant.delivery.example import Lineage, WordSpan
 from sonorant.errors import RejectedExample
-from sonorant.pipeline.example import Lineage, WordSpan
 from sonorant.recipe.schema import Recipe
 from sonorant.report.plots import stages_plot
 from sonorant.report.stage_view import changed_views, pass_through, view_stages

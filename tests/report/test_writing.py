@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadRun

@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 import redis
-from redis_rig import RedisServer
+from rigs.redis import RedisServer
 
 
 @pytest.fixture(scope="session")

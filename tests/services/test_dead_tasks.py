@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from coordinator_rig import ScriptedCoordinator
-from small_corpus import digits_recipe, record
+from rigs.coordinator import ScriptedCoordinator
+from rigs.small_corpus import digits_recipe, record
 
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
@@ -19,8 +19,8 @@ def broken(*arguments, **named):
 {main}
 """
 COORDINATOR = "from services.coordinator.main import main; main()"
-STAGE = "from services.runtime.process import run_replica; run_replica('shard_reader', sys.argv[1:])"
-CLIENT = ("services.runtime.coordinator_client", "CoordinatorClient")
+STAGE = "from services.stage.command import run_replica; run_replica('shard_reader', sys.argv[1:])"
+CLIENT = ("services.coordination.client", "CoordinatorClient")
 
 
 @pytest.fixture

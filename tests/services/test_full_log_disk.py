@@ -7,10 +7,10 @@ import time
 
 import grpc
 import pytest
-from disk_rig import small_disk_at
-from small_corpus import digits_recipe, record
+from rigs.disk import small_disk_at
+from rigs.small_corpus import digits_recipe, record
 
-from services.runtime.status_client import ask_status
+from services.coordination.status_client import ask_status
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.errors import Unavailable
 from sonorant.recipe.loading import dump_recipe

@@ -2,8 +2,8 @@
 
 import contextlib
 
-from accident_rig import HANGS, accident
-from training_run import PATIENCE_S, Run, tiny_recipe, write_run
+from rigs.accident import HANGS, accident
+from rigs.training_run import PATIENCE_S, Run, tiny_recipe, write_run
 
 
 def test_a_stage_whose_main_loop_hangs_ends_and_says_where(tmp_path, redis_url):

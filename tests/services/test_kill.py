@@ -10,11 +10,11 @@ from collections import Counter
 
 import grpc
 import pytest
-from ledger_calls import claim, commit
-from small_corpus import digits_recipe, record
+from rigs.ledger_calls import claim, commit
+from rigs.small_corpus import digits_recipe, record
 
-from services.runtime.example_source import LinkedExampleSource
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from services.trainer.example_source import LinkedExampleSource
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe

@@ -3,10 +3,10 @@
 import contextlib
 
 import pytest
-from accident_rig import AFTER_TOTALS, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
-from training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+from rigs.accident import AFTER_TOTALS, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
+from rigs.training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
 
-from services.local.past_run import audit_run
+from services.supervisor.past_run import audit_run
 
 EPOCHS = 2
 

@@ -12,9 +12,9 @@ import grpc
 import pytest
 import redis
 import trustme
-from small_corpus import digits_recipe, record
+from rigs.small_corpus import digits_recipe, record
 
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.errors import SonorantError
 from sonorant.recipe.loading import dump_recipe

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from small_corpus import digits_recipe, record
+from rigs.small_corpus import digits_recipe, record
 
-from services.runtime.example_source import LinkedExampleSource
-from services.runtime.health import LIVE
-from services.runtime.redis_ledger import RedisLedger
-from services.runtime.wiring import program
+from services.coordination.redis_ledger import RedisLedger
+from services.process.health import LIVE
+from services.stage.wiring import program
+from services.trainer.example_source import LinkedExampleSource
+from sonorant.augment.chain import StageResources, apply_stage, build_chain
 from sonorant.cli.augment import command as augment
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
-from sonorant.dsp.stages import StageResources, apply_stage, build_chain
+from sonorant.delivery.example import Lineage
 from sonorant.errors import Unavailable
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.payload import as_carried
+from sonorant.links.payload import as_carried
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder

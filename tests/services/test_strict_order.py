@@ -7,10 +7,10 @@ import signal
 import numpy as np
 import pytest
 import redis
-from training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
-from services.local.past_run import audit_run
 from services.storage.run import SharedRun
+from services.supervisor.past_run import audit_run
 from services.trainer.rank import Rank
 from sonorant.errors import BadRecipe
 from sonorant.training.checkpoints import load_checkpoint

@@ -8,9 +8,9 @@ import signal
 
 import psutil
 import pytest
-from training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
-from services.local.past_run import audit_run
+from services.supervisor.past_run import audit_run
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import time
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from health_rig import NOT_SERVING, SERVING
-from small_corpus import digits_recipe, record
+from rigs.health import NOT_SERVING, SERVING
+from rigs.small_corpus import digits_recipe, record
 
-from services.runtime.health import LIVE
+from services.process.health import LIVE
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 

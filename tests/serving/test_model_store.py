@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from babble import export_babble
+from rigs.babble import export_babble
 
 from sonorant.export.loading import load_exported
 from sonorant.serving.errors import UnknownModel

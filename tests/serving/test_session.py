@@ -2,11 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
-from babble import RATE_HZ, murmur
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rigs.babble import RATE_HZ, murmur
 
-from services.recognizer.client import pcm16
+from services.recognizer_client.client import pcm16
 from sonorant.decoding import CtcBeamSearch
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.session import Session, SessionOptions

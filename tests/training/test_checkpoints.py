@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from training.tiny import tiny_recipe
 
-from services.runtime.restarts import FINAL_CODES
+from services.process.restarts import FINAL_CODES
+from sonorant.delivery.ledger import StaleGeneration
 from sonorant.errors import Unavailable
-from sonorant.pipeline.ledger import StaleGeneration
 from sonorant.training.checkpoints import (
     BadCheckpoint,
     Checkpoint,

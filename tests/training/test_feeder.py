@@ -2,12 +2,12 @@ import shutil
 
 import pytest
 import redis
-from redis_rig import RedisServer
+from rigs.redis import RedisServer
 from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
 
-from services.runtime.redis_ledger import RedisLedger
+from services.coordination.redis_ledger import RedisLedger
+from sonorant.delivery.ledger import MemoryLedger, StaleGeneration
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.ledger import MemoryLedger, StaleGeneration
 from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Intake, Labeller
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training.tiny import tiny_recipe
 
+from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
 from sonorant.objectives.registry import build_objective
-from sonorant.pipeline.example import Example, Lineage
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.text.units import Units
 from sonorant.training.intake import Intake, Labeller

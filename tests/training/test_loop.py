@@ -7,9 +7,9 @@ import pytest
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
-from services.runtime.restarts import FINAL_CODES
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.ledger import LedgerLost, MemoryLedger, StaleGeneration
+from services.process.restarts import FINAL_CODES
+from sonorant.delivery.bitmap import Bitmap
+from sonorant.delivery.ledger import LedgerLost, MemoryLedger, StaleGeneration
 from sonorant.training import evaluation
 from sonorant.training.checkpoints import fingerprint
 from sonorant.training.collective import SingleProcess

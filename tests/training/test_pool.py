@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sonorant.pipeline.example import Lineage
+from sonorant.delivery.example import Lineage
 from sonorant.training.pool import Labelled, Pool
 
 VECTORS_HZ = 25  # of 10 ms frames, stacked by 4

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.pipeline.bitmap import Bitmap
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.lanes import lane_of
-from sonorant.pipeline.order import EpochOrder
+from sonorant.delivery.bitmap import Bitmap
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.order import EpochOrder
+from sonorant.links.lanes import lane_of
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.training.pool import Labelled

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sonorant.pipeline.example import Example, Lineage
+from sonorant.delivery.example import Example, Lineage
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 

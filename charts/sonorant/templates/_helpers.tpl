@@ -99,7 +99,7 @@ its checksum means its content.
 
 {{/*
 Entry `keys` of a component that `serves` as coordinator or recognizer, `calls` one of these, has `links`: no key that it
-does not need. The files' names are those of services/runtime/keys.py.
+does not need. The files' names are those of services/process/keys.py.
 */}}
 {{- define "sonorant.keys" -}}
 {{- $root := .root -}}

@@ -136,7 +136,7 @@ mpi:
     {{- end }}
     - python
     - -m
-    - services.runtime.leash
+    - services.process.leash
     - "0"
     - python
     - -m

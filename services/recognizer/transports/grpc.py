@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc
 
+from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
-from services.runtime.durations import duration
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.readers.librispeech import read_librispeech

@@ -1,7 +1,7 @@
 from google.protobuf.duration_pb2 import Duration
 
 from services.autoscaler.measuring import snapshot_of
-from sonorant.planning.measurements import Counters
+from sonorant.capacity.measurements import Counters
 from sonorant.v1 import coordinator_pb2 as pb
 
 STATUS = pb.GetStatusResponse(

@@ -3,11 +3,11 @@
 import socket
 
 import pytest
-from api_server_rig import ApiServer
-from autoscaler_rig import AutoscalerProcess, MadeUpTraining, eventually
-from small_corpus import digits_recipe
+from rigs.api_server import ApiServer
+from rigs.autoscaler import AutoscalerProcess, MadeUpTraining, eventually
+from rigs.small_corpus import digits_recipe
 
-from services.runtime.wiring import stage_order
+from services.stage.wiring import stage_order
 from sonorant.recipe.loading import dump_recipe
 
 RECIPE = digits_recipe()

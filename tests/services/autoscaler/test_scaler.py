@@ -1,18 +1,18 @@
 """Turns of an autoscaler whose API server, a real HTTP server that knows the paths it needs, is there or is not."""
 
 import pytest
-from api_server_rig import ApiServer
-from autoscaler_rig import seconds
 from kubernetes import config
-from log_rig import WrittenLog
+from rigs.api_server import ApiServer
+from rigs.autoscaler import seconds
+from rigs.log import WrittenLog
 
 from services.autoscaler.cluster import Cluster, Workload
 from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
+from sonorant.capacity.planner import PlannerSettings
+from sonorant.capacity.rest import Rest
+from sonorant.capacity.sizing import Bounds
 from sonorant.errors import Unavailable
-from sonorant.planning.planner import PlannerSettings
-from sonorant.planning.rest import Rest
-from sonorant.planning.sizing import Bounds
 from sonorant.v1 import coordinator_pb2 as pb
 
 COSTS_S = {"vtlp": 0.05, "featurizer": 0.01}

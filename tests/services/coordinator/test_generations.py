@@ -4,13 +4,13 @@ import contextlib
 
 import pytest
 import redis
-from coordinator_world import COUNTS, EVERYTHING, TOTAL, names
-from small_corpus import digits_recipe
+from rigs.coordinator_world import COUNTS, EVERYTHING, TOTAL, names
+from rigs.small_corpus import digits_recipe
 
+from services.coordination.redis_ledger import RedisLedger, Start
 from services.coordinator.control import ControlPlane
-from services.runtime.redis_ledger import RedisLedger, Start
-from sonorant.pipeline.example import Lineage
-from sonorant.pipeline.ledger import LedgerLost, Rejection, StaleGeneration
+from sonorant.delivery.example import Lineage
+from sonorant.delivery.ledger import LedgerLost, Rejection, StaleGeneration
 
 NEXT = Start(generation=2, epoch=0, last_epoch=0)
 

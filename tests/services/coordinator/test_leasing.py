@@ -4,8 +4,8 @@ import asyncio
 import time
 
 import grpc
-from coordinator_world import EVERYTHING, TOTAL, names, play, replicas, status_of, until
-from ledger_calls import claim, commit
+from rigs.coordinator_world import EVERYTHING, TOTAL, names, play, replicas, status_of, until
+from rigs.ledger_calls import claim, commit
 
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.example_pb2 import Lineage

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from coordinator_world import COUNTS, TOTAL, play
 from google.protobuf.duration_pb2 import Duration
-from metrics_rig import scrape
+from rigs.coordinator_world import COUNTS, TOTAL, play
+from rigs.metrics import scrape
 
 from services.coordinator.metrics import coordinator_metrics
-from services.runtime.metrics import MetricsServer, on_scrape
+from services.process.metrics import MetricsServer, on_scrape
 from sonorant.v1 import coordinator_pb2 as pb
 
 

@@ -7,16 +7,16 @@ import sys
 import time
 
 import pytest
-from coordinator_world import COUNTS, World
-from health_rig import hang_and_end
-from metrics_rig import scrape
-from small_corpus import digits_recipe, record
+from rigs.coordinator_world import COUNTS, World
+from rigs.health import hang_and_end
+from rigs.metrics import scrape
+from rigs.small_corpus import digits_recipe, record
 
+from services.coordination.status_client import ask_status
 from services.coordinator.control import ControlPlane
 from services.coordinator.main import _serve
 from services.coordinator.server import CoordinatorServer
-from services.runtime.keys import Keys
-from services.runtime.status_client import ask_status
+from services.process.keys import Keys
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 

@@ -4,11 +4,11 @@ import asyncio
 
 import grpc
 import pytest
-from coordinator_world import names, play, replicas, status_of, until
 from google.protobuf.duration_pb2 import Duration
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from log_rig import WrittenLog
+from rigs.coordinator_world import names, play, replicas, status_of, until
+from rigs.log import WrittenLog
 
 from services.coordinator import control
 from sonorant.errors import Unavailable

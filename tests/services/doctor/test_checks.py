@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from helm_rig import CHART, digits_values
+from rigs.helm import CHART, digits_values
 from ruamel.yaml import YAML
 
 from services.doctor.checks import OLDEST_VERSION, examine

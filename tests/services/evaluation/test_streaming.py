@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from babble import export_babble
 from rich.console import Console
-from small_corpus import digits_recipe, write_digits
+from rigs.babble import export_babble
+from rigs.small_corpus import digits_recipe, write_digits
 
 from services.evaluation.main import evaluate
 from services.evaluation.streaming import stream_all

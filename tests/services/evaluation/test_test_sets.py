@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import soundfile
-from small_corpus import RATE_HZ, digits_recipe, write_digits
+from rigs.small_corpus import RATE_HZ, digits_recipe, write_digits
 
 from services.evaluation.test_sets import read_references, write_test_set
 from sonorant.corpus.preparing import prepare

@@ -2,7 +2,7 @@ import pytest
 import redis
 
 from services.launcher.board import RedisBoard
-from sonorant.pipeline.gang import Announcement, Board, Generation
+from sonorant.fleet.gang import Announcement, Board, Generation
 
 FIRST = Announcement("first", "a", True)
 SECOND = Announcement("second", "b", False)
@@ -46,7 +46,7 @@ def test_what_has_not_changed_is_not_read_again_and_what_is_lost_is(boards, redi
 
 
 def test_a_ledger_that_starts_anew_leaves_the_board_alone(boards, redis_url):
-    from services.runtime.redis_ledger import RedisLedger
+    from services.coordination.redis_ledger import RedisLedger
 
     boards[0].announce(0, FIRST)
     ledger = RedisLedger(redis_url, 8)

@@ -15,7 +15,7 @@ RANK = """
 import sys, time
 from pathlib import Path
 from services.launcher.rank_process import await_gang
-from services.runtime.watchdog import Watchdog
+from services.process.watchdog import Watchdog
 from sonorant.tensorflow import tf
 import horovod.tensorflow as hvd
 

@@ -8,9 +8,9 @@ import sys
 
 import psutil
 import pytest
-from training_run import EPOCHS, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import EPOCHS, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
 
-from services.local.past_run import audit_run
+from services.supervisor.past_run import audit_run
 
 # After this time a rank that stands still is noticed. One that is only slow may be taken for that, and all start again.
 GLOO_TIMEOUT_S = "5"

@@ -1,5 +1,5 @@
 import pytest
-from babble import export_babble
+from rigs.babble import export_babble
 
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from babble import RATE_HZ
-from recognizer_rig import SPEECH, audio, interim, last
+from rigs.babble import RATE_HZ
+from rigs.recognizer import SPEECH, audio, interim, last
 
-from services.recognizer.client import connect, open_recognizer, stream_recording
 from services.recognizer.server import RecognizerServer
+from services.recognizer_client.client import connect, open_recognizer, stream_recording
 from sonorant.recipe.serving import ServingRecipe
 
 

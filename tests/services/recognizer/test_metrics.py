@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from babble import RATE_HZ
-from metrics_rig import scrape
-from recognizer_rig import AUDIO, SPEECH, audio, opening, recognizer
+from rigs.babble import RATE_HZ
+from rigs.metrics import scrape
+from rigs.recognizer import AUDIO, SPEECH, audio, opening, recognizer
 
-from services.recognizer.client import connect, stream_recording
-from services.runtime.metrics import MetricsServer
+from services.process.metrics import MetricsServer
+from services.recognizer_client.client import connect, stream_recording
 from sonorant.v1 import recognizer_pb2 as pb
 
 

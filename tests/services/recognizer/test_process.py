@@ -10,16 +10,16 @@ from contextlib import contextmanager
 
 import grpc
 import pytest
-from babble import RATE_HZ
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from health_rig import hang_and_end
 from prometheus_client import CollectorRegistry
-from recognizer_rig import SPEECH, audio, interim, last
+from rigs.babble import RATE_HZ
+from rigs.health import hang_and_end
+from rigs.recognizer import SPEECH, audio, interim, last
 
-from services.recognizer.client import connect, stream_recording
+from services.process.health import LIVE
 from services.recognizer.main import _run
 from services.recognizer.server import RecognizerServer
-from services.runtime.health import LIVE
+from services.recognizer_client.client import connect, stream_recording
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 

@@ -2,10 +2,10 @@ import asyncio
 
 import grpc
 import pytest
-from babble import RATE_HZ
-from recognizer_rig import AUDIO, SPEECH, audio, interim, last, opening, recognizer, refusal
+from rigs.babble import RATE_HZ
+from rigs.recognizer import AUDIO, SPEECH, audio, interim, last, opening, recognizer, refusal
 
-from services.recognizer.client import connect, stream_recording
+from services.recognizer_client.client import connect, stream_recording
 from sonorant.v1 import recognizer_pb2 as pb
 
 

@@ -1,13 +1,13 @@
 import asyncio
 
 import pytest
-from babble import RATE_HZ, export_babble, murmur
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from recognizer_rig import AUDIO, SPEECH, audio, interim, last, opening, recognizer
+from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.recognizer import AUDIO, SPEECH, audio, interim, last, opening, recognizer
 
-from services.recognizer.client import ask_model, connect, pcm16, stream_recording
+from services.recognizer_client.client import ask_model, connect, pcm16, stream_recording
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions

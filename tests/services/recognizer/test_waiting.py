@@ -3,10 +3,10 @@
 import socket
 
 import pytest
-from health_rig import NOT_SERVING, SERVING, asked
+from rigs.health import NOT_SERVING, SERVING, asked
 
+from services.process.health import health_at
 from services.recognizer.waiting import Waiting, nobody_serves
-from services.runtime.health import health_at
 
 
 @pytest.fixture

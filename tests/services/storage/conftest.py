@@ -1,7 +1,7 @@
 import shutil
 
 import pytest
-from s3_rig import S3Server
+from rigs.s3 import S3Server
 from s3fs import S3FileSystem
 
 

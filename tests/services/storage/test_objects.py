@@ -1,7 +1,7 @@
 """Objects in a store, and what is said when there is none."""
 
 import pytest
-from s3_rig import SECRET, S3Server
+from rigs.s3 import SECRET, S3Server
 
 from services.storage.objects import BadStore, MissingObject, ObjectStore
 from sonorant.errors import Unavailable

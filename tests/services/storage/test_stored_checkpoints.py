@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from log_rig import WrittenLog
-from s3_rig import S3Server
+from rigs.log import WrittenLog
+from rigs.s3 import S3Server
 
 from services.storage import checkpoints as stored_checkpoints
 from services.storage.checkpoints import CheckpointPusher

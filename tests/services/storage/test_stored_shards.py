@@ -5,7 +5,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, write_digits
 
 from services.storage.objects import ObjectStore
 from services.storage.run import open_run

@@ -8,8 +8,8 @@ import sys
 import uuid
 
 import pytest
-from small_corpus import write_digits
-from training_run import PATIENCE_S, end, tiny_recipe, wait_for
+from rigs.small_corpus import write_digits
+from rigs.training_run import PATIENCE_S, end, tiny_recipe, wait_for
 
 from services.storage.objects import ObjectStore
 from sonorant.recipe.loading import dump_recipe

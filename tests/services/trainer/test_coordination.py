@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
-from coordinator_rig import ScriptedCoordinator
-from links_rig import eventually
+from rigs.coordinator import ScriptedCoordinator
+from rigs.links import eventually
 
 from services.trainer.coordination import StageWatch, end_training
 from sonorant.errors import Unavailable

@@ -1,0 +1,300 @@
+"""Links to the replicas of the stage after: one ROUTER, credit comes in, examples go out."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+import structlog
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+from services.links.addresses import local_address
+from services.links.bundles import Bundle, Parcel, gather
+from services.links.curve import Doorkeeper
+from services.links.faults import LinkFaults
+from services.links.liveness import Liveness
+from services.process.keys import CurvePair
+from sonorant.errors import Unavailable
+from sonorant.links.lanes import Lanes
+from sonorant.links.wire import (
+    PROTOCOL_VERSION,
+    BadMessage,
+    Kind,
+    decode_header,
+    encode_header,
+    stream_of,
+)
+
+__all__ = ["DownstreamLinks"]
+
+log = structlog.get_logger()
+
+_LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
+_HANDSHAKE_MS = 5000
+_LONGEST_SHOWN = 80
+_MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
+_MAX_GRANT = 1 << 16
+_READS = 256
+_MORE_FOLLOWS = zmq.SNDMORE | zmq.NOBLOCK
+_EVENTS = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+
+
+class DownstreamLinks:
+    """Sends parcels to consumers with credit, and calls `on_handed` after each; binds `port` of `host`, 0: a free one.
+
+    Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
+    Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
+    have; None: any. streams: what they may have come for, one for each lane of parcels. Silent consumers are forgotten.
+    A parcel whose consumer is gone goes to another of its lane; `on_broken` is called, as what was sent before may not
+    have arrived. Messages without sense are dropped. Only one thread may use it. Raises Unavailable if it cannot bind.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        host: str,
+        on_handed: Callable[[Parcel], None],
+        *,
+        port: int = 0,
+        dead_after_s: float,
+        on_broken: Callable[[], None] = lambda: None,
+        curve: CurvePair | None = None,
+        streams: Sequence[str] = ("",),
+    ) -> None:
+        self._lanes = {stream: lane for lane, stream in enumerate(streams)}
+        self._on_handed = on_handed
+        self._on_broken = on_broken
+        self._dead_after_s = dead_after_s
+        self._outbox: Lanes[bytes, Parcel] = Lanes(len(streams))
+        self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
+        self._liveness: Liveness[bytes] = Liveness(dead_after_s)
+        self._on_parted: Callable[[], None] | None = None
+        self._said_goodbye = False
+        self._give_up: Callable[[], None] | None = None
+        self._give_up_s = float("inf")
+        self._lonely_since_s = 0.0
+        self._faults = LinkFaults()
+        self._router = _router(context)
+        self._monitor = self._router.get_monitor_socket(_EVENTS)
+        self._sockets = (self._router, self._monitor)
+        self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
+        if self._doorkeeper is not None:
+            self._doorkeeper.guard(self._router)
+        self.endpoint = self._bind(host, port)
+
+    def sockets(self) -> Sequence[zmq.Socket[bytes]]:
+        """Return the sockets to listen to."""
+        return self._sockets
+
+    def written(self) -> Sequence[zmq.Socket[bytes]]:
+        """Return the socket that may have been written to."""
+        return (self._router,)
+
+    @property
+    def faults(self) -> int:
+        """Messages that were dropped, and connections that ended without a goodbye."""
+        return self._faults.total
+
+    @property
+    def waiting(self) -> int:
+        """Number of parcels that wait for credit."""
+        return len(self._outbox)
+
+    def offer(self, parcel: Parcel) -> None:
+        """Take a parcel; `on_time` sends it, once a turn."""
+        self._outbox.offer(parcel, parcel.lane)
+
+    def part(self, on_parted: Callable[[], None]) -> None:
+        """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
+
+        No parcel may be offered any more.
+        """
+        self._on_parted = on_parted
+        self._part_if_empty()
+
+    def give_up_at(self, time_s: float, give_up: Callable[[], None]) -> None:
+        """Call `give_up` once: at that time, or earlier when nobody has been there for as long as it takes to die."""
+        self._give_up_s, self._give_up = time_s, give_up
+
+    def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
+        """Receive what there is, without blocking."""
+        if readable is self._monitor:
+            self._on_events()
+        else:
+            self._receive(now_s)
+
+    def on_time(self, now_s: float) -> float:
+        """Send what there is credit for, forget the silent; return when the next such thing is due."""
+        self._pump()
+        for consumer in self._liveness.dead(now_s):
+            self._forget(consumer, "silent")
+        self._part_if_empty()
+        if self._outbox.consumers:
+            self._lonely_since_s = now_s
+        if self._give_up is None:
+            return self._liveness.next_look_s(now_s)
+        give_up_s = min(self._give_up_s, self._lonely_since_s + self._dead_after_s)
+        if now_s >= give_up_s:
+            give_up, self._give_up = self._give_up, None
+            give_up()
+            return self._liveness.next_look_s(now_s)
+        return min(self._liveness.next_look_s(now_s), give_up_s)
+
+    def close(self) -> None:
+        """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""
+        for consumer in self._outbox.consumers:
+            self._send(consumer, Kind.BYE)
+        self._hang_up(_LINGER_MS)
+
+    def cut(self) -> None:
+        """Close without a word."""
+        self._hang_up(linger_ms=0)
+
+    def _bind(self, host: str, port: int) -> str:
+        """Return the endpoint that others can connect to."""
+        try:
+            self._router.bind(f"tcp://{host}:{port or '*'}")
+        except zmq.ZMQError as error:
+            self._hang_up(linger_ms=0)
+            raise Unavailable(
+                f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
+            ) from error
+        endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
+        try:
+            self._router.bind(local_address(endpoint))
+        except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
+            log.warning("no_local_address", endpoint=endpoint, error=str(error))
+        return endpoint
+
+    def _hang_up(self, linger_ms: int) -> None:
+        self._router.disable_monitor()
+        self._monitor.close(linger=0)
+        self._router.close(linger=linger_ms)
+        if self._doorkeeper is not None:
+            self._doorkeeper.close()
+
+    def _receive(self, now_s: float) -> None:
+        for _ in range(_READS):
+            try:
+                consumer, *frames = self._router.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            try:
+                self._on_message(consumer, frames, now_s)
+            except BadMessage as error:
+                self._faults.drop(error)
+
+    def _on_message(self, consumer: bytes, frames: list[bytes], now_s: float) -> None:
+        if len(frames) != 1:
+            raise BadMessage(f"message of {len(frames)} frames from a consumer: must have 1")
+        kind, number = decode_header(frames[0])
+        if kind is Kind.HELLO:
+            self._on_hello(consumer, number, stream_of(frames[0]), now_s)
+            return
+        if kind is Kind.BYE:
+            if consumer in self._outbox:
+                self._faults.excuse()
+                self._forget(consumer, "bye")
+            return
+        if consumer not in self._outbox:
+            self._send(consumer, Kind.BYE)  # it believes in a link that is no more
+            raise BadMessage(f"{kind.name} before HELLO")
+        self._liveness.heard(consumer, now_s)
+        if kind is Kind.GRANT:
+            if number > _MAX_GRANT:
+                raise BadMessage(f"GRANT of {number} credits: at most {_MAX_GRANT}")
+            self._outbox.on_grant(consumer, number)
+        elif kind is Kind.RECALL:
+            self._send(consumer, Kind.RETURN, self._outbox.on_recall(consumer))
+        elif kind is Kind.PING:
+            self._send(consumer, Kind.PONG)
+        else:
+            raise BadMessage(f"{kind.name} from a consumer")
+
+    def _on_hello(self, consumer: bytes, version: int, stream: str, now_s: float) -> None:
+        if self._said_goodbye:
+            return
+        if version != PROTOCOL_VERSION:
+            self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
+            raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
+        if stream not in self._lanes:
+            self._send(consumer, Kind.BYE)
+            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {next(iter(self._lanes))!r}")
+        self._outbox.join(consumer, self._lanes[stream])
+        self._liveness.heard(consumer, now_s)
+        self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
+
+    def _pump(self) -> None:
+        while bundles := gather(self._outbox):
+            unsent = [bundle for bundle in bundles if not self._send_bundle(bundle)]
+            for bundle in reversed(unsent):
+                for parcel in reversed(bundle.parcels):
+                    self._outbox.unsent(bundle.consumer, parcel, parcel.lane)
+        for notice in self._outbox.backlogs():
+            self._send(notice.consumer, Kind.BACKLOG, notice.waiting)
+
+    def _send_bundle(self, bundle: Bundle) -> bool:
+        """Send a bundle; False if its consumer cannot be reached."""
+        try:
+            self._router.send(bundle.consumer, _MORE_FOLLOWS)
+            bundle.send(self._router)
+        except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
+            self._lose(bundle.consumer, str(error))
+            return False
+        self._served.add(bundle.consumer)
+        for parcel in bundle.parcels:
+            self._on_handed(parcel)
+        return True
+
+    def _part_if_empty(self) -> None:
+        if self._on_parted is None or self._outbox:
+            return
+        if not self._said_goodbye:
+            self._said_goodbye = True
+            for consumer in self._outbox.consumers:
+                self._send(consumer, Kind.BYE)
+        if not self._outbox.consumers:  # each has answered, or died
+            on_parted, self._on_parted = self._on_parted, None
+            on_parted()
+
+    def _send(self, consumer: bytes, kind: Kind, number: int = 0) -> None:
+        try:
+            self._router.send_multipart((consumer, encode_header(kind, number)), zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            self._lose(consumer, str(error))
+
+    def _lose(self, consumer: bytes, error: str) -> None:
+        """Forget a consumer that cannot be reached; its goodbye may lie here unread."""
+        self._receive(time.monotonic())
+        self._forget(consumer, error)
+
+    def _forget(self, consumer: bytes, reason: str) -> None:
+        if consumer in self._outbox:
+            log.info("consumer_gone", reason=reason)
+            if reason != "bye" and consumer in self._served:
+                self._on_broken()
+        self._served.discard(consumer)
+        self._outbox.leave(consumer)
+        self._liveness.forget(consumer)
+
+    def _on_events(self) -> None:
+        """Count the ends of connections, but not those of strangers who left before they said anything."""
+        with contextlib.suppress(zmq.Again):
+            while True:
+                event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
+                if event["event"] == zmq.EVENT_DISCONNECTED:
+                    self._faults.end()
+                elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                    self._faults.excuse()
+                else:
+                    log.warning("link_refused", reason="it does not speak CurveZMQ with the fleet's key")
+
+
+def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    router.setsockopt(zmq.LINGER, _LINGER_MS)
+    router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
+    router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
+    router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
+    return router

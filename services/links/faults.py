@@ -1,0 +1,36 @@
+"""What goes wrong on links, counted: `sonorant status` shows it, the log tells of it without being filled."""
+
+import structlog
+
+from sonorant.links.wire import BadMessage
+
+__all__ = ["LinkFaults"]
+
+log = structlog.get_logger()
+
+
+class LinkFaults:
+    """Counts messages that were dropped, and connections that ended without a goodbye; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._dropped = 0
+        self._ended = 0
+
+    @property
+    def total(self) -> int:
+        """All of them, since the replica began."""
+        return self._dropped + max(0, self._ended)
+
+    def drop(self, error: BadMessage, **where: str) -> None:
+        """Count a message that makes no sense, and log the 1st, 2nd, 4th, 8th …: a babbling peer has many."""
+        self._dropped += 1
+        if self._dropped & (self._dropped - 1) == 0:
+            log.warning("message_dropped", **where, error=str(error), dropped=self._dropped)
+
+    def end(self) -> None:
+        """Count a connection that ended."""
+        self._ended += 1
+
+    def excuse(self) -> None:
+        """Take back one end, past or to come: it is no fault."""
+        self._ended -= 1

@@ -1,0 +1,176 @@
+"""The thread that owns a process's data sockets; all others hand it tasks, because a ZeroMQ socket has one owner."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+import zmq
+
+from services.links.socket_poll import SocketPoll
+
+__all__ = ["LinkLoop", "Links"]
+
+_LONGEST_SLEEP_S = 1.0  # a signal that arrives just before the loop falls asleep wakes nobody
+
+
+class Links(Protocol):
+    """A set of sockets and what to do about them; only the loop's thread calls it. Times are monotonic seconds."""
+
+    @property
+    def faults(self) -> int:
+        """Messages that were dropped, and connections that ended without a goodbye; any thread may ask."""
+        ...
+
+    def sockets(self) -> Sequence[zmq.Socket[bytes]]:
+        """Return the sockets to listen to now: the same object as before, if they are the same."""
+        ...
+
+    def written(self) -> Collection[zmq.Socket[bytes]]:
+        """Return those of the sockets that were written to since this was last asked; others may be among them."""
+        ...
+
+    def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
+        """Receive what there is, without blocking."""
+        ...
+
+    def on_time(self, now_s: float) -> float:
+        """Do what is due, at every turn of the loop; return when the next thing will be (infinity: nothing)."""
+        ...
+
+    def close(self) -> None:
+        """Say goodbye, and close all sockets."""
+        ...
+
+    def cut(self) -> None:
+        """Close all sockets without a word, as a crash would: the other ends shall take what was under way for lost."""
+        ...
+
+
+class LinkLoop:
+    """Polls the sockets of all `links`, and sleeps until a message, a task or a deadline comes.
+
+    It has a thread of its own (`start`), or the caller's, which computes between the turns (`run`): what is computed in
+    the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every example.
+    """
+
+    def __init__(self, links: Sequence[Links], on_awake: Callable[[float], None] = lambda _seconds: None) -> None:
+        """`on_awake` is told at every turn how many seconds the loop did not sleep."""
+        self._links = links
+        self._on_awake = on_awake
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._bell, self._ringer = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ringer.setblocking(False)
+        self._rung = False
+        self._stopping = self._aborting = False
+        self._owner: int | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, on_crash: Callable[[Exception], None]) -> None:
+        """Start a thread that runs the loop. An exception ends it and goes to `on_crash`."""
+        self._thread = threading.Thread(target=self._run_thread, args=(on_crash,), name="links", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[], bool] = lambda: False) -> None:
+        """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, cut them.
+
+        work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
+        nothing, and returned False. What takes longer than the links' patience looks like death to the other ends.
+        """
+        self._owner = threading.get_ident()
+        try:
+            self._turn(work)
+        except BaseException:
+            self._aborting = True
+            raise
+        finally:
+            for links in self._links:
+                if self._aborting:
+                    links.cut()
+                else:
+                    links.close()
+            self._bell.close()
+            self._ringer.close()
+
+    def post(self, task: Callable[[], None]) -> None:
+        """Run `task` in the loop's thread: at once when called there, soon otherwise."""
+        if threading.get_ident() == self._owner:
+            task()
+            return
+        self._tasks.put(task)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the loop have a turn soon; any thread may ask for it."""
+        if self._rung:  # and the tasks are not looked at before it is taken back
+            return
+        self._rung = True
+        try:
+            self._ringer.send(b"!")
+        except OSError:  # full: it rings already; closed: nobody is left to do the task
+            return
+
+    def stop(self) -> None:
+        """Let the loop end, and wait until it has, unless it runs in this thread."""
+        self.post(self._stop)
+        if self._thread is not None:
+            self._thread.join()
+
+    def abort(self) -> None:
+        """Let the loop end soon, and cut the links."""
+        self.post(self._abort)
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def _abort(self) -> None:
+        self._stopping = self._aborting = True
+
+    def _run_thread(self, on_crash: Callable[[Exception], None]) -> None:
+        try:
+            self.run()
+        except Exception as error:  # the thread's edge
+            on_crash(error)
+
+    def _turn(self, work: Callable[[], bool]) -> None:
+        """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
+        owners: dict[zmq.Socket[bytes], Links] = {}
+        listed: list[Sequence[zmq.Socket[bytes]]] | None = None
+        timeout_ms = 0
+        woke_s = time.perf_counter()
+        with closing(SocketPoll(self._bell)) as poll:
+            while not self._stopping:
+                current = [links.sockets() for links in self._links]
+                if current != listed:
+                    listed, timeout_ms = current, 0
+                    owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
+                    poll.watch(owners.keys())
+                for links in self._links:
+                    poll.touch(links.written())
+                polled_s = time.perf_counter()
+                self._on_awake(polled_s - woke_s)
+                rung, readable = poll.wait(timeout_ms)
+                woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
+                if rung:
+                    self._run_tasks()
+                for one in readable:
+                    if not one.closed:  # by what was read from another
+                        owners[one].on_readable(one, time.monotonic())
+                now_s = time.monotonic()
+                due_s = min([links.on_time(now_s) for links in self._links], default=float("inf"))
+                busy = self._stopping or work()
+                timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
+
+    def _run_tasks(self) -> None:
+        self._bell.recv(4096)
+        self._rung = False
+        while True:
+            try:
+                task = self._tasks.get_nowait()
+            except Empty:
+                return
+            task()

@@ -1,0 +1,68 @@
+"""One link to a replica of the stage before: a DEALER, and a monitor that tells when its connection has ended."""
+
+from dataclasses import dataclass
+
+import structlog
+import zmq
+
+from services.links.addresses import nearest_address
+from services.links.curve import present
+from services.process.keys import CurvePair
+
+__all__ = ["CONNECT_TIMEOUT_S", "UpstreamLink", "open_link"]
+
+log = structlog.get_logger()
+
+CONNECT_TIMEOUT_S = 5.0
+_LINGER_MS = 200
+_HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
+_NEVER_MS = 1 << 30
+
+
+@dataclass(slots=True)
+class UpstreamLink:
+    """A connection, which may not stand yet; welcomed: whether the producer has answered."""
+
+    endpoint: str
+    socket: zmq.Socket[bytes]
+    monitor: zmq.Socket[bytes]  # readable once the connection has ended
+    ping_due_s: float
+    welcomed: bool = False
+
+    def send(self, message: bytes) -> None:
+        """Send without blocking."""
+        try:
+            self.socket.send(message, zmq.NOBLOCK)
+        except zmq.Again:  # nobody reads at the other end; its silence will end the link
+            log.debug("link_stuck", endpoint=self.endpoint)
+
+    def hang_up(self, linger_ms: int = _LINGER_MS) -> None:
+        """Close it; what was sent last has `linger_ms` to leave."""
+        self.socket.disable_monitor()
+        self.monitor.close(linger=0)
+        self.socket.close(linger=linger_ms)
+
+
+def open_link(
+    context: zmq.Context[zmq.Socket[bytes]], endpoint: str, most_bytes: int, curve: CurvePair | None, now_s: float
+) -> UpstreamLink | None:
+    """Return a link to an endpoint; None, and a line in the log, if it is no endpoint. most_bytes: of a message."""
+    dealer = context.socket(zmq.DEALER)
+    dealer.setsockopt(zmq.LINGER, _LINGER_MS)
+    # What is too large is dropped and counted; what is far too large makes ZeroMQ cut the link.
+    dealer.setsockopt(zmq.MAXMSGSIZE, 2 * most_bytes)
+    dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
+    dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
+    # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
+    # would do the same, but throw away what has come and is not read yet.
+    dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
+    link = UpstreamLink(endpoint, dealer, dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED), now_s)
+    if curve is not None:
+        present(dealer, curve)
+    try:
+        dealer.connect(nearest_address(endpoint))
+    except zmq.ZMQError as error:
+        link.hang_up()
+        log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
+        return None
+    return link

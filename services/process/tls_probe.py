@@ -1,0 +1,89 @@
+"""Why a gRPC server that listens does not answer: gRPC says UNAVAILABLE whether nobody is there or keys do not fit.
+
+One handshake of our own tells: whether TLS is spoken, whether the certificate is believed, whether ours is.
+"""
+
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from services.process.keys import KEYS_VARIABLE, Keys, process_keys
+
+__all__ = ["why_refused"]
+
+_TIMEOUT_S = 2.0
+_HINT = f"set {KEYS_VARIABLE} to a folder with"
+_ALERT = "ALERT"  # in OpenSSL's reasons: the other end sent one, so it speaks TLS
+_PLAIN = f"it does not speak TLS, and this process has keys: unset {KEYS_VARIABLE}, or give the server its keys"
+
+
+def why_refused(address: str, keys: Keys | None = None) -> str:
+    """Return what is wrong with the keys for HOST:PORT, and what to do; empty: they are not to blame.
+
+    keys: default, the process'.
+    """
+    keys = keys or process_keys()
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S) as connection:
+            connection.settimeout(_TIMEOUT_S)
+            return _tried(connection, host.strip("[]"), keys)
+    except (OSError, ValueError):
+        return ""
+
+
+def _tried(connection: socket.socket, host: str, keys: Keys) -> str:
+    context, shaken = _context(keys), False
+    try:
+        with context.wrap_socket(connection, server_hostname=host) as secure:
+            if keys.authority is None:
+                return f"it speaks TLS, and this process has no keys: {_HINT} its ca.crt, and tls.crt and tls.key"
+            shaken = True
+            # A server that takes our certificate begins to speak HTTP/2; else it ends here, with an alert or without.
+            return "" if secure.recv(1) else _refuses(keys)
+    except ssl.SSLCertVerificationError as error:
+        return f"its certificate is not believed: {error.verify_message}; {_HINT} the ca.crt of its authority"
+    except TimeoutError:
+        return ""
+    except (ssl.SSLError, ConnectionError) as error:
+        if keys.authority is None:
+            return ""
+        return _refuses(keys) if shaken or _ALERT in (getattr(error, "reason", None) or "") else _PLAIN
+
+
+def _refuses(keys: Keys) -> str:
+    if keys.certificate is None:
+        return f"it asks for a certificate, and none is shown: {_HINT} tls.crt and tls.key"
+    return (
+        "it refuses the certificate that is shown, of another authority or expired: "
+        f"{_HINT} tls.crt and tls.key that it takes"
+    )
+
+
+def _context(keys: Keys) -> ssl.SSLContext:
+    """Return what gRPC would ask of the other end; without an authority, whether it speaks TLS at all."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2"])
+    if keys.authority is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    context.load_verify_locations(cadata=keys.authority.decode("ascii", errors="replace"))
+    if keys.certificate is not None:
+        key, chain = keys.certificate
+        with _in_memory(chain + b"\n" + key) as path:
+            context.load_cert_chain(path)
+    return context
+
+
+@contextmanager
+def _in_memory(content: bytes) -> Iterator[str]:
+    """Yield the path of a file that no disk has: OpenSSL reads keys from files only."""
+    descriptor = os.memfd_create("key")
+    try:
+        os.write(descriptor, content)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

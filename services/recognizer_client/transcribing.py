@@ -1,0 +1,176 @@
+"""What `sonorant transcribe` does: read, stream, and lay out what was heard."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import grpc
+
+from services.process.tls_probe import why_refused
+from services.recognizer.process import running_recognizer
+from services.recognizer_client.client import (
+    ModelInfo,
+    StreamedTranscript,
+    ask_model,
+    connect,
+    open_recognizer,
+    read_event,
+    stream_audio,
+    stream_recording,
+)
+from services.recognizer_client.recordings import microphone, read_recording
+from sonorant.errors import BadAudio, SonorantError, Unavailable
+from sonorant.run_folder import RunFolder
+from sonorant.v1 import recognizer_pb2 as pb
+from sonorant.v1 import recognizer_pb2_grpc
+
+__all__ = ["Layout", "Request", "transcribe", "transcribe_with_own_recognizer"]
+
+
+class _Refused(SonorantError):
+    """Recordings that could not be transcribed, or a request that the recognizer refused."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How transcripts are shown: JSON lines, words with times, and how many alternatives."""
+
+    as_json: bool = False
+    words: bool = False
+    nbest: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to transcribe, and how to send it; see the options of `sonorant transcribe`."""
+
+    files: tuple[Path, ...]
+    model: str = ""
+    mic: bool = False
+    paced: bool = False
+    streams: int = 1
+    chunk_ms: float = 100.0
+    layout: Layout = Layout()
+
+    def config(self) -> pb.RecognitionConfig:
+        """Return the config that every stream begins with."""
+        features = pb.RecognitionFeatures(
+            enable_word_time_offsets=True, enable_word_confidence=True, max_alternatives=self.layout.nbest
+        )
+        return pb.RecognitionConfig(model=self.model, features=features)
+
+
+def transcribe_with_own_recognizer(run: Path, request: Request) -> None:
+    """Transcribe with a recognizer that serves the models of `run` just for this."""
+    with running_recognizer(RunFolder(run).exports) as address:
+        transcribe(address, request)
+
+
+def transcribe(address: str, request: Request) -> None:
+    """Transcribe with the recognizer at `address`, in the order of the files; raises SonorantError."""
+    try:
+        asyncio.run(_transcribe(address, request))
+    except (grpc.aio.AioRpcError, ExceptionGroup) as error:
+        raise _in_words(address, error) from error
+
+
+def _in_words(address: str, error: Exception) -> Exception:
+    """Return the error of a call, of the first one if it is of several streams at once, as a SonorantError."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, grpc.aio.AioRpcError):
+        return error
+    if error.code() != grpc.StatusCode.UNAVAILABLE:
+        return _Refused(f"{address}: {error.code().name}: {error.details()}")
+    if why := why_refused(address):
+        return Unavailable(f"{address}: the recognizer cannot be asked: {why}")
+    return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")
+
+
+async def _transcribe(address: str, request: Request) -> None:
+    async with open_recognizer(address) as channel:
+        stub = connect(channel)
+        info = await ask_model(stub, request.model)
+        if request.mic:
+            await _transcribe_microphone(stub, info, request)
+        else:
+            await _transcribe_files(stub, info, request)
+
+
+async def _transcribe_files(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request) -> None:
+    places = asyncio.Semaphore(request.streams)
+
+    async def one(path: Path) -> StreamedTranscript | BadAudio:
+        async with places:
+            try:
+                samples = await asyncio.to_thread(read_recording, path, info.sample_rate_hz)
+            except BadAudio as error:
+                return error
+            return await stream_recording(
+                stub, samples, info.sample_rate_hz, request.config(), chunk_ms=request.chunk_ms, paced=request.paced
+            )
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(path)) for path in request.files]
+        failed = 0
+        for path, task in zip(request.files, tasks, strict=True):
+            outcome = await task
+            if isinstance(outcome, BadAudio):
+                failed += 1
+                click.echo(f"sonorant: {outcome}", err=True)
+            else:
+                _show(path, outcome, request.layout, named=len(request.files) > 1)
+    if failed:
+        raise _Refused(f"{failed} of {len(request.files)} recordings could not be transcribed")
+
+
+def _show(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> None:
+    if layout.as_json:
+        click.echo(json.dumps({"id": path.stem, "file": str(path), **_figures(transcript)}))
+        return
+    prefix = f"{path}: " if named else ""
+    for text, confidence in transcript.alternatives if layout.nbest > 1 else [(transcript.text, 1.0)]:
+        click.echo(f"{prefix}{text}" + (f"  ({confidence:.3f})" if layout.nbest > 1 else ""))
+    if layout.words:
+        for word in transcript.words:
+            click.echo(f"  {word.start_s:7.2f} {word.end_s:7.2f}  {word.confidence:.3f}  {word.word}")
+
+
+def _figures(transcript: StreamedTranscript) -> dict[str, object]:
+    """Everything about a transcript but its interim results, of which only the first one's arrival counts here."""
+    interim = [event.arrival_s for event in transcript.events if not event.is_final]
+    return {
+        "text": transcript.text,
+        "words": [asdict(word) for word in transcript.words],
+        "alternatives": [{"text": text, "confidence": confidence} for text, confidence in transcript.alternatives],
+        "model": transcript.model,
+        "audio_s": transcript.audio_s,
+        "first_interim_s": interim[0] if interim else None,
+        "final_after_audio_s": transcript.final_s - transcript.audio_end_s,
+    }
+
+
+async def _transcribe_microphone(
+    stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request
+) -> None:
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopping.set)
+
+    async def until_stopped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if stopping.is_set():
+                return
+            yield chunk
+
+    with microphone(info.sample_rate_hz, request.chunk_ms) as chunks:
+        click.echo("listening; Ctrl-C ends", err=True)
+        audio = until_stopped(chunks)
+        async for response in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
+            event = read_event(response, 0.0)
+            click.echo(event.text if event.is_final else f"\r{event.text}", nl=event.is_final)

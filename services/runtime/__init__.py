@@ -1,1 +1,0 @@
-"""What all services share; it knows no word of speech recognition."""

@@ -1,0 +1,99 @@
+"""A shard reader's source: the records that the coordinator leases to it."""
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import zmq
+
+from services.links.loop import Links
+from services.stage.replica import MACHINE_FAILED, StageReplica
+from sonorant.corpus.shards import ShardSet
+from sonorant.delivery.example import Example, Lineage
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["LeaseSource"]
+
+
+class LeaseSource:
+    """Reads leased records one by one, while at most `credits` of them are here; asks for the next lease meanwhile.
+
+    A record whose bytes are damaged is rejected with its reason, and the next one is read. `take` raises what the
+    machine fails with, and then tries the same record again.
+    """
+
+    def __init__(self, shards: ShardSet, credits: int) -> None:
+        self._shards = shards
+        self._room = credits
+        self._records: deque[Lineage] = deque()
+        self._asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
+        self._over = self._closed = False
+
+    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
+        """Return none: no stage comes before this one."""
+        del context
+        return []
+
+    def start(self, replica: StageReplica) -> None:
+        """Ask for the first lease."""
+        self._replica = replica
+        self._next = self._ask()
+
+    def take(self) -> Example | None:
+        """Read the next record that can be read; None: none is leased now, or there is no room."""
+        while self._room and (lineage := self._lineage()) is not None:
+            example = self._read(lineage)
+            if example is not None:
+                self._room -= 1
+                return example
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether `take` will return no example any more."""
+        return self._over and not self._records
+
+    def waiting(self) -> int:
+        """Return the number of leased records that are not read yet, and 1 more if a lease may lie unread for ever."""
+        return len(self._records) + (self._closed and not self._over)
+
+    def release(self) -> None:
+        """Note that an example has left the replica: there is room for another."""
+        self._room += 1
+
+    def stop(self) -> None:
+        """Ask for no further lease; what is leased will be read."""
+        self._replica.client.stop_leasing()
+
+    def close(self) -> None:
+        """Ask for nothing any more, and leave what is leased."""
+        self._closed = True
+        self._replica.client.stop_leasing()
+        self._asker.shutdown(wait=False, cancel_futures=True)
+
+    def _ask(self) -> Future[pb.AcquireLeaseResponse | None]:
+        answer = self._asker.submit(self._replica.client.acquire_lease)
+        answer.add_done_callback(lambda _: self._replica.loop.wake())
+        return answer
+
+    def _lineage(self) -> Lineage | None:
+        """Return the next record of this lease, or of the one that was asked for when this one was begun."""
+        if not self._records and not self._over and self._next.done():
+            lease = self._next.result()
+            if lease is None:
+                self._over = True
+                return None
+            self._next = self._ask()
+            records = lease.records
+            self._records.extend(Lineage(records.epoch, records.shard, index) for index in records.indexes)
+        return self._records.popleft() if self._records else None
+
+    def _read(self, lineage: Lineage) -> Example | None:
+        try:
+            return self._shards.read(lineage.shard, lineage.index).example(lineage)
+        except MACHINE_FAILED:
+            self._records.appendleft(lineage)
+            raise
+        except Exception as error:  # one record must not stop the others, whatever is wrong with it
+            self._replica.reject(lineage, "", "shard_reader", error)
+            return None

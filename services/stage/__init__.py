@@ -1,0 +1,6 @@
+"""One replica of a stage: take, compute, hand on.
+
+`replica` is the loop: an example from a source (`link_source`: the stage before; the shard reader's leases), the
+chain of stages on it, then the links to the next stage. `command` is the process around it; `wiring` says which
+program runs which stage and who is linked to whom.
+"""

@@ -1,0 +1,169 @@
+"""The process around one replica of a stage: its command line, its recipe, its chain."""
+
+import os
+import socket
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import structlog
+
+from services.process.options import (
+    health_port_option,
+    longest_turn_option,
+    metrics_port_option,
+    patience_option,
+    recipe_option,
+    run_option,
+    stay_option,
+    store_option,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from services.process.health import HealthServer
+    from services.process.watchdog import Watchdog
+    from services.stage.replica import Replica
+    from services.storage.run import SharedRun
+    from sonorant.recipe.schema import Recipe
+
+__all__ = ["run_replica"]
+
+log = structlog.get_logger()
+
+_SHOWN_FAULTS = 20
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@run_option
+@store_option
+@recipe_option
+@click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
+@click.option("--replica", default="", help="Name, unique in the run; absent: one is made of the host's name.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to serve at; downstream replicas connect to it."
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    envvar="SONORANT_DATA",
+    default=Path("."),
+    help="Folder of recordings of noise, if the recipe names one.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port to serve at; 0 takes a free one."
+)
+@health_port_option
+@metrics_port_option
+@patience_option
+@stay_option
+@longest_turn_option
+@click.pass_obj
+def _command(
+    stage: str,
+    run_path: Path,
+    store_url: str,
+    recipe_path: Path | None,
+    coordinator: str,
+    replica: str,
+    host: str,
+    data: Path,
+    port: int,
+    health_port: int | None,
+    metrics_port: int | None,
+    patience_s: float,
+    stay: bool,
+    longest_turn_s: float | None,
+) -> None:
+    """Run one replica of a stage."""
+    from services.process.health import health_at
+    from services.process.logging import configure_logging
+    from services.process.metrics import metrics_at
+    from services.process.signals import heed_signals
+    from services.process.watchdog import Watchdog
+    from services.stage.replica import Replica
+    from services.stage.wiring import stream_names
+    from services.storage.prepared import await_shards
+    from services.storage.run import open_run
+
+    heed_signals()
+    # A pod that is started again keeps its name and must not pass for the one that died.
+    name = replica or f"{stage}-{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+    configure_logging(stage, name)
+    run = open_run(run_path, store_url)
+    recipe = run.recipe(recipe_path)
+    with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
+        await_shards(run, recipe, patience_s, *((health.ready,) if health is not None else ()))
+        whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
+        with Watchdog(longest_turn_s) as watchdog:
+            _run(whose, recipe, run, data, health, watchdog, metrics)
+
+
+def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
+    """Run one replica of `stage` as this process: parse the command line, work, drain, exit.
+
+    arguments: of the command line; None: those of this process.
+
+    A replica computes in one thread; parallel BLAS threads would only take the cores from the replicas beside it. BLAS
+    reads the environment when numpy is first imported, so that import has to wait until here.
+    """
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    from services.process.memory import keep_freed_memory
+    from sonorant.errors import SonorantError
+
+    keep_freed_memory()
+    try:
+        _command.main(arguments, prog_name=f"sonorant-{stage}", obj=stage)
+    except SonorantError as error:
+        click.echo(f"{stage}: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+def _run(
+    replica: "Replica",
+    recipe: "Recipe",
+    run: "SharedRun",
+    data: Path,
+    health: "HealthServer | None",
+    watchdog: "Watchdog",
+    metrics: "CollectorRegistry",
+) -> None:
+    from services.process.metrics import on_scrape
+    from services.process.signals import Shutdown
+    from services.shard_reader.lease_source import LeaseSource
+    from services.stage.link_source import LinkSource
+    from services.stage.metrics import stage_metrics
+    from services.stage.replica import Source, StageReplica
+    from services.stage.wiring import stage_before, stream_names
+    from sonorant.augment.chain import StageResources, build_chain, build_stage
+    from sonorant.augment.probe import arithmetic
+    from sonorant.augment.stage import Stage
+
+    shards = run.open_shards("train")
+    resources = StageResources(shards, data)
+    chain: dict[str, Stage] = {}
+    source: Source
+    if replica.stage in ("shard_reader", "example_server"):
+        source = LeaseSource(shards, recipe.pipeline.credits)
+        if replica.stage == "example_server":
+            chain = build_chain(recipe, resources)
+    else:
+        chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
+        before = stage_before(recipe, replica.stage)
+        (stream,) = stream_names(recipe, before)
+        source = LinkSource(before, recipe.pipeline, stream)
+    replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
+    if faults := resources.faults:
+        log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
+    with Shutdown() as shutdown:
+        running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.turned)
+        on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter, resources.counts.copy()))
+        running.run()
+    if resources.counts:
+        log.info("stage_counts", **resources.counts)

@@ -1,0 +1,187 @@
+"""One process of the local cluster: started on a leash, its words in a log, restarted when it dies."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+import structlog
+
+from services.process.leash import leashed
+from services.process.restarts import RestartPolicy
+from sonorant.errors import SonorantError
+
+__all__ = ["Child", "Process", "ProcessFailed"]
+
+log = structlog.get_logger()
+
+_LAST_LINES = 8
+
+
+class ProcessFailed(SonorantError):
+    """A process of the local cluster that does not stay up; the message shows its last words."""
+
+    def __init__(self, name: str, end: int | OSError, log_file: Path) -> None:
+        """end: exit status, or why it could not be started."""
+        super().__init__(f"{name} {_ended(end)}; its log, {log_file}, ends with:\n{last_lines(log_file)}")
+
+
+class Process:
+    """A running process and its group; `code` is its exit status, negative for a signal, None while it runs."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+        self.name = name
+        self._process = process
+
+    @classmethod
+    async def start(cls, name: str, command: Sequence[str], log_file: Path, environment: dict[str, str]) -> "Process":
+        """Start `command` in a group of its own, so that a Ctrl-C in the terminal reaches the supervisor only."""
+        with open(log_file, "ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                *leashed(command, os.getpid()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                start_new_session=True,
+            )
+        log.info("process_started", name=name, pid=process.pid)
+        return cls(name, process)
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Exit status."""
+        return self._process.returncode
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal keeps it from running."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+        except OSError:  # it has just ended
+            return False
+
+    async def wait(self) -> int:
+        """Wait for the end; return the exit status."""
+        return await self._process.wait()
+
+    def kill_group(self) -> None:
+        """End at once whatever is left of the process's group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def stop(self, grace_s: float, ask: signal.Signals = signal.SIGTERM) -> None:
+        """Ask to leave, wait, then kill what is left."""
+        if self.code is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(ask)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.wait(), grace_s)
+        self.kill_group()
+        await self.wait()
+
+
+class Child:
+    """Keeps one process of the cluster up.
+
+    command: given the number of starts so far, returns what to run. `keep` runs until cancelled or `stop`, or raises
+    `ProcessFailed` when the process dies too often. Only `stop` is an end: one that leaves by itself, or because
+    somebody else asked it to, is started again, whatever its exit code.
+    """
+
+    _ask: ClassVar[signal.Signals] = signal.SIGTERM
+    _final_codes: ClassVar[frozenset[int]] = frozenset()
+    """Exit codes after which it is not started again."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[int], Sequence[str]],
+        log_file: Path,
+        environment: dict[str, str],
+        policy: RestartPolicy | None = None,
+    ) -> None:
+        self.name = name
+        self.restarts = 0
+        self._command = command
+        self._log_file = log_file
+        self._environment = environment
+        self._policy = policy or RestartPolicy()
+        self._process: Process | None = None
+        self._stopping = False
+
+    async def keep(self) -> None:
+        """Start it, and again whenever it has ended, or could not be started."""
+        while True:
+            end = await self._live()
+            if self._stopping or self._is_over(end):
+                return
+            pause_s = None if end in self._final_codes else self._policy.ended(time.monotonic())
+            if pause_s is None:
+                raise ProcessFailed(self.name, end, self._log_file)
+            log.warning("process_died", name=self.name, end=str(end), again_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            if self._stopping:
+                return
+            self.restarts += 1
+
+    async def _live(self) -> int | OSError:
+        """Start the process and wait for its end; return its exit status, or why it could not be started."""
+        try:
+            process = await self._start()
+        except OSError as error:  # no room for its log, or for another process
+            return error
+        code = await process.wait()
+        process.kill_group()
+        return code
+
+    async def _start(self) -> Process:
+        self._process = await Process.start(self.name, self._command(self.restarts), self._log_file, self._environment)
+        if self._stopping:  # somebody asked for that while it was being started, and found no process to stop
+            self._process.kill_group()
+        return self._process
+
+    def _is_over(self, end: int | OSError) -> bool:
+        """Whether it has done all that it was started for."""
+        del end
+        return False
+
+    @property
+    def running(self) -> Process | None:
+        """The process, unless it has ended or is not started."""
+        return self._process if self._process is not None and self._process.code is None else None
+
+    def abort(self) -> None:
+        """End at once a process that hangs; `keep` starts another."""
+        if self._process is not None:
+            self._process.kill_group()
+
+    async def stop(self, grace_s: float) -> None:
+        """Ask it to leave; it will not be started again."""
+        self._stopping = True
+        if self._process is not None:
+            await self._process.stop(grace_s, self._ask)
+
+
+def last_lines(log_file: Path) -> str:
+    """Return the last lines of a log, indented."""
+    try:
+        lines = log_file.read_text(errors="replace").rstrip().splitlines()[-_LAST_LINES:]
+    except OSError:
+        lines = []
+    return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
+
+
+def _ended(end: int | OSError) -> str:
+    if isinstance(end, OSError):
+        return f"cannot be started: {end}"
+    return f"was killed by {signal.Signals(-end).name}" if end < 0 else f"ended with exit code {end}"

@@ -1,0 +1,223 @@
+"""A whole training on one machine: Redis, coordinator, stages and trainer as processes, under one supervisor."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from services.process.restarts import RestartPolicy
+from services.stage.wiring import program, stage_order
+from services.supervisor.child import Child
+from services.supervisor.gang import Gang, mpirun
+from services.supervisor.redis_server import LocalRedis
+from services.supervisor.watch import LONGEST_TURN_S, ClusterWatch, Watched
+from sonorant.atomic import make_folder
+from sonorant.errors import Unavailable
+from sonorant.recipe import Recipe
+from sonorant.run_folder import RunFolder
+from sonorant.training.completion import complete_totals
+from sonorant.v1 import coordinator_pb2 as pb
+
+__all__ = ["Interrupted", "LocalCluster"]
+
+log = structlog.get_logger()
+
+_READY_S = 60.0
+_STAGE_TURN_S = 120.0  # as long as probes leave a pod
+_STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
+_GRACE_S = 10.0
+_CHECKPOINT_S = 60.0
+
+
+class Interrupted(Exception):
+    """The user asked to stop; the same command goes on."""
+
+
+class LocalCluster:
+    """Runs the training of a prepared run folder, whose lock the caller holds.
+
+    data_folder: where stages find noise recordings. show: gets the coordinator's status every second. say: gets a line
+    when a process is restarted because it hangs. store_url: object storage that keeps the run too, or empty. Raises
+    `ProcessFailed` if a process does not stay up, `Stalled` if the run stands still whatever is restarted,
+    `Interrupted` after Ctrl-C or SIGTERM; all processes have left then.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: RunFolder,
+        data_folder: Path,
+        show: Callable[[pb.GetStatusResponse], None] = lambda status: None,
+        say: Callable[[str], None] = lambda line: None,
+        store_url: str = "",
+        gang_policy: RestartPolicy | None = None,
+    ) -> None:
+        self._recipe = recipe
+        self._run = run
+        self._show = show
+        self._say = say
+        self._gang_policy = gang_policy or RestartPolicy(most=5, window_s=600.0, first_pause_s=1.0, last_pause_s=10.0)
+        self._address_file = run.path / "coordinator.address"
+        told = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
+        self._environment = os.environ | told
+        self._keepers: dict[Child, asyncio.Task[None]] = {}
+        self._failed: asyncio.Future[None]
+        self._gang: Gang | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    def run(self) -> None:
+        """Train to the end."""
+        asyncio.run(self._supervise())
+
+    async def _supervise(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._failed = loop.create_future()
+        redis = LocalRedis(self._run.redis)
+        work = asyncio.create_task(self._work(redis))
+        interrupted = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, lambda: self._on_signal(interrupted))
+        asked = asyncio.create_task(interrupted.wait())
+        try:
+            waited_for: set[asyncio.Future[Any]] = {work, asked, self._failed}
+            await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+            if self._failed.done():
+                self._failed.result()
+            if interrupted.is_set():
+                raise Interrupted
+            work.result()
+        finally:
+            asked.cancel()
+            if not self._failed.done():
+                self._failed.cancel()
+            await self._stop(work)
+            redis.remove_socket()
+
+    def _on_signal(self, interrupted: asyncio.Event) -> None:
+        """Drain at the first signal, kill at the second."""
+        if interrupted.is_set():
+            if self._gang is not None:
+                self._gang.kill()
+            return
+        log.info("interrupted")
+        interrupted.set()
+
+    async def _work(self, place: LocalRedis) -> None:
+        make_folder(self._run.logs)
+        redis = Child("redis", lambda _: place.command, self._log("redis"), self._environment)
+        self._keep(redis)
+        await place.wait_ready(_READY_S, self._log("redis"))
+        coordinator = self._coordinator(place.url)
+        self._keep(coordinator)
+        address = await self._address()
+        stages = {stage: self._replicas(stage, address) for stage in stage_order(self._recipe)}
+        for replicas in stages.values():
+            for child in replicas:
+                self._keep(child)
+        self._gang = self._make_gang(address, place.url)
+        watched = Watched(redis, coordinator, stages, self._recipe.training.ranks, _replica)
+        pipeline = self._recipe.pipeline
+        times = (pipeline.stall_after_s, pipeline.dead_after_s)
+        watch = ClusterWatch(watched, self._gang, place.url, address, *times, self._show, self._say)
+        self._watching = asyncio.create_task(watch.run())
+        self._watching.add_done_callback(self._note_failure)
+        try:
+            await self._gang.keep()
+        finally:
+            self._watching.cancel()
+
+    async def _stop(self, work: asyncio.Task[None]) -> None:
+        """Stop the trainer first, so that its checkpoint finds everyone there; then stages, coordinator and Redis."""
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._gang is not None:
+            await self._gang.stop(_CHECKPOINT_S)
+        work.cancel()
+        with suppress(asyncio.CancelledError, Exception):  # its error, if any, is being raised already
+            await work
+        children = list(self._keepers)
+        redis_and_coordinator, stages = children[:2], children[2:]
+        await asyncio.gather(*(child.stop(_STAGE_GRACE_S) for child in stages))
+        for child in reversed(redis_and_coordinator):
+            await child.stop(_GRACE_S)
+        for keeper in self._keepers.values():
+            keeper.cancel()
+
+    def _keep(self, child: Child) -> None:
+        keeper = asyncio.create_task(child.keep())
+        keeper.add_done_callback(self._note_failure)
+        self._keepers[child] = keeper
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _coordinator(self, redis_url: str) -> Child:
+        self._address_file.unlink(missing_ok=True)
+
+        def command(restarts: int) -> list[str]:
+            known = self._address_file.exists()  # it may have been lost before it wrote that
+            port = self._address_file.read_text().strip().rpartition(":")[2] if known else "0"
+            arguments = ["--run", str(self._run.path), "--redis", redis_url, "--port", port]
+            return [sys.executable, "-m", "services.coordinator", *arguments, "--port-file", str(self._address_file)]
+
+        return Child("coordinator", command, self._log("coordinator"), self._environment)
+
+    async def _address(self) -> str:
+        """Wait for the coordinator; return where it listens, in all its lives."""
+        deadline = time.monotonic() + _READY_S
+        while not self._address_file.exists():
+            if time.monotonic() > deadline:
+                raise Unavailable(f"the coordinator is not ready after {_READY_S:g} s; see {self._log('coordinator')}")
+            await asyncio.sleep(0.05)
+        return self._address_file.read_text().strip()
+
+    def _replicas(self, stage: str, address: str) -> list[Child]:
+        count = self._recipe.pipeline.replicas.get(stage, 1)
+        return [self._stage(f"{stage}-{number}", stage, address) for number in range(count)]
+
+    def _stage(self, name: str, stage: str, address: str) -> Child:
+        def command(restarts: int) -> list[str]:
+            return [
+                *(sys.executable, "-m", *program(stage), "--run", str(self._run.path)),
+                *("--coordinator", address, "--replica", _replica(child), "--stay"),
+                *("--longest-turn-s", str(_STAGE_TURN_S)),
+            ]
+
+        child = Child(name, command, self._log(name), self._environment)
+        return child
+
+    def _make_gang(self, address: str, redis_url: str) -> Gang:
+        ranks = self._recipe.training.ranks
+        trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
+        threads = ["--threads", str(_rank_threads(ranks)), "--longest-turn-s", str(LONGEST_TURN_S)]
+        command = mpirun(ranks, [*trainer, "--redis", redis_url, *threads])
+        return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
+
+    def _is_complete(self) -> bool:
+        """Whether training is, by this recipe: one that asked for less may have been complete before."""
+        return complete_totals(self._run, self._recipe) is not None
+
+    def _log(self, name: str) -> Path:
+        return self._run.logs / f"{name}.log"
+
+
+def _replica(child: Child) -> str:
+    """Return what a process of a stage calls itself in its present life: the coordinator must see that it died."""
+    return f"{child.name}.{os.getpid()}.{child.restarts}"
+
+
+def _rank_threads(ranks: int) -> int:
+    """Return the threads of each rank's operations: one core is left to the stages.
+
+    On two cores a step of the digits recipe costs 0.25 CPU seconds with one thread; with two it costs 0.33, and is not
+    over any sooner.
+    """
+    return max(1, (len(os.sched_getaffinity(0)) - 1) // ranks)

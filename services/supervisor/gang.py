@@ -1,0 +1,61 @@
+"""The trainer's ranks under `mpirun`, started again as a gang when one of them dies."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from services.process.leash import leashed
+from services.process.restarts import FINAL_CODES, RestartPolicy
+from services.supervisor.child import Child, Process
+
+__all__ = ["Gang", "mpirun"]
+
+
+class Gang(Child):
+    """Keeps `command` up until it leaves with exit code 0 and training is `complete`: the code alone says too little.
+
+    `keep` also returns after `stop`, which lets the ranks write a checkpoint, and raises `ProcessFailed` at once after
+    an exit code that says that trying again cannot help.
+    """
+
+    _ask = signal.SIGUSR1
+    """mpirun hands it on to its ranks; after SIGTERM it would kill them a second later."""
+    _final_codes = FINAL_CODES
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log_file: Path,
+        environment: dict[str, str],
+        complete: Callable[[], bool],
+        policy: RestartPolicy,
+    ) -> None:
+        super().__init__("trainer", lambda _: command, log_file, environment, policy)
+        self.started_s = float("inf")
+        """Since when there is this life, on the monotonic clock."""
+        self._complete = complete
+
+    def kill(self) -> None:
+        """End at once what is left, for good; the ranks are on mpirun's leash."""
+        self._stopping = True
+        self.abort()
+
+    async def _start(self) -> Process:
+        process = await super()._start()
+        self.started_s = time.monotonic()
+        return process
+
+    def _is_over(self, end: int | OSError) -> bool:
+        return end == 0 and self._complete()
+
+
+def mpirun(ranks: int, command: Sequence[str]) -> list[str]:
+    """Return the command that runs `command` as `ranks` ranks on this machine."""
+    # Quiet: what mpirun says of a rank that failed would hide the rank's own last words.
+    options = ["--quiet", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+    if os.geteuid() == 0:
+        options.insert(0, "--allow-run-as-root")
+    return ["mpirun", *options, *leashed([sys.executable, *command], parent=0)]

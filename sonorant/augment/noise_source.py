@@ -1,0 +1,64 @@
+"""What a recipe's noise sources play: each draws a kind of noise, then a piece of it."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from sonorant.arrays import Waveform
+from sonorant.augment.noise import babble, pink_noise, unit_power, white_noise
+from sonorant.augment.noise_folder import NoiseFolder
+from sonorant.augment.resources import StageResources
+from sonorant.delivery.example import Example
+from sonorant.errors import BadRecipe
+from sonorant.recipe.signal import NoiseRecipe
+
+__all__ = ["NoiseSource"]
+
+_NoiseMaker: TypeAlias = Callable[[Example, int, np.random.Generator], Waveform]
+
+
+class NoiseSource:
+    """Noise as a recipe wants it. Noises have mean square 1, or are silent where a recording is."""
+
+    def __init__(self, recipe: NoiseRecipe, resources: StageResources, sample_rate_hz: int) -> None:
+        """Look for what is played; BadRecipe if babble has too few utterances, BadCorpus if a folder is empty."""
+        self._kinds = recipe.kinds
+        self._makers: dict[str, _NoiseMaker] = {
+            kind: _noise_maker(kind, recipe, resources, sample_rate_hz) for kind in recipe.kinds
+        }
+
+    def draw_kind(self, rng: np.random.Generator) -> str:
+        """Draw one of the recipe's kinds."""
+        return self._kinds[int(rng.integers(len(self._kinds)))]
+
+    def play(self, kind: str, example: Example, samples: int, rng: np.random.Generator) -> Waveform:
+        """Return a random piece of a kind of noise, for an example whose speech it must not contain: Float32[samples].
+
+        Raises RejectedExample if the recording that was drawn cannot be used, or there is no voice for babble.
+        """
+        return unit_power(self._makers[kind](example, samples, rng))
+
+    def draw(self, example: Example, samples: int, rng: np.random.Generator) -> Waveform:
+        """Draw a kind, and return a piece of it as `play` does."""
+        return self.play(self.draw_kind(rng), example, samples, rng)
+
+
+def _noise_maker(kind: str, recipe: NoiseRecipe, resources: StageResources, sample_rate_hz: int) -> _NoiseMaker:
+    if kind == "white":
+        return lambda _, samples, rng: white_noise(samples, rng)
+    if kind == "pink":
+        return lambda _, samples, rng: pink_noise(samples, rng)
+    if kind == "folder":
+        folder = NoiseFolder(resources.data_folder / recipe.folder, sample_rate_hz)
+        resources.faults.extend(folder.left_out)
+        resources.listings.append(folder.listing)
+        return lambda _, samples, rng: folder.excerpt(samples, rng)
+    utterances = resources.utterances
+    if utterances is None or utterances.total < 2:
+        found = "none" if utterances is None else str(utterances.total)
+        do = "prepare the run first, or take it out" if utterances is None else "take it out"
+        raise BadRecipe(f"noise kind babble needs at least 2 training utterances, found {found}: {do} of noise.kinds")
+    return lambda example, samples, rng: babble(
+        utterances, recipe.babble_voices, samples, sample_rate_hz, example.utterance, rng
+    )

@@ -1,0 +1,74 @@
+"""Noise styles: a fixed catalogue of rooms with noise, of which each utterance draws one.
+
+Google's acoustic models were trained on "100 different styles of noises with varying degrees of noise and
+reverberation" (Variani et al., "End-to-end training of acoustic models for LVCSR with TensorFlow", Interspeech 2017,
+section 4), and tested on the same configuration. A style is a room, where everything is in it, what each noise source
+plays and how loud; the piece of noise is another one for each utterance. What a fixed catalogue gives up in variety it
+saves in time: responses are computed once. The paper does not list its styles; ours are drawn as the room stage draws.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from sonorant.arrays import Responses
+from sonorant.augment.noise_source import NoiseSource
+from sonorant.augment.resources import StageResources
+from sonorant.augment.room import Scene, Setting, draw_scene, scene_responses, scene_stage
+from sonorant.augment.stage import Stage
+from sonorant.delivery.example import Example
+from sonorant.errors import BadRecipe, RejectedExample
+from sonorant.randomness import generator
+from sonorant.recipe.signal import NoiseStylesRecipe
+
+__all__ = ["Style", "draw_catalogue", "noise_styles_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A scene, and the kind of noise that each of its noise sources plays."""
+
+    scene: Scene
+    kinds: tuple[str, ...]
+
+
+def draw_catalogue(recipe: NoiseStylesRecipe, source: NoiseSource) -> tuple[Style, ...]:
+    """Return the recipe's styles; those of a smaller catalogue come first in a larger one.
+
+    Raises BadRecipe if the recipe has hardly a possible room.
+    """
+    catalogue = []
+    for number in range(recipe.styles):
+        rng = generator(recipe.catalogue_seed, 0, f"style {number}", recipe.stage)
+        try:
+            scene = draw_scene(recipe, rng)
+        except RejectedExample as error:
+            raise BadRecipe(f"stage {recipe.stage}: style {number}: {error}") from error
+        catalogue.append(Style(scene, tuple(source.draw_kind(rng) for _ in scene.sources_m[1:])))
+    return tuple(catalogue)
+
+
+def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
+    """Return the stage, as `scene_stage` says; it draws whether to act, the style by its index, and the noises.
+
+    Raises BadRecipe and BadCorpus as `draw_catalogue` and NoiseSource do.
+    """
+    source = NoiseSource(recipe.noise, resources, sample_rate_hz)
+    catalogue = draw_catalogue(recipe, source)
+    resources.counts["rooms"] += len(catalogue)
+    resources.counts["rooms_redrawn"] += sum(style.scene.redraws for style in catalogue)
+
+    @cache
+    def responses(index: int) -> Responses:
+        rng = generator(recipe.catalogue_seed, 0, f"tail of style {index}", recipe.stage)
+        return scene_responses(catalogue[index].scene, sample_rate_hz, recipe.tail_after_ms, rng)
+
+    def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
+        index = int(rng.integers(len(catalogue)))
+        style = catalogue[index]
+        heard = responses(index)
+        noises = [source.play(kind, example, samples + heard.shape[-1] - 1, rng) for kind in style.kinds]
+        return Setting(style.scene, heard, noises)
+
+    return scene_stage(recipe, sample_rate_hz, set_up)

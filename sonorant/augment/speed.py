@@ -1,0 +1,47 @@
+"""Speed perturbation: a recording played faster or slower, which moves tempo, pitch and formants together.
+
+Ko et al., "Audio augmentation for speech recognition", Interspeech 2015. Deep Speech (section 4) warns that a network
+must not see the same speech too often; playing it at another speed is the cheapest way to make it other speech.
+"""
+
+import numpy as np
+import soxr
+
+from sonorant.arrays import Waveform
+from sonorant.augment.gain import within_full_scale
+from sonorant.augment.stage import Stage, by_chance
+from sonorant.delivery.example import Example, WordSpan
+from sonorant.recipe.signal import SpeedRecipe
+
+__all__ = ["change_speed", "moved", "speed_stage"]
+
+
+def change_speed(waveform: Waveform, factor: float) -> Waveform:
+    """Return Float32[..., samples / factor, rounded]: `factor` times as fast, frequencies `factor` times as high."""
+    samples = waveform.shape[-1]
+    wanted = max(1, round(samples / factor))
+    resampled: Waveform = soxr.resample(waveform.T.copy(), samples / wanted, 1.0).T
+    return np.ascontiguousarray(_with_length(resampled, wanted))
+
+
+def speed_stage(recipe: SpeedRecipe) -> Stage:
+    """Return the stage; it draws whether to act, then the factor."""
+
+    def change(example: Example, waveform: Waveform, rng: np.random.Generator) -> Example:
+        played = within_full_scale(change_speed(waveform, rng.uniform(recipe.factor.low, recipe.factor.high)))
+        return example._replace(waveform=played, words=moved(example.words, played.shape[-1] / waveform.shape[-1]))
+
+    return by_chance(recipe.probability, change)
+
+
+def moved(words: tuple[WordSpan, ...], ratio: float) -> tuple[WordSpan, ...]:
+    """Return the words of a recording that lasts `ratio` times as long."""
+    return tuple(WordSpan(word, start_s * ratio, end_s * ratio) for word, start_s, end_s in words)
+
+
+def _with_length(waveform: Waveform, samples: int) -> Waveform:
+    """Cut, or end in silence, by the sample that the resampler may be off."""
+    missing = samples - waveform.shape[-1]
+    if missing <= 0:
+        return waveform[..., :samples]
+    return np.pad(waveform, [(0, 0)] * (waveform.ndim - 1) + [(0, missing)])

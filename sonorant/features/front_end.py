@@ -1,0 +1,197 @@
+"""Features: the one front end of training and recognition, whole recordings and streams alike (Samsung, 2.3).
+
+Frame i covers samples [i·hop, i·hop + window), vector j the frames [j·stride, j·stride + stack). Nothing is padded:
+a vector waits for no sample beyond its own, and what fills no vector at the end, less than `stride` frames, is dropped.
+Offline is a stream that gets everything in one push.
+
+A vector has the same bits however its samples arrive, since no value depends on how many frames are computed at once:
+FFTs come in full groups of SIMD lanes, and filters sum in one fixed order; BLAS would choose the order by shape.
+"""
+
+import numpy as np
+from ducc0 import fft
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features, Waveform
+from sonorant.audio import kernels
+from sonorant.augment.stage import Stage
+from sonorant.delivery.example import Example
+from sonorant.errors import RejectedExample
+from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
+from sonorant.recipe.signal import FeaturesRecipe
+
+__all__ = ["FeatureExtractor", "FeatureStream", "featurizer_stage"]
+
+_BLOCK = 128  # frames computed at once; their spectra fit the L2 cache
+_LANES = 16  # float32 in the widest SIMD register: the FFT takes so many frames side by side
+_WEIGHTS = 8  # of a filter, in a group
+_LOG_FLOOR = np.float32(1e-10)  # keeps the logarithm of digital silence finite
+
+
+class FeatureExtractor:
+    """Computes features as a recipe describes them.
+
+    With P the power spectrum of the frame under a Hann window (a sum over samples, not normalised), and the mel
+    energies E = filters·P, the kinds are: power_mel E^power (Samsung, 2.3: 1/15, and no peak normalisation);
+    log_mel ln max(E, 1e-10); mfcc the orthonormal DCT-II of log_mel; spectrogram ln max(P, 1e-10).
+    Raises BadRecipe if the mel filters are too narrow for the window.
+    """
+
+    def __init__(self, recipe: FeaturesRecipe, sample_rate_hz: int) -> None:
+        self.recipe = recipe
+        self.sample_rate_hz = sample_rate_hz
+        self._window = recipe.window_samples(sample_rate_hz)
+        self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
+        self._hann = _hann(self._window)
+        high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
+        band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
+        self._fft_size = recipe.transform_size(sample_rate_hz)
+        self.frame_bins = recipe.frame_bins(sample_rate_hz)
+        if recipe.kind != "spectrogram":
+            self._fft_size = resolving_size(self._fft_size, self._window, band)
+            self._filters = _triangles(mel_filters(self._fft_size, *band))
+            self._dct = dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32)
+
+    @property
+    def bins(self) -> int:
+        """Size of one stacked vector."""
+        return self.frame_bins * self.recipe.stack
+
+    @property
+    def vector_seconds(self) -> float:
+        """Time from one stacked vector to the next."""
+        return self.recipe.stride * self.hop / self.sample_rate_hz
+
+    def span(self, vector: int) -> tuple[float, float]:
+        """Return start and end, in seconds, of the samples that a stacked vector is computed from."""
+        start = vector * self.recipe.stride * self.hop
+        return start / self.sample_rate_hz, (start + self._vector_samples) / self.sample_rate_hz
+
+    def vectors(self, samples: int) -> int:
+        """Return how many vectors a waveform of so many samples has."""
+        return max(0, 1 + (samples - self._vector_samples) // (self.recipe.stride * self.hop))
+
+    def __call__(self, waveform: Waveform) -> Features:
+        """Return Float32[vectors, bins] of a whole waveform: Float32[samples]; no vectors if it is too short."""
+        stream = self.stream()
+        return np.concatenate([stream.push(waveform), stream.flush()])
+
+    def stream(self) -> "FeatureStream":
+        """Return a new stream."""
+        return FeatureStream(self)
+
+    def frames(self, samples: Waveform) -> Features:
+        """Return Float32[frames, frame_bins], before stacking, of all frames that lie wholly in the samples."""
+        if samples.size < self._window:
+            return np.empty((0, self.frame_bins), np.float32)
+        frames = 1 + (samples.size - self._window) // self.hop
+        samples = np.ascontiguousarray(samples, np.float32)
+        features = np.empty((frames, self.frame_bins), np.float32)
+        windowed = np.zeros((_lanes(min(frames, _BLOCK)), self._fft_size), np.float32)
+        spectra = np.empty((len(windowed), self._fft_size // 2 + 1), np.complex64)
+        for start in range(0, frames, _BLOCK):
+            count = min(_BLOCK, frames - start)
+            kernels.cut_frames(samples[start * self.hop :], self.hop, self._hann, windowed[:count])
+            lanes = slice(0, _lanes(count))
+            fft.r2c(windowed[lanes], axes=(1,), out=spectra[lanes])
+            self._fill(features[start : start + _BLOCK], spectra)
+        return features
+
+    @property
+    def _vector_samples(self) -> int:
+        return self._window + (self.recipe.stack - 1) * self.hop
+
+    def _fill(self, features: Features, spectra: NDArray[np.complex64]) -> None:
+        """Fill Float32[frames, frame_bins] from the first spectra, Complex64[at least frames, fft_size / 2 + 1]."""
+        kind = self.recipe.kind
+        if kind == "spectrogram":
+            power = spectra[: len(features)].real ** 2 + spectra[: len(features)].imag ** 2
+            np.log(np.maximum(power, _LOG_FLOOR), out=features)
+            return
+        energies = np.empty((len(features), self.recipe.mel_bins), np.float32) if kind == "mfcc" else features
+        kernels.filter_power(spectra, *self._filters, energies)
+        if kind == "power_mel":
+            kernels.power_law(energies, self.recipe.power)
+            return
+        np.log(np.maximum(energies, _LOG_FLOOR, out=energies), out=energies)
+        if kind == "mfcc":
+            np.sum(energies[:, None] * self._dct, axis=2, out=features)
+
+
+class FeatureStream:
+    """Features of samples that arrive bit by bit: all pushes and the flush, joined, equal the offline result."""
+
+    def __init__(self, extractor: FeatureExtractor) -> None:
+        self._extractor = extractor
+        self._samples = np.empty(0, np.float32)
+        self._frames = np.empty((0, extractor.frame_bins), np.float32)
+
+    def push(self, samples: Waveform) -> Features:
+        """Return Float32[vectors, bins], the vectors that Float32[samples] complete; both may be empty."""
+        if samples.ndim != 1:
+            raise ValueError(f"samples have shape {samples.shape}; expected [samples]: push one microphone")
+        recipe, hop = self._extractor.recipe, self._extractor.hop
+        self._samples = np.concatenate([self._samples, samples], dtype=np.float32)
+        new = self._extractor.frames(self._samples)
+        self._samples = self._samples[len(new) * hop :].copy()
+        self._frames = np.concatenate([self._frames, new])
+        if len(self._frames) < recipe.stack:
+            return np.empty((0, self._extractor.bins), np.float32)
+        stacks = sliding_window_view(self._frames, recipe.stack, axis=0)[:: recipe.stride]
+        vectors = stacks.swapaxes(1, 2).reshape(len(stacks), self._extractor.bins)  # frame after frame
+        self._frames = self._frames[len(vectors) * recipe.stride :].copy()
+        return vectors
+
+    def flush(self) -> Features:
+        """End the stream and return what is left: no vectors, as nothing is padded. The next push begins another."""
+        self._samples, self._frames = self._samples[:0], self._frames[:0]
+        return np.empty((0, self._extractor.bins), np.float32)
+
+
+def featurizer_stage(recipe: FeaturesRecipe, sample_rate_hz: int) -> Stage:
+    """Return the stage that puts features in the place of the waveform (of microphone 0, if there are several).
+
+    It raises RejectedExample if the waveform is absent, of another rate, not finite, or too short for one vector.
+    """
+    extractor = FeatureExtractor(recipe, sample_rate_hz)
+
+    def featurize(example: Example, rng: np.random.Generator) -> Example:
+        if example.waveform is None:
+            raise RejectedExample("no waveform to compute features from; the featurizer must come last")
+        if example.sample_rate_hz != sample_rate_hz:
+            raise RejectedExample(f"sample_rate_hz={example.sample_rate_hz}: expected {sample_rate_hz}; prepare again")
+        waveform = example.waveform if example.waveform.ndim == 1 else example.waveform[0]
+        if not np.isfinite(waveform).all():
+            raise RejectedExample("waveform has samples that are not finite; listen to the recording")
+        features = extractor(waveform)
+        if not len(features):
+            shortest_s = extractor.span(0)[1]
+            raise RejectedExample(
+                f"{waveform.size} samples at {sample_rate_hz} Hz are too short: one vector needs {shortest_s:.4g} s"
+            )
+        return example._replace(waveform=None, features=features)
+
+    return featurize
+
+
+def _hann(samples: int) -> NDArray[np.float32]:
+    """Return Float32[samples], the periodic Hann window."""
+    weights: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi / samples * np.arange(samples))
+    return weights.astype(np.float32)
+
+
+def _lanes(frames: int) -> int:
+    """Return the number of frames in the least full groups of lanes that hold so many."""
+    return -(-frames // _LANES) * _LANES
+
+
+def _triangles(filters: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+    """Return first bin, offset of the weights, and weights of each filter, as `kernels.filter_power` takes them."""
+    held = [np.flatnonzero(row) for row in filters]
+    groups = [-(-(bins[-1] + 1 - bins[0]) // _WEIGHTS) for bins in held]
+    weights = np.zeros((sum(groups), _WEIGHTS), np.float32)
+    offsets = np.cumsum([0, *groups]).astype(np.int32)
+    for row, bins, offset in zip(filters, held, offsets, strict=False):
+        weights[offset:].reshape(-1)[: bins[-1] + 1 - bins[0]] = row[bins[0] : bins[-1] + 1]
+    return np.array([bins[0] for bins in held], np.int32), offsets, weights

@@ -1,0 +1,137 @@
+"""A run that stands still: when that is so, whom it waits for, and when to give it up.
+
+Progress is a step, a settled example or an utterance of dev that was recognised. A trainer that waits for batches, and
+one that is told to have finished, may stand still for `stall_after_s`; where something loads, compiles, or is busy in a
+turn of its own, `turn_s` are allowed, as for any single turn of a rank's loop.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sonorant.fleet.silence import LONGEST_LOOK_S
+
+__all__ = ["COORDINATOR", "REDIS", "TRAINER", "GiveUp", "Restart", "Scene", "StageScene", "StallWatch"]
+
+REDIS, COORDINATOR, TRAINER = "redis", "coordinator", "trainer"
+
+_RESTARTS = 2  # without any progress, before the run is given up
+
+
+@dataclass(frozen=True)
+class StageScene:
+    """What a stage's replicas do together: how many are registered, examples that wait there, examples handed on."""
+
+    name: str
+    registered: int = 1
+    queued: int = 0
+    handed_on: int = 0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is seen of a run at one look.
+
+    redis, coordinator: whether they answer; what the rest says is only looked at if the coordinator does.
+    marks: counts by name (a step's number, utterances of dev, settled examples of an epoch), which only grow while a
+    generation lasts. stages: from the reader to the featurizer. ranks: how many are registered; waited_s: that these
+    have waited for batches, on the average. finished: the coordinator was told that training is complete.
+    """
+
+    redis: bool = True
+    coordinator: bool = True
+    generation: int = 0
+    marks: Mapping[str, float] = field(default_factory=dict)
+    stages: Sequence[StageScene] = ()
+    ranks: int = 0
+    waited_s: float = 0.0
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Start `name` again, all its replicas: REDIS, COORDINATOR, TRAINER or a stage; `because` ends a sentence."""
+
+    name: str
+    because: str
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """End the run: nothing helped; `because` ends a sentence."""
+
+    because: str
+
+
+class StallWatch:
+    """Decides from a scene at a time; `look` is called every second or so."""
+
+    def __init__(self, stall_after_s: float, turn_s: float) -> None:
+        self._stall_after_s = stall_after_s
+        self._turn_s = max(turn_s, stall_after_s)
+        self._quiet_s = 0.0  # since there was progress, somebody was restarted, or a generation began
+        self._barren_s = 0.0  # since there was progress
+        self._restarts = 0
+        self._waited_s = 0.0  # by the ranks, while it is quiet
+        self._moving: set[str] = set()  # stages that handed on an example meanwhile
+        self._last = Scene()
+
+    def look(self, elapsed_s: float, scene: Scene) -> Restart | GiveUp | None:
+        """Return what is to be done now. elapsed_s: since the look before."""
+        elapsed_s = min(elapsed_s, LONGEST_LOOK_S)
+        self._quiet_s += elapsed_s
+        self._barren_s += elapsed_s
+        if scene.coordinator:
+            self._note(scene)
+        name, because, patience_s = self._whom(scene)
+        if self._quiet_s < patience_s and self._barren_s < (_RESTARTS + 1) * self._turn_s:
+            return None
+        stood = f"no step and no settled example for {self._barren_s:.0f} s: {because}"
+        if self._restarts >= _RESTARTS or self._barren_s >= (_RESTARTS + 1) * self._turn_s:
+            return GiveUp(stood)
+        self._restarts += 1
+        if self._restarts > 1:  # a new gang has everything leased again, whatever was lost on the way
+            name = TRAINER
+        self._begin()
+        return Restart(name, stood)
+
+    def _begin(self) -> None:
+        self._quiet_s = self._waited_s = 0.0
+        self._moving.clear()
+
+    def _note(self, scene: Scene) -> None:
+        last, self._last = self._last, scene
+        if scene.generation != last.generation:
+            self._begin()
+        elif any(count > last.marks.get(name, 0) for name, count in scene.marks.items()):
+            self._begin()
+            self._barren_s, self._restarts = 0.0, 0
+        else:  # counts begin anew with the coordinator
+            self._waited_s += max(0.0, scene.waited_s - last.waited_s)
+            before = {stage.name: stage.handed_on for stage in last.stages}
+            self._moving |= {s.name for s in scene.stages if s.handed_on > before.get(s.name, s.handed_on)}
+
+    def _whom(self, scene: Scene) -> tuple[str, str, float]:
+        """Return whom the run waits for, why that is so, and how long it may."""
+        if not scene.redis:
+            return REDIS, "Redis does not answer", self._stall_after_s
+        if not scene.coordinator:
+            return COORDINATOR, "the coordinator does not answer", self._stall_after_s
+        if scene.finished:
+            return TRAINER, "training is complete, but the trainer does not leave", self._stall_after_s
+        for stage in scene.stages:
+            if not stage.registered:
+                return stage.name, f"no replica of {stage.name} is there", self._turn_s
+        if not scene.ranks:
+            return TRAINER, "no rank of the trainer is there", self._turn_s
+        if 2 * self._waited_s < self._quiet_s:
+            return TRAINER, "the trainer does not come to its next batch", self._turn_s
+        return self._idle_stage(scene)
+
+    def _idle_stage(self, scene: Scene) -> tuple[str, str, float]:
+        """Name the stage nearest to the trainer that has examples and hands none on; the reader if none has any."""
+        for stage in reversed(scene.stages):
+            if stage.queued and stage.name not in self._moving:
+                because = f"{stage.name} has {stage.queued} examples and hands none on"
+                return stage.name, because, self._stall_after_s
+        reader = scene.stages[0].name if scene.stages else TRAINER
+        return reader, f"the trainer waits, no stage has an example, and {reader} reads none", self._stall_after_s

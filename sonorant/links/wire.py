@@ -1,0 +1,278 @@
+"""Bytes on a link between two stages.
+
+A message is one frame. It begins with a header of eight bytes: the kind, and a number whose meaning depends on it. In a
+message of kind EXAMPLES a record of each example follows: the sizes of its array and its envelope in 16 bytes, the raw
+array, and the envelope (`sonorant.v1.Example`); array and envelope are padded to multiples of 16 bytes.
+
+The downstream replica (consumer) opens a link with HELLO, which names the stream that it wants behind the header; the
+upstream replica (producer) answers WELCOME, or BYE if it sends another: it may have the address of one that died.
+
+Why 16: numpy aligns its own arrays to that. One that is aligned less may be summed in another order by vectorised code,
+and an example must not depend, not even in its last bit, on the way that it came. ZeroMQ puts a large frame 40 bytes
+behind a multiple of 16; so arrays lie well after the header, and need no copy.
+"""
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from sonorant.delivery.example import Example, Lineage, WordSpan
+from sonorant.errors import SonorantError
+from sonorant.links.payload import EXACT, packing_by_name, packing_by_type
+from sonorant.recipe.pipeline import PayloadRecipe
+from sonorant.v1 import example_pb2 as pb
+
+__all__ = [
+    "BUNDLE_BYTES",
+    "PROTOCOL_VERSION",
+    "BadMessage",
+    "Buffer",
+    "ExampleMessage",
+    "Header",
+    "Kind",
+    "decode_counts",
+    "decode_examples",
+    "decode_header",
+    "encode_example",
+    "encode_header",
+    "encode_hello",
+    "join_examples",
+    "stream_of",
+]
+
+PROTOCOL_VERSION = 4
+BUNDLE_BYTES = 1 << 16  # of a message with several examples, at most; a larger example travels alone
+_HEADER = struct.Struct("<B3xI")
+_SIZES = struct.Struct("<QI4x")  # of array and envelope
+_START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with one example
+_ARRAY_AT = _START.size
+_MOST_EXAMPLES, _MOST_WAITING = (1 << 8) - 1, (1 << 24) - 1  # that a header can tell of
+_ALIGNMENT = 16
+_TELLING = np.dtype(np.longdouble)  # numpy tells sooner whether one of these lies well than at which address it lies
+
+Buffer = bytes | bytearray | memoryview
+
+
+class BadMessage(SonorantError):
+    """A message that no replica of this version sends."""
+
+    exit_code = 76
+
+
+class Kind(IntEnum):
+    """What a message says, and what its number means. C: sent by the consumer, P: by the producer."""
+
+    HELLO = 1  # C: here I am, and want the stream that is named; protocol version
+    WELCOME = 2  # P: I know you; protocol version
+    GRANT = 3  # C: send me as many examples more; number of credits
+    RECALL = 4  # C: give back what you have not used; 0
+    RETURN = 5  # P: answer to RECALL; number of credits given back
+    BACKLOG = 6  # P: examples wait here, and you have no credit with me; how many, 0: no longer any
+    PING = 7  # C: are you there; 0
+    PONG = 8  # P: I am; 0
+    BYE = 9  # C, P: I forget you; 0
+    EXAMPLES = 10  # P: examples follow; their number, and 256 times how many others wait here
+
+
+class Header(NamedTuple):
+    """The beginning of a message."""
+
+    kind: Kind
+    number: int
+
+
+def encode_header(kind: Kind, number: int = 0) -> bytes:
+    """Return a message of its header alone."""
+    return _HEADER.pack(kind, number)
+
+
+def decode_header(frame: Buffer) -> Header:
+    """Read the header of a message.
+
+    Raises BadMessage if its kind is unknown, or the message's size none that this kind has.
+    """
+    size = len(frame)
+    if size < _HEADER.size:
+        raise BadMessage(f"header of {size} bytes: must have {_HEADER.size}")
+    code, number = _HEADER.unpack_from(frame)
+    kind = _KINDS.get(code)
+    if kind is None:
+        raise BadMessage(f"message of kind {code}: known are 1 to {max(_KINDS)}")
+    if size > _HEADER.size and kind not in _WITH_MORE:
+        raise BadMessage(f"{kind.name} of {size} bytes: must have {_HEADER.size}")
+    return Header(kind, number)
+
+
+def encode_hello(stream: str) -> bytes:
+    """Return a HELLO that asks for a stream."""
+    return encode_header(Kind.HELLO, PROTOCOL_VERSION) + stream.encode()
+
+
+def stream_of(hello: Buffer) -> str:
+    """Return the stream that a HELLO names; what is no text comes out as one that nobody has."""
+    return bytes(hello[_HEADER.size :]).decode(errors="replace")
+
+
+_KINDS = {int(kind): kind for kind in Kind}
+_WITH_MORE = frozenset({Kind.HELLO, Kind.EXAMPLES})  # than a header
+
+
+class ExampleMessage:
+    """A message of kind EXAMPLES with one example, which says that no other waits, before it is written anywhere.
+
+    size: of the message in bytes. Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
+    """
+
+    def __init__(self, example: Example, payload: PayloadRecipe = EXACT) -> None:
+        if (example.waveform is None) == (example.features is None):
+            raise BadMessage(f"example {example.utterance}: exactly one of waveform and features must be set")
+        array = example.waveform if example.waveform is not None else example.features
+        assert array is not None
+        if array.dtype != np.float32:
+            raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
+        self._array = array
+        self._packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
+        self._array_bytes = self._packing.dtype.itemsize * array.size
+        self._envelope = _encode_envelope(example, self._packing.data_type, array.shape)
+        self._gap = -self._array_bytes % _ALIGNMENT
+        self.size = _ARRAY_AT + self._array_bytes + self._gap + _padded(len(self._envelope))
+
+    def write(self, message: memoryview) -> None:
+        """Write it to `size` bytes, of which every one is set."""
+        end = _ARRAY_AT + self._array_bytes
+        _START.pack_into(message, 0, Kind.EXAMPLES, 1, self._array_bytes, len(self._envelope))
+        self._packing.pack(self._array, np.ndarray(self._array.shape, self._packing.dtype, message, _ARRAY_AT))
+        message[end:] = (bytes(self._gap) + self._envelope).ljust(self.size - end, b"\0")
+
+
+def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryview:
+    """Return the message of an example (`ExampleMessage`)."""
+    unwritten = ExampleMessage(example, payload)
+    message = np.empty(unwritten.size, np.uint8).data
+    unwritten.write(message)
+    return message
+
+
+def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape: tuple[int, ...]) -> bytes:
+    message = pb.Example(
+        utterance=example.utterance,
+        speaker=example.speaker,
+        text=example.text,
+        sample_rate_hz=example.sample_rate_hz,
+        duration_s=example.duration_s,
+    )
+    # Messages within it are filled in place: to make them apart and have them copied takes half as long again.
+    lineage, header = message.lineage, message.waveform if example.waveform is not None else message.features
+    lineage.epoch, lineage.shard, lineage.index = example.lineage
+    header.data_type = data_type
+    header.shape.extend(shape)
+    for word in example.words:
+        message.words.add(word=word.word, start_s=word.start_s, end_s=word.end_s)
+    return message.SerializeToString()
+
+
+def join_examples(messages: Sequence[memoryview], waiting: int) -> Buffer:
+    """Return one message with the examples of all; a single one is not copied, but its header is changed.
+
+    messages: what `encode_example` returned, 255 at most. waiting: how many other examples wait.
+    """
+    assert len(messages) <= _MOST_EXAMPLES
+    number = len(messages) + (_MOST_EXAMPLES + 1) * min(waiting, _MOST_WAITING)
+    if len(messages) > 1:
+        return b"".join((_HEADER.pack(Kind.EXAMPLES, number), *(message[_HEADER.size :] for message in messages)))
+    _HEADER.pack_into(messages[0], 0, Kind.EXAMPLES, number)
+    return messages[0]
+
+
+def decode_counts(number: int) -> tuple[int, int]:
+    """Return how many examples are in a message with such a number in its header, and how many others wait."""
+    waiting, count = divmod(number, _MOST_EXAMPLES + 1)
+    return count, waiting
+
+
+def decode_examples(message: memoryview, count: int) -> list[Example]:
+    """Read a message whose header announces `count` examples.
+
+    Float32 arrays are read-only views of it, or copies if it lies badly in memory. Raises BadMessage if it does not
+    hold as many, or none, or if one of them makes no sense.
+    """
+    if count < 1:
+        raise BadMessage("0 examples: a message must have 1 at least")
+    examples = [_decode_example(array, envelope) for array, envelope in _records(message)]
+    if len(examples) != count:
+        raise BadMessage(f"{len(examples)} examples: the header announced {count}")
+    return examples
+
+
+def _records(message: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
+    """Yield array and envelope of each record."""
+    at, end = _HEADER.size, len(message)
+    while at < end:
+        start = at + _SIZES.size
+        if start > end:
+            raise BadMessage(f"{end - at} bytes after the last record")
+        array_bytes, envelope_bytes = _SIZES.unpack_from(message, at)
+        stop = start + _padded(array_bytes)
+        at = stop + _padded(envelope_bytes)
+        if at > end:
+            raise BadMessage(
+                f"array of {array_bytes} and envelope of {envelope_bytes} bytes in a message with {end - start} left"
+            )
+        yield message[start : start + array_bytes], message[stop : stop + envelope_bytes]
+
+
+def _padded(size: int) -> int:
+    return size + -size % _ALIGNMENT
+
+
+def _decode_example(array: memoryview, envelope: memoryview) -> Example:
+    try:
+        message = pb.Example.FromString(bytes(envelope))
+    except DecodeError as error:
+        raise BadMessage(f"envelope of {len(envelope)} bytes is not an Example: {error}") from error
+    content = message.WhichOneof("content")
+    if content is None or not message.HasField("lineage"):
+        raise BadMessage(f"envelope of {message.utterance!r} lacks its lineage or its array")
+    waveform = features = None
+    if content == "waveform":
+        waveform = _decode_array(message.waveform, array, (1, 2))
+    else:
+        features = _decode_array(message.features, array, (2,))
+    lineage, words = message.lineage, message.words
+    return Example(
+        Lineage(lineage.epoch, lineage.shard, lineage.index),
+        message.utterance,
+        message.text,
+        message.sample_rate_hz,
+        message.duration_s,
+        message.speaker,
+        waveform,
+        features,
+        tuple([WordSpan(w.word, w.start_s, w.end_s) for w in words]) if words else (),
+    )
+
+
+def _decode_array(header: pb.ArrayHeader, frame: memoryview, dimensions: tuple[int, ...]) -> NDArray[np.float32]:
+    packing, shape = packing_by_type(header.data_type), tuple(header.shape)
+    if packing is None:
+        raise BadMessage(f"array of data type {header.data_type}: known are {sorted(pb.DataType.values())[1:]}")
+    if len(shape) not in dimensions or packing.dtype.itemsize * math.prod(shape) != len(frame):
+        raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of {packing.dtype}")
+    values = packing.unpack(np.ndarray(shape, packing.dtype, frame))
+    if not _lies_well(values):
+        values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+def _lies_well(values: NDArray[np.float32]) -> bool:
+    """Whether an array is known to be aligned to 16 bytes; of some that are, on some platforms of all, it is not."""
+    if values.nbytes < _TELLING.itemsize or _TELLING.alignment < _ALIGNMENT:
+        return False
+    return np.ndarray((), _TELLING, values).flags.aligned

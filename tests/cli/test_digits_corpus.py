@@ -1,0 +1,81 @@
+import http.server
+import io
+import tarfile
+import threading
+
+import pytest
+import soundfile
+
+from sonorant.cli import digits_corpus
+from sonorant.cli.digits_corpus import corpus_source, obtain_digits
+from sonorant.errors import Unavailable
+
+NOWHERE = "http://127.0.0.1:1/corpus.tar.gz"
+
+
+def _archive(names):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 4
+            tar.addfile(member, io.BytesIO(b"RIFF"))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def serve():
+    """Serve bytes over HTTP on a free port; gives a function from bytes to their address."""
+    servers = []
+
+    def start(content):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/corpus.tar.gz"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_download_takes_the_recordings_and_nothing_else(tmp_path, serve):
+    inside = ["fsdd-1/recordings/3_george_7.wav", "fsdd-1/../../recordings/evil.wav", "fsdd-1/README.md"]
+    said = []
+    obtain_digits(tmp_path, said.append, serve(_archive(inside)))
+    assert [path.name for path in (tmp_path / "fsdd/recordings").iterdir()] == ["3_george_7.wav"]
+    assert "downloaded" in corpus_source(tmp_path)
+
+
+def test_what_is_there_is_not_brought_again(tmp_path, serve):
+    obtain_digits(tmp_path, lambda text: None, serve(_archive(["x/recordings/3_george_7.wav"])))
+    obtain_digits(tmp_path, pytest.fail, NOWHERE)
+
+
+@pytest.mark.parametrize("content", [b"not an archive", _archive(["README.md"])])
+def test_without_a_usable_download_espeak_speaks_and_says_so(tmp_path, serve, monkeypatch, content):
+    monkeypatch.setattr(digits_corpus, "_TAKES", 1)
+    said = []
+    obtain_digits(tmp_path, said.append, serve(content))
+    recordings = sorted((tmp_path / "fsdd/recordings").iterdir())
+    assert len(recordings) == 50
+    assert all(soundfile.info(path).duration > 0.2 for path in recordings)
+    assert "synthetic" in corpus_source(tmp_path)
+    assert any("NOT real speech" in line for line in said)
+
+
+def test_without_network_and_espeak_it_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="SONORANT_DATA"):
+        obtain_digits(tmp_path / "data", lambda text: None, NOWHERE)
+    assert not (tmp_path / "data/fsdd").exists()

@@ -1,0 +1,58 @@
+"""A model that nobody trained: it hears made-up words in noise, always the same ones, and nothing in silence."""
+
+import numpy as np
+
+from sonorant.export.saved_model import export_model
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.registry import build_model
+from sonorant.recipe import Recipe
+from sonorant.text.units import Units
+
+RATE_HZ = 8000
+UNITS = Units("words", ("alpha", "beta", "delta", "gamma"))
+
+
+def babble_recipe(name="babble", normalisation="global", **serving):
+    return Recipe.model_validate(
+        {
+            "version": 1,
+            "name": name,
+            "corpus": {"reader": "fsdd", "path": "fsdd", "sample_rate_hz": RATE_HZ},
+            "text": {"units": "words"},
+            "model": {"family": "lstm_ctc", "layers": 2, "cells": 24, "normalisation": normalisation},
+            "serving": serving,
+        }
+    )
+
+
+def babble_model(recipe, seed=1, blank=8):
+    """Return the model; blank: bias of the blank unit, with 1000 it hears nothing."""
+    extractor = FeatureExtractor(recipe.features, RATE_HZ)
+    model = build_model(recipe.model, extractor.bins, UNITS.size, seed=seed)
+    weights = model.named_weights()
+    rng = np.random.default_rng(seed)
+    for path, weight in weights.items():
+        if path == "projection/kernel":
+            weights[path] = rng.standard_normal(weight.shape).astype(np.float32) * 12
+        if path == "projection/bias":
+            weights[path] = np.array([0, 0, 0, 0, blank], np.float32)
+        if path == "running_mean/prior":
+            weights[path] = rng.standard_normal(weight.shape).astype(np.float32)
+        if path == "lstm_0/weight":
+            weights[path] = weight * np.float32(8)
+    model.assign(weights)
+    return model
+
+
+def export_babble(exports, name="babble", seed=1, blank=8, **serving):
+    recipe = babble_recipe(name, **serving)
+    return export_model(babble_model(recipe, seed, blank), recipe, UNITS, exports)
+
+
+def murmur(seconds, seed=0):
+    """Noise with the rhythm of speech: bursts of bands, and pauses."""
+    rng = np.random.default_rng(seed)
+    samples = rng.standard_normal(round(seconds * RATE_HZ)).astype(np.float32) * 0.1
+    t = np.arange(len(samples)) / RATE_HZ
+    samples *= (np.sin(2 * np.pi * 3 * t) > -0.3) * (1 + np.sin(2 * np.pi * (200 + 90 * np.floor(t * 3)) * t))
+    return (np.rint(samples * 32768) / 32768).astype(np.float32)

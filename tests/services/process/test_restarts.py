@@ -1,0 +1,18 @@
+from services.process.restarts import RestartPolicy
+
+
+def test_pauses_double_up_to_the_longest():
+    policy = RestartPolicy(most=5, window_s=60.0, first_pause_s=0.5, last_pause_s=3.0)
+    assert [policy.ended(0.0) for _ in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+
+def test_a_process_that_dies_too_often_is_given_up():
+    policy = RestartPolicy(most=2, window_s=60.0)
+    assert policy.ended(0.0) is not None
+    assert policy.ended(59.0) is not None
+    assert policy.ended(59.5) is None
+
+
+def test_old_deaths_are_forgiven():
+    policy = RestartPolicy(most=1, window_s=60.0)
+    assert policy.ended(0.0) == policy.ended(60.0)

@@ -1,0 +1,39 @@
+"""A process whose loop stands still is ended, and says where it stood."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+LOOP = """
+import time
+from services.process.watchdog import Watchdog
+
+def stand_still():
+    time.sleep(60)
+
+with Watchdog(2) as watchdog:
+    time.sleep(3)  # it may take its time to begin
+    for _ in range(5):
+        watchdog.turned()
+        time.sleep(0.6)
+    {}
+time.sleep(3)
+"""
+
+
+def run(end):
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", LOOP.format(end)]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_a_loop_that_turns_is_left_alone_and_so_is_what_comes_after_it():
+    done = run("pass")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_loop_that_stands_still_ends_the_process_with_its_place():
+    done = run("stand_still()")
+    assert done.returncode == 75
+    assert "main_loop_hangs" in done.stdout + done.stderr
+    assert "stand_still" in done.stdout + done.stderr

@@ -1,0 +1,64 @@
+"""What hangs comes back, or the run says why not and ends."""
+
+import os
+import re
+import signal
+import time
+
+from rigs.accident import AT_ONCE, NEVER_WORKS, WORKS_NO_MORE, accident
+from rigs.local import back, find_process_of, finish, hit, sonorant, steps, supervised, wait_for
+
+ALL = ("redis-server", "services.coordinator", "services.example_server", "services.trainer")
+
+
+def stalled(workplace):
+    return [event["restarting"] for event in supervised(workplace) if event["event"] == "stalled"]
+
+
+def test_whoever_is_stopped_for_good_is_started_again(workplace, trained):
+    for name in ALL:
+        old = find_process_of(workplace, name)
+        hit(workplace, name, signal.SIGSTOP)
+        back(workplace, name, old, trained)
+    hung = [event["name"].partition(".")[0] for event in supervised(workplace) if event["event"] == "process_hangs"]
+    assert hung == ["redis", "coordinator", "example_server-0", "trainer-0"]
+
+
+def test_a_pause_of_seconds_ends_nobody(workplace, trained):
+    pids = {name: find_process_of(workplace, name) for name in ALL}
+    for name in ALL:
+        hit(workplace, name, signal.SIGSTOP)
+        time.sleep(5)  # what is tried is this very pause
+        os.kill(pids[name], signal.SIGCONT)
+    reached = steps(workplace)
+    wait_for(lambda: steps(workplace) > reached, trained)
+    assert {name: find_process_of(workplace, name) for name in ALL} == pids
+
+
+def test_a_run_that_stands_still_says_whom_it_waits_for_and_ends(workplace):
+    stuck = accident(workplace / "accident", NEVER_WORKS, module="services.example_server")
+    process = sonorant(workplace, "train", "--set", "pipeline.stall_after_s=6", environment=stuck)
+    code, said = finish(process)
+    assert code == 75, said
+    assert stalled(workplace) == ["example_server", "trainer"]
+    assert re.search(r"no step and no settled example for \d+ s: .*; example_server is restarted", said)
+    assert "the same command goes on" in said
+
+
+def test_a_stage_that_stands_still_is_restarted_and_the_run_goes_on(workplace):
+    module = "services.example_server"
+    stuck = accident(workplace / "accident", AT_ONCE, WORKS_NO_MORE, module=module)
+    settings = ("--set", "pipeline.stall_after_s=15", "--set", "training.epochs=1")
+    code, said = finish(sonorant(workplace, "train", *settings, environment=stuck))
+    assert (code, "is complete" in said) == (0, True), said
+    assert stalled(workplace) == ["example_server"]
+
+
+def test_an_mpirun_that_hangs_does_not_hold_up_the_end(workplace):
+    settings = ("--set", "pipeline.stall_after_s=15", "--set", "training.epochs=4")
+    process = sonorant(workplace, "train", *settings)
+    wait_for(lambda: steps(workplace) >= 5, process)
+    hit(workplace, "mpirun", signal.SIGSTOP)
+    code, said = finish(process)
+    assert (code, "is complete" in said) == (0, True), said
+    assert stalled(workplace) == ["trainer"]

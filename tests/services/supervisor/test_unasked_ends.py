@@ -1,0 +1,92 @@
+"""Ends that the supervisor did not ask for are none, and a second command on the run changes nothing."""
+
+import hashlib
+import signal
+
+import pytest
+from rigs.accident import COMMAND_KILLED, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
+from rigs.local import (
+    TRAIN,
+    back,
+    find_process_of,
+    finish,
+    hit,
+    make_workplace,
+    prepared,
+    processes_of,
+    sonorant,
+    steps,
+    supervised,
+    wait_for,
+)
+
+from services.supervisor.past_run import audit_run
+from sonorant.run_folder import RunFolder
+
+
+def test_whoever_leaves_because_somebody_else_asked_it_to_is_started_again(workplace, trained):
+    for name in ("services.example_server", "services.coordinator", "redis-server", "services.trainer", "mpirun"):
+        old = find_process_of(workplace, name)
+        hit(workplace, name, signal.SIGTERM)
+        back(workplace, name, old, trained)
+
+
+def test_a_coordinator_killed_before_it_listens_does_not_end_the_run(workplace):
+    process = sonorant(workplace, "train")
+    wait_for(lambda: find_process_of(workplace, "services.coordinator"), process)
+    hit(workplace, "services.coordinator")
+    assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
+    wait_for(lambda: steps(workplace) >= 5, process)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("deed", [KILLED, DISK_FULL, COMMAND_KILLED], ids=["rank", "disk full", "command"])
+def test_a_run_that_is_hit_before_its_last_checkpoint_goes_on_and_completes(tmp_path, deed):
+    workplace = make_workplace(tmp_path, epochs=2, checkpoint_every_steps=19)
+    prepared(workplace)
+    unlucky = accident(workplace / "accident", LAST_CHECKPOINT, deed, epochs=2)
+    code, said = finish(sonorant(workplace, "train", environment=unlucky))
+    assert happened(workplace / "accident"), said
+    if deed is COMMAND_KILLED:
+        assert code == -signal.SIGKILL
+        code, said = finish(sonorant(workplace, "train", environment=unlucky))
+    assert (code, "is complete" in said) == (0, True), said
+    found = audit_run(RunFolder(workplace / "run"))
+    assert found.exact
+    assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
+
+
+def snapshot(folder):
+    """Return checksums of what processes read when they start again."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (folder / "recipe.yaml", *sorted((folder / "shards").iterdir()))
+    }
+
+
+def test_a_second_command_on_a_run_in_use_changes_nothing(workplace, trained):
+    before = snapshot(workplace / "run")
+    begun = [event for event in supervised(workplace) if event["event"] == "process_started"]
+    for command in ("train", "prepare", "demo"):
+        code, said = finish(sonorant(workplace, command, "--set", "training.epochs=2"))
+        assert (code, "trains or prepares there already" in said) == (69, True), said
+    code, said = finish(sonorant(workplace, "prepare", "--set", "corpus.strings.train=60"))
+    assert (code, "trains or prepares there already" in said) == (69, True), said
+    assert snapshot(workplace / "run") == before
+    assert [event for event in supervised(workplace) if event["event"] == "process_started"] == begun
+    old = find_process_of(workplace, "services.trainer")
+    hit(workplace, "services.trainer")
+    back(workplace, "services.trainer", old, trained)
+    assert trained.poll() is None
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_demo_that_is_ended_leaves_no_training_behind(tmp_path, number, code):
+    workplace = make_workplace(tmp_path)
+    demo = sonorant(workplace, "demo")
+    wait_for(lambda: steps(workplace) >= 5, demo)
+    demo.send_signal(number)
+    found, said = finish(demo)
+    assert (found, "stopped; the same command goes on" in said) == (code, number is signal.SIGTERM), said
+    wait_for(lambda: not processes_of(workplace))
