@@ -60,7 +60,7 @@ def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
 def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
     """Return one stage of a recipe; BadRecipe if the recipe has no stage of that name."""
     if name == FEATURIZER:
-        from sonorant.features.front_end import featurizer_stage
+        from sonorant.augment.featurizer import featurizer_stage
 
         return featurizer_stage(recipe.features, recipe.corpus.sample_rate_hz)
     for section in recipe.stages:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.audio.convolution import convolved
+from sonorant.audio.levels import within_full_scale
 from sonorant.audio.monotone_curve import monotone_curve
-from sonorant.augment.gain import within_full_scale
 from sonorant.augment.stage import Stage, by_chance
 from sonorant.delivery.example import Example
 from sonorant.recipe.channel import EqualiserRecipe

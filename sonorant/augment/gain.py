@@ -1,24 +1,14 @@
-"""Levels: a random gain, and full scale, which no waveform may leave."""
+"""Gain: another level, as of who is near or far, loud or soft."""
 
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.levels import amplify
 from sonorant.augment.stage import Stage, by_chance
 from sonorant.delivery.example import Example
 from sonorant.recipe.channel import GainRecipe
 
-__all__ = ["amplify", "gain_stage", "within_full_scale"]
-
-
-def amplify(waveform: Waveform, gain_db: float) -> Waveform:
-    """Return Float32[..., samples], `gain_db` louder, or by less where that would exceed full scale."""
-    return within_full_scale(waveform * np.float32(10 ** (gain_db / 20)))
-
-
-def within_full_scale(waveform: Waveform) -> Waveform:
-    """Return the waveform, turned down to a peak of 1 if it exceeds that: Float32[..., samples]."""
-    peak = np.abs(waveform).max(initial=0)
-    return waveform / peak if peak > 1 else waveform
+__all__ = ["gain_stage"]
 
 
 def gain_stage(recipe: GainRecipe) -> Stage:

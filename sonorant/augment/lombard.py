@@ -9,10 +9,9 @@ speech recognizers", JASA 93, 1993). Pitch and articulation change too in truth,
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.levels import amplify, unit_power
 from sonorant.audio.stretch import stretch
 from sonorant.augment.equaliser import equalise
-from sonorant.augment.gain import amplify
-from sonorant.augment.noise import unit_power
 from sonorant.augment.speed import moved
 from sonorant.augment.stage import Stage, by_chance
 from sonorant.delivery.example import Example

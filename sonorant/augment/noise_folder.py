@@ -12,7 +12,7 @@ import soxr
 from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
-from sonorant.augment.noise import looped
+from sonorant.audio.noise import looped
 from sonorant.errors import BadCorpus, RejectedExample, Unavailable
 from sonorant.file_names import files_below, path_fault, shown
 

@@ -6,7 +6,9 @@ from typing import TypeAlias
 import numpy as np
 
 from sonorant.arrays import Waveform
-from sonorant.augment.noise import babble, pink_noise, unit_power, white_noise
+from sonorant.audio.levels import unit_power
+from sonorant.audio.noise import pink_noise, white_noise
+from sonorant.augment.babble import babble
 from sonorant.augment.noise_folder import NoiseFolder
 from sonorant.augment.resources import StageResources
 from sonorant.delivery.example import Example

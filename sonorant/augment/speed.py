@@ -8,7 +8,7 @@ import numpy as np
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.augment.gain import within_full_scale
+from sonorant.audio.levels import within_full_scale
 from sonorant.augment.stage import Stage, by_chance
 from sonorant.delivery.example import Example, WordSpan
 from sonorant.recipe.signal import SpeedRecipe

@@ -13,8 +13,7 @@ from ducc0 import fft
 from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
-from sonorant.augment.gain import within_full_scale
-from sonorant.augment.noise import unit_power
+from sonorant.audio.levels import unit_power, within_full_scale
 from sonorant.augment.noise_folder import NoiseFolder
 from sonorant.augment.noise_source import NoiseSource
 from sonorant.augment.resources import StageResources

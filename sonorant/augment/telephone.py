@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.audio.convolution import convolved
-from sonorant.augment.gain import within_full_scale
+from sonorant.audio.levels import within_full_scale
 from sonorant.augment.speed import change_speed
 from sonorant.augment.stage import Stage, by_chance
 from sonorant.delivery.example import Example

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from sonorant.arrays import Waveform
 from sonorant.audio import kernels
 from sonorant.audio.fft_rows import row_stride
+from sonorant.audio.levels import within_full_scale
 from sonorant.audio.peaks import PeakMover, Spectra, warp_frequency
-from sonorant.augment.gain import within_full_scale
 from sonorant.augment.stage import Stage
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
 from sonorant.audio import kernels
-from sonorant.augment.stage import Stage
-from sonorant.delivery.example import Example
-from sonorant.errors import RejectedExample
 from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
 from sonorant.recipe.signal import FeaturesRecipe
 
-__all__ = ["FeatureExtractor", "FeatureStream", "featurizer_stage"]
+__all__ = ["FeatureExtractor", "FeatureStream"]
 
 _BLOCK = 128  # frames computed at once; their spectra fit the L2 cache
 _LANES = 16  # float32 in the widest SIMD register: the FFT takes so many frames side by side
@@ -147,32 +144,6 @@ class FeatureStream:
         """End the stream and return what is left: no vectors, as nothing is padded. The next push begins another."""
         self._samples, self._frames = self._samples[:0], self._frames[:0]
         return np.empty((0, self._extractor.bins), np.float32)
-
-
-def featurizer_stage(recipe: FeaturesRecipe, sample_rate_hz: int) -> Stage:
-    """Return the stage that puts features in the place of the waveform (of microphone 0, if there are several).
-
-    It raises RejectedExample if the waveform is absent, of another rate, not finite, or too short for one vector.
-    """
-    extractor = FeatureExtractor(recipe, sample_rate_hz)
-
-    def featurize(example: Example, rng: np.random.Generator) -> Example:
-        if example.waveform is None:
-            raise RejectedExample("no waveform to compute features from; the featurizer must come last")
-        if example.sample_rate_hz != sample_rate_hz:
-            raise RejectedExample(f"sample_rate_hz={example.sample_rate_hz}: expected {sample_rate_hz}; prepare again")
-        waveform = example.waveform if example.waveform.ndim == 1 else example.waveform[0]
-        if not np.isfinite(waveform).all():
-            raise RejectedExample("waveform has samples that are not finite; listen to the recording")
-        features = extractor(waveform)
-        if not len(features):
-            shortest_s = extractor.span(0)[1]
-            raise RejectedExample(
-                f"{waveform.size} samples at {sample_rate_hz} Hz are too short: one vector needs {shortest_s:.4g} s"
-            )
-        return example._replace(waveform=None, features=features)
-
-    return featurize
 
 
 def _hann(samples: int) -> NDArray[np.float32]:

@@ -6,7 +6,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.augment.noise import pink_noise, white_noise
+from sonorant.audio.noise import pink_noise, white_noise
 from sonorant.augment.noise_folder import NoiseFolder
 from sonorant.augment.resources import StageResources
 from sonorant.augment.superposition import band_shares, differs, reference_shares, superimpose, superposition_stage

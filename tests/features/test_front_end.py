@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sonorant.augment.featurizer import featurizer_stage
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadRecipe, RejectedExample
-from sonorant.features.front_end import FeatureExtractor, featurizer_stage
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.features.mel import dct_matrix, mel_filters
 from sonorant.recipe.signal import FeaturesRecipe
 
