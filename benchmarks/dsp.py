@@ -25,7 +25,7 @@ from sonorant.audio.image_method import LEAD, image_responses, response_taps
 from sonorant.audio.mixing import mix
 from sonorant.augment.vtlp import warp
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 
 __all__ = ["rows"]
 

@@ -5,22 +5,35 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sonorant.arrays import Waveform
 from sonorant.audio.convolution import convolved
 from sonorant.audio.levels import within_full_scale
 from sonorant.audio.monotone_curve import monotone_curve
-from sonorant.augment.stage import Stage, by_chance
+from sonorant.augment.stage import Augmentation, Stage, StageSection, by_chance
 from sonorant.delivery.example import Example
-from sonorant.recipe.channel import EqualiserRecipe
+from sonorant.section import Fraction
 
-__all__ = ["Phase", "equalise", "equaliser_stage", "smooth_curve"]
+__all__ = ["EQUALISER", "EqualiserRecipe", "Phase", "equalise", "equaliser_stage", "smooth_curve"]
 
 Phase = Literal["minimum", "zero"]
 
 _LOWEST_HZ = 100.0  # below it speech has nothing, and a short filter cannot follow
 _FILTER_S = 0.128  # resolves 8 Hz, far finer than the curves
 _OVERSAMPLING = 8  # of the spectrum, against aliasing of the cepstrum
+
+
+class EqualiserRecipe(StageSection):
+    """The response of an unknown microphone: a smooth random curve over frequency."""
+
+    stage: Literal["equaliser"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are filtered.")
+    points: int = Field(
+        6, ge=2, le=12, description="Frequencies whose gains are drawn, evenly over the octaves; 2 make a mere tilt."
+    )
+    most_db: float = Field(6.0, gt=0, le=24, description="Largest gain and largest loss, in decibels.")
+    phase: Literal["minimum", "zero"] = Field("minimum", description="minimum: as devices have it; zero: no delay.")
 
 
 def smooth_curve(
@@ -77,3 +90,11 @@ def _minimum_phase(gain_db: NDArray[np.float64], size: int) -> NDArray[np.float6
     cepstrum[size // 2 + 1 :] = 0
     response: NDArray[np.float64] = np.fft.irfft(np.exp(np.fft.rfft(cepstrum)), size)
     return response
+
+
+EQUALISER = Augmentation(
+    EqualiserRecipe,
+    lambda section, context: equaliser_stage(section),
+    effect="another microphone's response",
+    source="",
+)

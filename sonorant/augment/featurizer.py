@@ -6,7 +6,7 @@ from sonorant.augment.stage import Stage
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 
 __all__ = ["featurizer_stage"]
 

@@ -1,9 +1,10 @@
 """What a recipe's noise sources play: each draws a kind of noise, then a piece of it."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from sonorant.arrays import Waveform
 from sonorant.audio.levels import unit_power
@@ -13,11 +14,29 @@ from sonorant.augment.noise_folder import NoiseFolder
 from sonorant.augment.resources import StageResources
 from sonorant.delivery.example import Example
 from sonorant.errors import BadRecipe
-from sonorant.recipe.signal import NoiseRecipe
+from sonorant.section import Section
 
-__all__ = ["NoiseSource"]
+__all__ = ["NoiseRecipe", "NoiseSource"]
 
 _NoiseMaker: TypeAlias = Callable[[Example, int, np.random.Generator], Waveform]
+
+
+class NoiseRecipe(Section):
+    """What noise sources play."""
+
+    kinds: tuple[Literal["white", "pink", "babble", "folder"], ...] = Field(
+        ("white", "pink", "babble"), min_length=1, description="Each source draws one of these."
+    )
+    folder: str = Field("", description="Folder of noise recordings, below the data folder (kind folder only).")
+    babble_voices: int = Field(4, ge=1, le=32, description="Utterances that are mixed to babble.")
+
+    @model_validator(mode="after")
+    def _folder_named(self) -> Self:
+        if ("folder" in self.kinds) != bool(self.folder):
+            raise ValueError(
+                f"kinds={list(self.kinds)} and folder={self.folder!r}: give the folder exactly when kinds has 'folder'"
+            )
+        return self
 
 
 class NoiseSource:

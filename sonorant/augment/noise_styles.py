@@ -9,20 +9,31 @@ saves in time: responses are computed once. The paper does not list its styles; 
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from sonorant.arrays import Responses
 from sonorant.augment.noise_source import NoiseSource
 from sonorant.augment.resources import StageResources
-from sonorant.augment.room import Scene, Setting, draw_scene, scene_responses, scene_stage
-from sonorant.augment.stage import Stage
+from sonorant.augment.room import Scene, SceneRecipe, Setting, draw_scene, scene_responses, scene_stage
+from sonorant.augment.stage import Augmentation, Stage
 from sonorant.delivery.example import Example
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.randomness import generator
-from sonorant.recipe.signal import NoiseStylesRecipe
 
-__all__ = ["Style", "draw_catalogue", "noise_styles_stage"]
+__all__ = ["NOISE_STYLES", "NoiseStylesRecipe", "Style", "draw_catalogue", "noise_styles_stage"]
+
+
+class NoiseStylesRecipe(SceneRecipe):
+    """A fixed catalogue of rooms with noise, of which each utterance draws one (Google, 4)."""
+
+    stage: Literal["noise_styles"] = Field(description="Name of the stage.")
+    styles: int = Field(100, ge=1, le=1000, description="Styles in the catalogue; their responses stay in memory.")
+    catalogue_seed: int = Field(
+        0, ge=0, description="The catalogue follows from this and the distributions, whatever the recipe's seed."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +83,11 @@ def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sam
         return Setting(style.scene, heard, noises)
 
     return scene_stage(recipe, sample_rate_hz, set_up)
+
+
+NOISE_STYLES = Augmentation(
+    NoiseStylesRecipe,
+    lambda section, context: noise_styles_stage(section, context.resources, context.sample_rate_hz),
+    effect="one of a fixed catalogue of rooms with noise",
+    source="Google, 4",
+)

@@ -6,10 +6,11 @@ stage draws one, computes its responses and plays the utterance in it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from sonorant.arrays import Responses, Waveform
 from sonorant.audio.decay import absorption_of
@@ -23,19 +24,97 @@ from sonorant.audio.image_method import (
 )
 from sonorant.audio.late_tail import add_late_tail
 from sonorant.audio.mixing import mix
-from sonorant.augment.noise_source import NoiseSource
+from sonorant.augment.noise_source import NoiseRecipe, NoiseSource
 from sonorant.augment.resources import StageResources
-from sonorant.augment.stage import Stage
+from sonorant.augment.stage import Augmentation, Stage, StageSection
 from sonorant.delivery.example import Example, WordSpan
 from sonorant.errors import RejectedExample
-from sonorant.recipe.signal import RoomRecipe, SceneRecipe
-from sonorant.section import Interval
+from sonorant.section import Fraction, Interval
 
-__all__ = ["Scene", "Setting", "draw_scene", "room_stage", "scene_responses", "scene_stage"]
+__all__ = [
+    "ROOM",
+    "RoomRecipe",
+    "Scene",
+    "SceneRecipe",
+    "Setting",
+    "draw_scene",
+    "room_stage",
+    "scene_responses",
+    "scene_stage",
+]
 
 _MOST_REDRAWS = 1000
 _NEAREST_M = 0.05  # from any source to any microphone: nobody speaks inside the device
 _EARLY_S = 0.05  # after the direct sound
+
+
+class SceneRecipe(StageSection):
+    """Distributions of a random shoebox with one speaker, noise sources and microphones (Samsung, 2.3)."""
+
+    stage: str = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are played in a room.")
+    length_m: Interval = Field(Interval(low=3, high=10), description="Length of the room, in metres.")
+    width_m: Interval = Field(Interval(low=3, high=8), description="Width of the room, in metres.")
+    height_m: Interval = Field(Interval(low=2.4, high=4), description="Height of the room, in metres.")
+    t60_s: Interval = Field(Interval(low=0.1, high=0.6), description="Reverberation time, in seconds.")
+    snr_db: Interval = Field(
+        Interval(low=5, high=25), description="Speech to noise at the first microphone, in decibels."
+    )
+    noise_sources: tuple[int, int] = Field((1, 3), description="Fewest and most noise sources, 0 to 3.")
+    microphones: Literal[1, 2] = Field(1, description="Number of microphones.")
+    snr_speech: Literal["early", "reverberant"] = Field(
+        "early", description="Speech that the SNR counts: what arrives within 50 ms of the direct sound, or all."
+    )
+    direct_delay: Literal["removed", "kept"] = Field(
+        "removed",
+        description="Time that the direct sound takes to the first microphone: removed, so that words stay where they "
+        "were, or kept. The length stays either way.",
+    )
+    tail_after_ms: float | None = Field(
+        None,
+        ge=1,
+        description="Time after the direct sound from which reflections are a statistical tail, in milliseconds; 50 is "
+        "usual; absent: each reflection is exact.",
+    )
+    microphone_spacing_m: float = Field(0.071, gt=0, le=1, description="Distance between two microphones, in metres.")
+    wall_distance_m: float = Field(0.3, gt=0, description="Least distance of anything to a wall, in metres.")
+    noise: NoiseRecipe = Field(NoiseRecipe(), description="What the noise sources play.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        fewest, most = self.noise_sources
+        if not 0 <= fewest <= most <= 3:
+            raise ValueError(f"noise_sources={fewest}..{most}: need 0 <= fewest <= most <= 3")
+        if self.t60_s.low <= 0:
+            raise ValueError(f"t60_s={self.t60_s.low}..{self.t60_s.high}: must be above 0; 0.1..0.6 is usual")
+        smallest_m = (self.length_m.low, self.width_m.low, self.height_m.low)
+        if min(smallest_m) <= 2 * self.wall_distance_m:
+            raise ValueError(
+                f"the smallest room side, {min(smallest_m)} m, leaves no place between walls {self.wall_distance_m} m "
+                "away; take a larger room or a shorter wall_distance_m"
+            )
+        if self.microphones == 2 and min(smallest_m[:2]) <= 2 * self.wall_distance_m + self.microphone_spacing_m:
+            raise ValueError(
+                f"the smallest room side, {min(smallest_m[:2])} m, leaves no place between walls "
+                f"{self.wall_distance_m} m away for microphones {self.microphone_spacing_m} m apart"
+            )
+        _check_longest_t60(self.t60_s.high, smallest_m)
+        return self
+
+    def check(self, earlier: Sequence[StageSection], frame_bins: int) -> None:
+        """Raise ValueError if a room before this one gives two channels."""
+        for scene in earlier:
+            if isinstance(scene, SceneRecipe) and scene.microphones > 1:
+                raise ValueError(
+                    f"stages {[*(section.stage for section in earlier), self.stage]}: {self.stage} plays one channel "
+                    f"and {scene.stage} before it gives {scene.microphones}; set the microphones of {scene.stage} to 1"
+                )
+
+
+class RoomRecipe(SceneRecipe):
+    """Acoustic simulator: another room for each utterance (Samsung, 2.3)."""
+
+    stage: Literal["room"] = Field(description="Name of the stage.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +271,19 @@ def _draw_microphones(
     centre = rng.uniform(margin, room_m - margin)
     places: NDArray[np.float64] = np.stack([centre - arm, centre + arm])[: recipe.microphones]
     return places
+
+
+def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None:
+    """Refuse distributions of which not even the smallest room can have the longest T60: then none can have any."""
+    try:
+        absorption_of(t60_s, room_m)
+    except ImpossibleRoom as error:
+        raise ValueError(str(error)) from error
+
+
+ROOM = Augmentation(
+    RoomRecipe,
+    lambda section, context: room_stage(section, context.resources, context.sample_rate_hz),
+    effect="a random room with noise for each utterance",
+    source="Samsung, 2.3",
+)

@@ -5,17 +5,44 @@ normalised; here the model normalises, bin by bin, and this mean is what an utte
 there. A 0 put in before would be far outside of all that speech gives: the logarithm of silence, or less.
 """
 
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
 import numpy as np
+from pydantic import Field
 
 from sonorant.arrays import Features
-from sonorant.augment.stage import Stage
+from sonorant.augment.stage import Augmentation, Stage, StageSection
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
-from sonorant.recipe.spec_augment import SpecAugmentRecipe
+from sonorant.section import Fraction
 
-__all__ = ["mask", "spec_augment_stage"]
+__all__ = ["SPEC_AUGMENT", "SpecAugmentRecipe", "mask", "spec_augment_stage"]
 
 _LEAST_SHARE = 5  # a time mask covers at most one part in so many of an utterance: Park's p = 0.2
+
+
+class SpecAugmentRecipe(StageSection):
+    """SpecAugment: random bands of mel bins and of time are hidden (Park 2019, section 2; no time warping)."""
+
+    works_on: ClassVar[Literal["waveform", "features"]] = "features"
+
+    stage: Literal["spec_augment"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are masked.")
+    frequency_masks: int = Field(2, ge=0, le=8, description="Masks over bins.")
+    frequency_mask_bins: int = Field(8, ge=1, description="Widest frequency mask, in bins of one frame.")
+    time_masks: int = Field(2, ge=0, le=8, description="Masks over vectors.")
+    time_mask_vectors: int = Field(
+        10, ge=1, description="Longest time mask, in stacked vectors; never more than a fifth of the utterance."
+    )
+
+    def check(self, earlier: Sequence[StageSection], frame_bins: int) -> None:
+        """Raise ValueError if the widest frequency mask is wider than a frame."""
+        if self.frequency_masks and self.frequency_mask_bins > frame_bins:
+            raise ValueError(
+                f"stages: spec_augment.frequency_mask_bins={self.frequency_mask_bins}: a frame of features "
+                f"has {frame_bins} bins; a sixth to a third of them is usual"
+            )
 
 
 def mask(features: Features, recipe: SpecAugmentRecipe, stack: int, rng: np.random.Generator) -> Features:
@@ -49,3 +76,11 @@ def _band(size: int, widest: int, rng: np.random.Generator) -> slice:
     width = int(rng.integers(0, widest, endpoint=True))
     start = int(rng.integers(0, size - width, endpoint=True))
     return slice(start, start + width)
+
+
+SPEC_AUGMENT = Augmentation(
+    SpecAugmentRecipe,
+    lambda section, context: spec_augment_stage(section, context.stack),
+    effect="hides bands of the features' bins and of time",
+    source="Park 2019, 2",
+)

@@ -4,16 +4,33 @@ Ko et al., "Audio augmentation for speech recognition", Interspeech 2015. Deep S
 must not see the same speech too often; playing it at another speed is the cheapest way to make it other speech.
 """
 
+from typing import Literal, Self
+
 import numpy as np
 import soxr
+from pydantic import Field, model_validator
 
 from sonorant.arrays import Waveform
 from sonorant.audio.levels import within_full_scale
-from sonorant.augment.stage import Stage, by_chance
+from sonorant.augment.stage import Augmentation, Stage, StageSection, by_chance
 from sonorant.delivery.example import Example, WordSpan
-from sonorant.recipe.signal import SpeedRecipe
+from sonorant.section import Fraction, Interval
 
-__all__ = ["change_speed", "moved", "speed_stage"]
+__all__ = ["SPEED", "SpeedRecipe", "change_speed", "moved", "speed_stage"]
+
+
+class SpeedRecipe(StageSection):
+    """Speed perturbation by resampling (Ko et al. 2015)."""
+
+    stage: Literal["speed"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are played at another speed.")
+    factor: Interval = Field(Interval(low=0.9, high=1.1), description="Speed; above 1 is faster and higher.")
+
+    @model_validator(mode="after")
+    def _audible(self) -> Self:
+        if not 0.5 <= self.factor.low <= self.factor.high <= 2:
+            raise ValueError(f"factor={self.factor.low}..{self.factor.high}: must lie in 0.5..2; 0.9..1.1 is usual")
+        return self
 
 
 def change_speed(waveform: Waveform, factor: float) -> Waveform:
@@ -45,3 +62,11 @@ def _with_length(waveform: Waveform, samples: int) -> Waveform:
     if missing <= 0:
         return waveform[..., :samples]
     return np.pad(waveform, [(0, 0)] * (waveform.ndim - 1) + [(0, missing)])
+
+
+SPEED = Augmentation(
+    SpeedRecipe,
+    lambda section, context: speed_stage(section),
+    effect="plays faster or slower",
+    source="Ko et al. 2015",
+)

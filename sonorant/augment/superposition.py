@@ -7,22 +7,32 @@ bound. Ours are octaves and decibels, of each band's share of the power, as the 
 """
 
 from itertools import pairwise
+from typing import Literal, Self
 
 import numpy as np
 from ducc0 import fft
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from sonorant.arrays import Waveform
 from sonorant.audio.levels import unit_power, within_full_scale
 from sonorant.augment.noise_folder import NoiseFolder
-from sonorant.augment.noise_source import NoiseSource
+from sonorant.augment.noise_source import NoiseRecipe, NoiseSource
 from sonorant.augment.resources import StageResources
-from sonorant.augment.stage import Stage, by_chance
+from sonorant.augment.stage import Augmentation, Stage, StageSection, by_chance
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
-from sonorant.recipe.signal import SuperpositionRecipe
+from sonorant.section import Fraction, Interval
 
-__all__ = ["band_shares", "differs", "reference_shares", "superimpose", "superposition_stage"]
+__all__ = [
+    "SUPERPOSITION",
+    "SuperpositionRecipe",
+    "band_shares",
+    "differs",
+    "reference_shares",
+    "superimpose",
+    "superposition_stage",
+]
 
 _LOWEST_HZ = 100.0  # the lowest octave starts above it: what is below, features do not see
 _MOST_DRAWS = 32  # of candidates, for one noise
@@ -30,6 +40,32 @@ _REFERENCE_EXCERPTS = 200
 _REFERENCE_S = 4.0
 
 _Shares = NDArray[np.float64]
+
+
+class SuperpositionRecipe(StageSection):
+    """Noises laid over the speech, if they are like real ones (Deep Speech, 4.1)."""
+
+    stage: Literal["superposition"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that get noise.")
+    noises: tuple[int, int] = Field((1, 3), description="Fewest and most noises at once, 1 to 16.")
+    snr_db: Interval = Field(Interval(low=5, high=25), description="Speech to all noise, in decibels.")
+    noise: NoiseRecipe = Field(NoiseRecipe(), description="Where candidates come from.")
+    reference: str = Field(
+        "",
+        description="Folder of real noisy recordings, below the data folder; absent: equal power in all octaves.",
+    )
+    tolerance_db: float = Field(
+        20.0,
+        gt=0,
+        description="A candidate whose share of the power in an octave is off the reference's by more is redrawn.",
+    )
+
+    @model_validator(mode="after")
+    def _countable(self) -> Self:
+        fewest, most = self.noises
+        if not 1 <= fewest <= most <= 16:
+            raise ValueError(f"noises={fewest}..{most}: need 1 <= fewest <= most <= 16")
+        return self
 
 
 def band_shares(waveform: Waveform, sample_rate_hz: int) -> _Shares:
@@ -111,3 +147,11 @@ def superposition_stage(recipe: SuperpositionRecipe, resources: StageResources, 
         return example._replace(waveform=superimpose(waveform, noise, snr_db))
 
     return by_chance(recipe.probability, change)
+
+
+SUPERPOSITION = Augmentation(
+    SuperpositionRecipe,
+    lambda section, context: superposition_stage(section, context.resources, context.sample_rate_hz),
+    effect="several noises, if they are like real ones",
+    source="Deep Speech, 4.1",
+)

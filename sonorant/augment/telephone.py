@@ -10,17 +10,20 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sonorant.arrays import Waveform
 from sonorant.audio.convolution import convolved
 from sonorant.audio.levels import within_full_scale
 from sonorant.augment.speed import change_speed
-from sonorant.augment.stage import Stage, by_chance
+from sonorant.augment.stage import Augmentation, Stage, StageSection, by_chance
 from sonorant.delivery.example import Example
-from sonorant.recipe.channel import TelephoneRecipe
+from sonorant.section import Fraction
 
 __all__ = [
     "LINE_RATE_HZ",
+    "TELEPHONE",
+    "TelephoneRecipe",
     "decode_a_law",
     "decode_mu_law",
     "encode_a_law",
@@ -40,6 +43,16 @@ _EVEN_BITS = 0x55  # that A-law inverts, so that silence is no row of zeros on t
 
 _Samples = NDArray[np.int16]
 _Codes = NDArray[np.uint8]
+
+
+class TelephoneRecipe(StageSection):
+    """A telephone line: 300 to 3,400 Hz, 8 bits a sample, 8,000 samples a second (ITU-T G.711)."""
+
+    stage: Literal["telephone"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are telephoned.")
+    codecs: tuple[Literal["mu_law", "a_law"], ...] = Field(
+        ("mu_law", "a_law"), min_length=1, description="Each utterance draws one of these."
+    )
 
 
 def encode_mu_law(samples: _Samples) -> _Codes:
@@ -117,3 +130,11 @@ def telephone_stage(recipe: TelephoneRecipe) -> Stage:
 def _highest_bit(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the position of each value's highest bit that is set, from 0; -1 for 0."""
     return np.frexp(values.astype(np.float64))[1].astype(np.int32) - 1
+
+
+TELEPHONE = Augmentation(
+    TelephoneRecipe,
+    lambda section, context: telephone_stage(section),
+    effect="300 to 3,400 Hz in 8 bits, µ-law or A-law",
+    source="ITU-T G.711",
+)

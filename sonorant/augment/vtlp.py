@@ -15,27 +15,45 @@ alpha 0.8 or 1.2, and 1.6 dB in the twelfth of the band that is squeezed most;
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from ducc0 import fft
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from sonorant.arrays import Waveform
 from sonorant.audio import kernels
 from sonorant.audio.fft_rows import row_stride
 from sonorant.audio.levels import within_full_scale
 from sonorant.audio.peaks import PeakMover, Spectra, warp_frequency
-from sonorant.augment.stage import Stage
+from sonorant.augment.stage import Augmentation, Stage, StageSection
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
-from sonorant.recipe.signal import VtlpRecipe
+from sonorant.section import Fraction, Interval
 
-__all__ = ["vtlp_stage", "warp", "warp_frequency"]
+__all__ = ["VTLP", "VtlpRecipe", "vtlp_stage", "warp", "warp_frequency"]
 
 _OVERLAP = 4  # frames over each sample: Hann windows at analysis and synthesis then sum to 3/2
 _WINDOW_SUM = 1.5
 _BLOCK = 80  # frames computed at once: few calls, and what they need stays in the cache
+
+
+class VtlpRecipe(StageSection):
+    """Vocal tract length perturbation with resynthesis (Samsung, 2.3, Eq. 1)."""
+
+    stage: Literal["vtlp"] = Field(description="Name of the stage.")
+    probability: Fraction = Field(1.0, description="Share of the utterances that are warped.")
+    alpha: Interval = Field(Interval(low=0.8, high=1.2), description="Warping factor; below 1 raises frequencies.")
+    window_ms: float = Field(50.0, gt=0, le=500, description="Window of the analysis and resynthesis, in milliseconds.")
+
+    @model_validator(mode="after")
+    def _invertible(self) -> Self:
+        if not 0 < self.alpha.low <= self.alpha.high < 2:
+            raise ValueError(
+                f"alpha={self.alpha.low}..{self.alpha.high}: the bilinear map needs 0 < alpha < 2; 0.8..1.2 is usual"
+            )
+        return self
 
 
 class _Buffers(NamedTuple):
@@ -108,3 +126,11 @@ def vtlp_stage(recipe: VtlpRecipe) -> Stage:
         return example._replace(waveform=within_full_scale(np.stack(warped).reshape(waveform.shape)))
 
     return perturb
+
+
+VTLP = Augmentation(
+    VtlpRecipe,
+    lambda section, context: vtlp_stage(section),
+    effect="warps the vocal tract's length",
+    source="Samsung, 2.3",
+)

@@ -1,10 +1,11 @@
-"""`sonorant recipe`: show, check, values, schema."""
+"""`sonorant recipe`: show, check, values, schema, stages."""
 
 import json
 from pathlib import Path
 
 import click
 
+from sonorant.augment.table import STAGES
 from sonorant.cli.settings import resolve_recipe, set_option
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
@@ -16,7 +17,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group("recipe")
 def command() -> None:
-    """Show or check a recipe, print it for a chart, or print the schema of recipes."""
+    """Show or check a recipe, print it for a chart, or print the schema of recipes or the stages that they may name."""
 
 
 @command.command("show")
@@ -49,3 +50,11 @@ def _values(file: Path, assignments: tuple[str, ...]) -> None:
 def _schema() -> None:
     """Print the JSON Schema of recipes."""
     click.echo(json.dumps(Recipe.model_json_schema(), indent=2, ensure_ascii=False))
+
+
+@command.command("stages")
+def _stages() -> None:
+    """Print the stages that a recipe may name, as a table in Markdown."""
+    rows = [("stage", "what it does", "after"), ("---", "---", "---")]
+    rows += [(f"`{name}`", stage.effect, stage.source) for name, stage in STAGES.items()]
+    click.echo("\n".join(f"| {name} | {effect} | {source} |" for name, effect, source in rows))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features, Waveform
 from sonorant.audio import kernels
 from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 
 __all__ = ["FeatureExtractor", "FeatureStream"]
 

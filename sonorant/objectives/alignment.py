@@ -10,7 +10,7 @@ import numpy as np
 
 from sonorant.arrays import IntArray
 from sonorant.delivery.example import WordSpan
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 

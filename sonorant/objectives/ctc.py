@@ -8,10 +8,10 @@ import numpy as np
 
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
+from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.objective import BatchTensors, Losses, Targets
-from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units

@@ -1,16 +1,15 @@
 """The recipe: everything that one run is made of, in one tree."""
 
-from itertools import pairwise
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from sonorant.augment.table import StageRecipe
+from sonorant.features.section import FeaturesRecipe
 from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
 from sonorant.recipe.model import LstmCtcRecipe, ModelRecipe
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
-from sonorant.recipe.signal import FeaturesRecipe, SceneRecipe, StageRecipe
-from sonorant.recipe.spec_augment import FeatureStageRecipe, SpecAugmentRecipe
 from sonorant.recipe.training import EvaluationRecipe, TrainingRecipe
 from sonorant.section import Section
 
@@ -67,27 +66,15 @@ class Recipe(Section):
         names = [stage.stage for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"stages {names}: each stage may stand once")
-        for i, (stage, later) in enumerate(pairwise(self.stages)):
-            if isinstance(stage, FeatureStageRecipe) and not isinstance(later, FeatureStageRecipe):
+        frame_bins = self.features.frame_bins(self.corpus.sample_rate_hz)
+        for i, stage in enumerate(self.stages):
+            before = self.stages[i - 1] if i else stage
+            if before.works_on == "features" and stage.works_on == "waveform":
                 raise ValueError(
-                    f"stages[{i}].stage={stage.stage} works on features and stages[{i + 1}].stage={later.stage} on "
-                    f"waveforms: put {stage.stage} after all stages on waveforms"
+                    f"stages[{i - 1}].stage={before.stage} works on features and stages[{i}].stage={stage.stage} on "
+                    f"waveforms: put {before.stage} after all stages on waveforms"
                 )
-        scenes = [stage for stage in self.stages if isinstance(stage, SceneRecipe)]
-        for scene, later in pairwise(scenes):
-            if scene.microphones > 1:
-                raise ValueError(
-                    f"stages {names}: {later.stage} plays one channel and {scene.stage} before it gives "
-                    f"{scene.microphones}; set the microphones of {scene.stage} to 1"
-                )
-        for stage in self.stages:
-            if isinstance(stage, SpecAugmentRecipe) and stage.frequency_masks:
-                bins = self.features.frame_bins(self.corpus.sample_rate_hz)
-                if stage.frequency_mask_bins > bins:
-                    raise ValueError(
-                        f"stages: spec_augment.frequency_mask_bins={stage.frequency_mask_bins}: a frame of features "
-                        f"has {bins} bins; a sixth to a third of them is usual"
-                    )
+            stage.check(self.stages[:i], frame_bins)
         chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *names, "featurizer"}
         if unknown := set(self.pipeline.replicas) - chain:
             raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")

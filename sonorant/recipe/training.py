@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from sonorant.recipe.signal import RoomRecipe
+from sonorant.augment.room import RoomRecipe
 from sonorant.section import Fraction, Section
 
 __all__ = ["EvaluationRecipe", "TestSetRecipe", "TrainingRecipe"]

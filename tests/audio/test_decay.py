@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from sonorant.audio import decay
 from sonorant.audio.decay import absorption_of, image_power
 from sonorant.audio.image_method import LEAD, ImpossibleRoom, image_responses
-from sonorant.augment.room import draw_scene, scene_responses
-from sonorant.recipe.signal import RoomRecipe
+from sonorant.augment.room import RoomRecipe, draw_scene, scene_responses
 
 RATE = 8000
 ROOM = np.array([6.0, 5.0, 3.0])

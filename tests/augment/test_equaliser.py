@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.augment.equaliser import equalise, equaliser_stage, smooth_curve
+from sonorant.augment.equaliser import EqualiserRecipe, equalise, equaliser_stage, smooth_curve
 from sonorant.delivery.example import Example, Lineage
 from sonorant.randomness import generator
-from sonorant.recipe.channel import EqualiserRecipe
 
 RATE_HZ = 16000
 POINTS_HZ = (100.0, 300.0, 1000.0, 3000.0, 8000.0)

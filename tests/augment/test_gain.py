@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from sonorant.augment.gain import gain_stage
+from sonorant.augment.gain import GainRecipe, gain_stage
 from sonorant.delivery.example import Example, Lineage
 from sonorant.randomness import generator
-from sonorant.recipe.channel import GainRecipe
 
 WAVEFORM = (0.05 * np.random.default_rng(0).standard_normal((2, 4000))).astype(np.float32)
 EXAMPLE = Example(Lineage(0, 0, 0), "u", "one", 8000, 0.5, waveform=WAVEFORM)

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from sonorant.augment.lombard import lombard_stage, tilt
+from sonorant.augment.lombard import LombardRecipe, lombard_stage, tilt
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.randomness import generator
-from sonorant.recipe.signal import LombardRecipe
 
 RATE_HZ = 16000
 WAVEFORM = (0.01 * np.random.default_rng(0).standard_normal(RATE_HZ)).astype(np.float32)

@@ -6,10 +6,9 @@ import soundfile
 
 from sonorant.augment import noise_folder
 from sonorant.augment.noise_folder import NoiseFolder
-from sonorant.augment.noise_source import NoiseSource
+from sonorant.augment.noise_source import NoiseRecipe, NoiseSource
 from sonorant.augment.resources import StageResources
 from sonorant.errors import BadCorpus, RejectedExample, Unavailable
-from sonorant.recipe.signal import NoiseRecipe
 
 
 def _tone(path, frequency_hz, rate_hz, seconds, channels=1):

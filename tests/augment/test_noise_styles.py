@@ -5,12 +5,11 @@ import pytest
 
 from sonorant.augment import noise_styles as styles_module
 from sonorant.augment.noise_source import NoiseSource
-from sonorant.augment.noise_styles import draw_catalogue, noise_styles_stage
+from sonorant.augment.noise_styles import NoiseStylesRecipe, draw_catalogue, noise_styles_stage
 from sonorant.augment.resources import StageResources
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.randomness import generator
-from sonorant.recipe.signal import NoiseStylesRecipe
 
 NOTHING = StageResources(None, Path("nowhere"))
 RATE_HZ = 8000

@@ -7,13 +7,12 @@ import soundfile
 from sonorant.audio.image_method import LEAD
 from sonorant.augment import room as scene_module
 from sonorant.augment.resources import StageResources
-from sonorant.augment.room import draw_scene, room_stage, scene_responses
+from sonorant.augment.room import RoomRecipe, draw_scene, room_stage, scene_responses
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import BadCorpus, BadRecipe, RejectedExample
 from sonorant.randomness import generator
-from sonorant.recipe.signal import RoomRecipe
 
 MIX = scene_module.mix
 NOTHING = StageResources(None, Path("nowhere"))

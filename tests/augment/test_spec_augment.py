@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from sonorant.augment.spec_augment import mask, spec_augment_stage
+from sonorant.augment.spec_augment import SpecAugmentRecipe, mask, spec_augment_stage
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.schema import FeaturesRecipe, Recipe
-from sonorant.recipe.spec_augment import SpecAugmentRecipe
 
 STACK, BINS, VECTORS = 3, 8, 40
 FEATURES = np.random.default_rng(0).normal(3, 1, (VECTORS, STACK * BINS)).astype(np.float32)

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from sonorant.augment.speed import change_speed, speed_stage
+from sonorant.augment.speed import SpeedRecipe, change_speed, speed_stage
 from sonorant.delivery.example import Example, Lineage, WordSpan
-from sonorant.recipe.signal import SpeedRecipe
 
 RATE_HZ = 8000
 

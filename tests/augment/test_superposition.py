@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from sonorant.audio.noise import pink_noise, white_noise
 from sonorant.augment.noise_folder import NoiseFolder
 from sonorant.augment.resources import StageResources
-from sonorant.augment.superposition import band_shares, differs, reference_shares, superimpose, superposition_stage
+from sonorant.augment.superposition import (
+    SuperpositionRecipe,
+    band_shares,
+    differs,
+    reference_shares,
+    superimpose,
+    superposition_stage,
+)
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadCorpus, RejectedExample
 from sonorant.randomness import generator
-from sonorant.recipe.signal import SuperpositionRecipe
 
 RATE_HZ = 8000
 EQUAL = np.full(5, 0.2)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.signal import firwin
 
 from sonorant.augment.telephone import (
+    TelephoneRecipe,
     decode_a_law,
     decode_mu_law,
     encode_a_law,
@@ -17,7 +18,6 @@ from sonorant.augment.telephone import (
 )
 from sonorant.delivery.example import Example, Lineage
 from sonorant.randomness import generator
-from sonorant.recipe.channel import TelephoneRecipe
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

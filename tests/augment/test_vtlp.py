@@ -3,11 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.augment.vtlp import vtlp_stage, warp, warp_frequency
+from sonorant.augment.vtlp import VtlpRecipe, vtlp_stage, warp, warp_frequency
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import RejectedExample
 from sonorant.randomness import generator
-from sonorant.recipe.signal import VtlpRecipe
 from sonorant.section import Interval
 
 RATE = 8000

@@ -6,7 +6,7 @@ import soundfile
 
 from sonorant.augment.vtlp import warp, warp_frequency
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 
 RATE = 8000
 LOG_MEL = FeatureExtractor(FeaturesRecipe(kind="log_mel", stack=1, stride=1, low_hz=60), RATE)

@@ -10,9 +10,9 @@ from rigs.helm import CHART, component, container, digits_values, edges, pods
 from rigs.value_sets import render_set
 
 from services.stage.wiring import TRAINER, program, stage_before, stage_order
+from sonorant.augment.stage import FeatureStageRecipe
+from sonorant.augment.table import StageRecipe
 from sonorant.recipe import Recipe
-from sonorant.recipe.signal import StageRecipe
-from sonorant.recipe.spec_augment import FeatureStageRecipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 

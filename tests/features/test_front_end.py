@@ -9,7 +9,7 @@ from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.features.mel import dct_matrix, mel_filters
-from sonorant.recipe.signal import FeaturesRecipe
+from sonorant.features.section import FeaturesRecipe
 
 KINDS = ("power_mel", "log_mel", "mfcc", "spectrogram")
 RATE = 8000

@@ -3,9 +3,9 @@ import pytest
 from training.tiny import tiny_recipe
 
 from sonorant.delivery.example import WordSpan
+from sonorant.features.section import FeaturesRecipe
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, frame_targets
 from sonorant.recipe.schema import Recipe
-from sonorant.recipe.signal import FeaturesRecipe
 from sonorant.tensorflow import tf
 
 RECIPE = FeaturesRecipe(window_ms=25, hop_ms=10, stack=3, stride=3)  # vector t is known at 30 t + 45 ms
