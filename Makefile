@@ -66,10 +66,10 @@ verify: setup ## regenerate what is generated and compare
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
 	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
 
-docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py)
+docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/sonorant recipe schema > $@
 
-$(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py)
+$(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/python charts/schema.py > $@
 
 protos: sonorant/v1/__init__.py
