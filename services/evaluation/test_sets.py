@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
+from sonorant.audio.pcm import to_int16
 from sonorant.augment.resources import StageResources
 from sonorant.augment.room import room_stage
 from sonorant.corpus.shards import ShardSet
@@ -85,9 +86,7 @@ def _examples(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestS
 
 def _pcm16(waveform: Waveform) -> NDArray[np.int16]:
     """Return the first microphone, [samples], in 16 bits."""
-    mono = waveform if waveform.ndim == 1 else waveform[0]
-    samples: NDArray[np.int16] = np.clip(np.rint(mono * 32768.0), -32768, 32767).astype(np.int16)
-    return samples
+    return to_int16(waveform if waveform.ndim == 1 else waveform[0])
 
 
 def _manifest_line(example: Example, name: str) -> dict[str, object]:

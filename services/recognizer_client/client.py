@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import cast
 
 import grpc
-import numpy as np
-from numpy.typing import NDArray
 
 from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
 from sonorant.arrays import Waveform
+from sonorant.audio.pcm import to_int16
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -184,8 +183,7 @@ async def stream_audio(
 
 def pcm16(samples: Waveform) -> bytes:
     """Return samples in [-1, 1] as 16-bit little-endian; 16-bit recordings come out as they were."""
-    rounded: NDArray[np.int16] = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
-    return rounded.tobytes()
+    return to_int16(samples).tobytes()
 
 
 def read_event(response: pb.StreamingRecognizeResponse, arrival_s: float) -> StreamEvent:

@@ -8,6 +8,7 @@ most like what followed the piece before.
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.windows import hann
 
 __all__ = ["stretch"]
 
@@ -29,7 +30,7 @@ def stretch(waveform: Waveform, factor: float, sample_rate_hz: int) -> Waveform:
     ends = [(0, 0)] * (waveform.ndim - 1) + [(hop + reach, 3 * hop + 2 * reach)]
     padded = np.pad(waveform, ends)
     guide = np.atleast_2d(padded).sum(axis=0)
-    window = (0.5 - 0.5 * np.cos(np.pi / hop * np.arange(2 * hop))).astype(np.float32)  # Hann; halves add up to 1
+    window = hann(2 * hop)  # halves add up to 1
     norm = _norms(guide, 2 * hop)
     stretched = np.zeros((*waveform.shape[:-1], (pieces + 1) * hop), np.float32)
     place = reach

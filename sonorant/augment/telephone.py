@@ -15,6 +15,7 @@ from pydantic import Field
 from sonorant.arrays import Waveform
 from sonorant.audio.convolution import convolved
 from sonorant.audio.levels import within_full_scale
+from sonorant.audio.pcm import Samples, from_int16, to_int16
 from sonorant.augment.speed import change_speed
 from sonorant.augment.stage import Augmentation, Stage, StageSection, by_chance
 from sonorant.delivery.example import Example
@@ -41,7 +42,6 @@ _MU_MOST = 8158  # of 14 bits, sign apart
 _A_MOST = 4095  # of 13 bits, sign apart
 _EVEN_BITS = 0x55  # that A-law inverts, so that silence is no row of zeros on the line
 
-_Samples = NDArray[np.int16]
 _Codes = NDArray[np.uint8]
 
 
@@ -55,7 +55,7 @@ class TelephoneRecipe(StageSection):
     )
 
 
-def encode_mu_law(samples: _Samples) -> _Codes:
+def encode_mu_law(samples: Samples) -> _Codes:
     """Return the 8-bit codes of 16-bit samples, of which mu-law keeps the upper 14: UInt8[...]."""
     level = samples.astype(np.int32) >> 2
     magnitude = np.minimum(np.where(level < 0, -level, level), _MU_MOST) + _MU_BIAS
@@ -64,14 +64,14 @@ def encode_mu_law(samples: _Samples) -> _Codes:
     return (~np.where(level < 0, code | 0x80, code)).astype(np.uint8)
 
 
-def decode_mu_law(codes: _Codes) -> _Samples:
+def decode_mu_law(codes: _Codes) -> Samples:
     """Return the 16-bit samples that mu-law codes stand for: Int16[...]."""
     code = ~codes.astype(np.int32)
     magnitude = ((((code & 0xF) << 1) + _MU_BIAS) << ((code >> 4) & 7)) - _MU_BIAS
     return (4 * np.where(code & 0x80, -magnitude, magnitude)).astype(np.int16)
 
 
-def encode_a_law(samples: _Samples) -> _Codes:
+def encode_a_law(samples: Samples) -> _Codes:
     """Return the 8-bit codes of 16-bit samples, of which A-law keeps the upper 13: UInt8[...]."""
     level = samples.astype(np.int32) >> 3
     magnitude = np.minimum(np.where(level < 0, ~level, level), _A_MOST)
@@ -80,7 +80,7 @@ def encode_a_law(samples: _Samples) -> _Codes:
     return (np.where(level < 0, code, code | 0x80) ^ _EVEN_BITS).astype(np.uint8)
 
 
-def decode_a_law(codes: _Codes) -> _Samples:
+def decode_a_law(codes: _Codes) -> Samples:
     """Return the 16-bit samples that A-law codes stand for: Int16[...]."""
     code = codes.astype(np.int32) ^ _EVEN_BITS
     segment = (code >> 4) & 7
@@ -88,7 +88,7 @@ def decode_a_law(codes: _Codes) -> _Samples:
     return (8 * np.where(code & 0x80, magnitude, -magnitude)).astype(np.int16)
 
 
-_CODECS: dict[str, Callable[[_Samples], _Samples]] = {
+_CODECS: dict[str, Callable[[Samples], Samples]] = {
     "mu_law": lambda samples: decode_mu_law(encode_mu_law(samples)),
     "a_law": lambda samples: decode_a_law(encode_a_law(samples)),
 }
@@ -112,8 +112,7 @@ def telephone(waveform: Waveform, sample_rate_hz: int, codec: Literal["mu_law", 
     """
     line = change_speed(waveform, sample_rate_hz / LINE_RATE_HZ)
     line = convolved(line, line_filter())[..., _TAPS // 2 : _TAPS // 2 + line.shape[-1]]
-    samples = np.clip(np.rint(line * 32768.0), -32768, 32767).astype(np.int16)
-    heard = _CODECS[codec](samples).astype(np.float32) / np.float32(32768)
+    heard = from_int16(_CODECS[codec](to_int16(line)))
     return change_speed(heard, heard.shape[-1] / waveform.shape[-1])
 
 

@@ -14,7 +14,6 @@ alpha 0.8 or 1.2, and 1.6 dB in the twelfth of the band that is squeezed most;
 `tests/augment/test_vtlp_speech.py` has that of read sentences.
 """
 
-from functools import lru_cache
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +26,7 @@ from sonorant.audio import kernels
 from sonorant.audio.fft_rows import row_stride
 from sonorant.audio.levels import within_full_scale
 from sonorant.audio.peaks import PeakMover, Spectra, warp_frequency
+from sonorant.audio.windows import hann
 from sonorant.augment.stage import Augmentation, Stage, StageSection
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
@@ -72,8 +72,8 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     """
     hop = fft.good_size(max(1, round(window_ms * sample_rate_hz / 1000 / _OVERLAP)), True)
     window = _OVERLAP * hop
-    hann = _hann(window)
-    synthesis = hann / np.float32(_WINDOW_SUM * window)  # the transform back leaves out its 1 / window
+    analysis = hann(window)
+    synthesis = analysis / np.float32(_WINDOW_SUM * window)  # the transform back leaves out its 1 / window
     mover = PeakMover(alpha, hop, window)
 
     margin = window - hop  # so that the first samples lie in as many frames as all others
@@ -85,18 +85,12 @@ def warp(waveform: Waveform, alpha: float, sample_rate_hz: int, window_ms: float
     for start in range(0, frames, _BLOCK):
         now = slice(0, frames - start)
         block, spectra, moved = buffers.frames[now], buffers.spectra[now], buffers.moved[now]
-        kernels.cut_frames(padded[start * hop :], hop, hann, block)
+        kernels.cut_frames(padded[start * hop :], hop, analysis, block)
         fft.r2c(block[:, :window], axes=(1,), out=spectra)
         mover.move(spectra, moved)
         fft.c2r(moved, axes=(1,), lastsize=window, forward=False, out=block[:, :window])
         kernels.overlap_add(block, synthesis, hop, total[start * hop :])
     return total[margin : margin + waveform.size]
-
-
-@lru_cache(maxsize=8)
-def _hann(samples: int) -> NDArray[np.float32]:
-    weights: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi / samples * np.arange(samples))
-    return weights.astype(np.float32)
 
 
 def _buffers(frames: int, window: int) -> _Buffers:

@@ -9,6 +9,7 @@ import soundfile
 from google.protobuf.message import DecodeError
 
 from sonorant.arrays import Waveform
+from sonorant.audio.pcm import from_int16, to_int16
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import BadShard
 from sonorant.v1 import record_pb2
@@ -106,7 +107,7 @@ class Record:
 
 def encode_audio(waveform: Waveform, sample_rate_hz: int, encoding: Encoding) -> bytes:
     """Encode Float32[samples] as 16-bit audio; what lies outside [-1, 1) is clipped."""
-    samples = np.clip(np.rint(waveform * 32768.0), -32768, 32767).astype("<i2")
+    samples = to_int16(waveform)
     if encoding == "pcm16":
         return bytes(samples.tobytes())
     stream = io.BytesIO()
@@ -117,6 +118,6 @@ def encode_audio(waveform: Waveform, sample_rate_hz: int, encoding: Encoding) ->
 def decode_audio(audio: bytes, encoding: Encoding) -> Waveform:
     """Return Float32[samples]; raises ValueError or soundfile.LibsndfileError when the bytes are not such audio."""
     if encoding == "pcm16":
-        return np.frombuffer(audio, "<i2").astype(np.float32) / np.float32(32768.0)
+        return from_int16(np.frombuffer(audio, "<i2"))
     samples, _ = soundfile.read(io.BytesIO(audio), dtype="float32")
     return np.asarray(samples, np.float32)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
 from sonorant.audio import kernels
+from sonorant.audio.windows import hann
 from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
 from sonorant.features.section import FeaturesRecipe
 
@@ -40,7 +41,7 @@ class FeatureExtractor:
         self.sample_rate_hz = sample_rate_hz
         self._window = recipe.window_samples(sample_rate_hz)
         self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
-        self._hann = _hann(self._window)
+        self._hann = hann(self._window)
         high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
         band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
         self._fft_size = recipe.transform_size(sample_rate_hz)
@@ -144,12 +145,6 @@ class FeatureStream:
         """End the stream and return what is left: no vectors, as nothing is padded. The next push begins another."""
         self._samples, self._frames = self._samples[:0], self._frames[:0]
         return np.empty((0, self._extractor.bins), np.float32)
-
-
-def _hann(samples: int) -> NDArray[np.float32]:
-    """Return Float32[samples], the periodic Hann window."""
-    weights: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi / samples * np.arange(samples))
-    return weights.astype(np.float32)
 
 
 def _lanes(frames: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.audio.pcm import from_int16, to_int16
 from sonorant.delivery.example import Example
 from sonorant.recipe.pipeline import PayloadRecipe
 from sonorant.v1 import example_pb2 as pb
@@ -20,7 +21,6 @@ __all__ = ["EXACT", "Packing", "as_carried", "packing_by_name", "packing_by_type
 
 EXACT = PayloadRecipe()
 
-_STEPS = np.float32(1 << 15)
 _LARGEST_HALF = np.float32(np.finfo(np.float16).max)
 
 
@@ -67,17 +67,8 @@ def _kept(packed: NDArray[Any]) -> NDArray[np.float32]:
     return packed
 
 
-def _to_int16(values: NDArray[np.float32], packed: NDArray[Any]) -> None:
-    steps = values * _STEPS
-    np.rint(steps, out=steps)
-    np.clip(steps, -_STEPS, _STEPS - 1, out=steps)
-    np.copyto(packed, steps, casting="unsafe")
-
-
-def _from_int16(packed: NDArray[Any]) -> NDArray[np.float32]:
-    floats = packed.astype(np.float32)
-    floats *= 1 / _STEPS
-    return floats
+def _write_int16(values: NDArray[np.float32], packed: NDArray[Any]) -> None:
+    to_int16(values, packed)
 
 
 def _to_float16(values: NDArray[np.float32], packed: NDArray[Any]) -> None:
@@ -90,7 +81,7 @@ def _from_float16(packed: NDArray[Any]) -> NDArray[np.float32]:
 
 _PACKINGS = {
     "float32": Packing(pb.DATA_TYPE_FLOAT32, np.dtype("<f4"), _keep, _kept),
-    "int16": Packing(pb.DATA_TYPE_INT16, np.dtype("<i2"), _to_int16, _from_int16),
+    "int16": Packing(pb.DATA_TYPE_INT16, np.dtype("<i2"), _write_int16, from_int16),
     "float16": Packing(pb.DATA_TYPE_FLOAT16, np.dtype("<f2"), _to_float16, _from_float16),
 }
 _BY_TYPE = {int(packing.data_type): packing for packing in _PACKINGS.values()}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sonorant.arrays import Features, Waveform
+from sonorant.audio.pcm import from_int16
 from sonorant.decoding import Hypothesis, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import StreamingModel
@@ -12,7 +13,6 @@ from sonorant.serving.model import StreamingModel
 __all__ = ["Result", "Session", "SessionOptions"]
 
 _SAMPLE_BYTES = 2
-_FULL_SCALE = 32768.0  # 16-bit samples are in [-32768, 32767]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Session:
         seconds = self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz
         if seconds > limit:
             raise AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; start a new one")
-        return (np.frombuffer(audio, "<i2") / _FULL_SCALE).astype(np.float32)
+        return from_int16(np.frombuffer(audio, "<i2"))
 
     def _search_through(self, features: Features) -> None:
         if len(features):
