@@ -1,7 +1,6 @@
 """The autoscaler's process: command line in, a turn every few seconds, the lease given back at SIGTERM."""
 
 import socket
-import sys
 import uuid
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,15 @@ from services.process.health import health_at
 from services.process.logging import configure_logging
 from services.process.metrics import metrics_at, on_scrape
 from services.process.options import health_port_option, metrics_port_option
+from services.process.program import run_program
 from services.process.signals import Shutdown
 from services.stage.wiring import TRAINER, stage_order
 from sonorant.capacity.planner import PlannerSettings
 from sonorant.capacity.rest import Rest
 from sonorant.capacity.sizing import MOST, Bounds
-from sonorant.errors import SonorantError
 from sonorant.recipe.loading import load_recipe
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 log = structlog.get_logger()
 
@@ -81,7 +80,7 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of health and metrics ports.")
 @health_port_option
 @metrics_port_option
-def _command(
+def command(
     recipe_path: Path,
     coordinator: str,
     prefix: str,
@@ -152,8 +151,4 @@ def _resting(
 
 def main() -> None:
     """Run until told to leave; an error becomes one line and its exit code."""
-    try:
-        _command.main(prog_name="sonorant-autoscaler")
-    except SonorantError as error:
-        click.echo(f"autoscaler: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, "autoscaler")

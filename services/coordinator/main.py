@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -25,14 +24,14 @@ from services.process.options import (
     run_option,
     store_option,
 )
+from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.storage.prepared import await_shards
 from services.storage.run import open_run
 from sonorant.atomic import atomic_write
-from sonorant.errors import SonorantError
 from sonorant.training.completion import complete_totals
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 log = structlog.get_logger()
 
@@ -53,7 +52,7 @@ _PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wa
 @health_port_option
 @metrics_port_option
 @patience_option
-def _command(
+def command(
     run_path: Path,
     store_url: str,
     recipe_path: Path | None,
@@ -107,8 +106,4 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
 
 def main() -> None:
     """Run until told to leave; an error becomes one line and its exit code."""
-    try:
-        _command.main(prog_name="sonorant-coordinator")
-    except SonorantError as error:
-        click.echo(f"coordinator: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, "coordinator")

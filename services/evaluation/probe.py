@@ -1,20 +1,20 @@
 """`python -m services.evaluation`: does a recognizer answer? A few known recordings are streamed to it as if spoken."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 import click
 import grpc
 
 from services.process.options import store_option
+from services.process.program import run_program
 from services.recognizer_client.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
 from services.storage.run import SharedRun, open_run
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.text.scoring import score
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 
 class _Misheard(SonorantError):
@@ -33,7 +33,7 @@ class _Misheard(SonorantError):
     type=click.FloatRange(0),
     help="Highest word error rate that passes; absent: any, if a word is heard in any recording.",
 )
-def _command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:
+def command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:
     """Stream the first recordings of a run's dev set, at once and in real time, and compare what is heard.
 
     Exit codes: 0 it answers well enough; 65 with too many errors, or hearing nothing; 69 not at all.
@@ -71,8 +71,4 @@ async def _stream(server: str, examples: list[Example]) -> list[StreamedTranscri
 
 def main() -> None:
     """Probe; an error becomes one line and its exit code."""
-    try:
-        _command.main(prog_name="sonorant-probe", standalone_mode=True)
-    except SonorantError as error:
-        click.echo(f"probe: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, "probe")

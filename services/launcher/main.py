@@ -17,8 +17,9 @@ import uuid
 import click
 
 from services.process.options import health_port_option, redis_option
+from services.process.program import run_program
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,7 +32,7 @@ __all__ = ["main"]
 @redis_option
 @health_port_option
 @click.argument("command", nargs=-1, required=True)
-def _command(
+def command(
     ranks: int,
     rank: int | None,
     host: str,
@@ -61,13 +62,7 @@ def _command(
 
 def main() -> None:
     """Keep a rank until asked to leave."""
-    from sonorant.errors import SonorantError
-
-    try:
-        _command.main(prog_name="sonorant-launcher")
-    except SonorantError as error:
-        click.echo(f"launcher: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, "launcher")
 
 
 def _ordinal(host: str) -> int:

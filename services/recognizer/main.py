@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from services.process.health import HealthServer, health_at
 from services.process.logging import configure_logging
 from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
+from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.recognizer.waiting import Waiting
 from services.storage.exports import pull_exports
@@ -26,7 +26,7 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model import StreamingModel
 from sonorant.serving.model_store import ModelStore
 
-__all__ = ["main", "serve"]
+__all__ = ["command", "main", "serve"]
 
 log = structlog.get_logger()
 
@@ -165,7 +165,7 @@ async def _run(
     "--service", default="", metavar="HOST:PORT",
     help="Where clients find it and its like: while none of them serves, who waits for a first model is ready.",
 )  # fmt: skip
-def main(
+def command(
     exports: Path,
     store_url: str,
     recipe: Path | None,
@@ -182,22 +182,23 @@ def main(
     """Serve exported models to streaming clients."""
     from sonorant.recipe.loading import load_recipe
 
-    try:
-        serving = load_recipe(recipe).serving if recipe else None
-        serve(
-            exports,
-            serving,
-            port_file,
-            grace_s,
-            store_url=store_url,
-            patience_s=patience_s,
-            threads=threads,
-            health_port=health_port,
-            metrics_port=metrics_port,
-            service=service,
-            host=host,
-            port=port,
-        )
-    except SonorantError as error:
-        click.echo(f"recognizer: {error}", err=True)
-        sys.exit(error.exit_code)
+    serving = load_recipe(recipe).serving if recipe else None
+    serve(
+        exports,
+        serving,
+        port_file,
+        grace_s,
+        store_url=store_url,
+        patience_s=patience_s,
+        threads=threads,
+        health_port=health_port,
+        metrics_port=metrics_port,
+        service=service,
+        host=host,
+        port=port,
+    )
+
+
+def main() -> None:
+    """Serve until told to leave."""
+    run_program(command, "recognizer")

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from services.process.options import (
     stay_option,
     store_option,
 )
+from services.process.program import run_program
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from services.storage.run import SharedRun
     from sonorant.recipe.schema import Recipe
 
-__all__ = ["run_replica"]
+__all__ = ["command", "run_replica"]
 
 log = structlog.get_logger()
 
@@ -64,7 +64,7 @@ _SHOWN_FAULTS = 20
 @stay_option
 @longest_turn_option
 @click.pass_obj
-def _command(
+def command(
     stage: str,
     run_path: Path,
     store_url: str,
@@ -115,14 +115,9 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     from services.process.memory import keep_freed_memory
-    from sonorant.errors import SonorantError
 
     keep_freed_memory()
-    try:
-        _command.main(arguments, prog_name=f"sonorant-{stage}", obj=stage)
-    except SonorantError as error:
-        click.echo(f"{stage}: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, stage, arguments, obj=stage)
 
 
 def _run(

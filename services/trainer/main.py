@@ -23,11 +23,12 @@ from services.process.options import (
     run_option,
     store_option,
 )
+from services.process.program import run_program
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE")
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK")
@@ -51,7 +52,7 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 )  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
 @click.option("--launched", is_flag=True, help="Be told by services.launcher, on standard input, which rank this is.")
-def _command(
+def command(
     run_path: Path,
     store_url: str,
     recipe_path: Path | None,
@@ -115,18 +116,12 @@ def _command(
 
 def main() -> None:
     """Run until training is complete or asked to leave."""
-    from sonorant.errors import SonorantError
-
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
     # Unless told otherwise, ranks agree every millisecond, and MPI polls for that, on cores that the stages want.
     # Two ranks and a pipeline on two cores took 81 CPU seconds and 43 s so; with these 51 and 29.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     os.environ.setdefault("HOROVOD_CYCLE_TIME", "5")  # ms; a step takes a hundred
-    try:
-        _command.main(prog_name="sonorant-trainer")
-    except SonorantError as error:
-        click.echo(f"trainer: {error}", err=True)
-        sys.exit(error.exit_code)
+    run_program(command, "trainer")
 
 
 def _await_gang() -> None:

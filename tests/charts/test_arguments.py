@@ -5,14 +5,14 @@ import re
 import pytest
 from rigs.helm import component, container, digits_values, pods
 
-from services.autoscaler.main import _command as autoscaler
-from services.coordinator.main import _command as coordinator
-from services.evaluation.probe import _command as probe
-from services.launcher.main import _command as launcher
-from services.recognizer.main import main as recognizer
-from services.stage.command import _command as replica
+from services.autoscaler.main import command as autoscaler
+from services.coordinator.main import command as coordinator
+from services.evaluation.probe import command as probe
+from services.launcher.main import command as launcher
+from services.recognizer.main import command as recognizer
+from services.stage.command import command as replica
 from services.stage.wiring import stage_order
-from services.trainer.main import _command as trainer
+from services.trainer.main import command as trainer
 from sonorant.capacity.sizing import Bounds
 from sonorant.recipe import Recipe
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from rigs.helm import ROOT, digits_values, edges
 
-from services.trainer.main import _command as trainer
+from services.trainer.main import command as trainer
 
 VERSIONS = ("v1", "v2beta1")
 SCHEMAS = ROOT.parent / "shared" / "schemas"

@@ -2,7 +2,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from services.launcher.main import _command, _ordinal
+from services.launcher.main import _ordinal, command
 
 
 def test_a_pods_number_is_its_rank():
@@ -13,6 +13,6 @@ def test_a_pods_number_is_its_rank():
 
 def test_a_rank_that_is_none_of_the_gang_is_refused():
     arguments = ["--ranks", "2", "--rank", "2", "--host", "127.0.0.1", "--redis", "redis://127.0.0.1:1", "--", "true"]
-    done = CliRunner().invoke(_command, arguments)
+    done = CliRunner().invoke(command, arguments)
     assert done.exit_code == 2
     assert "rank 2 of 2" in done.output
