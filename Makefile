@@ -14,7 +14,7 @@ SEED :=
 VARIANT := split command
 IMAGES := localhost/sonorant
 TARGETS :=
-# Folder of helm and kubectl, if they are not in PATH; a test cluster keeps its programs there.
+# Folder of helm, kubectl and an S3 server, if they are not in PATH; a test cluster keeps its programs there.
 CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
 .PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify protos lock clean distclean
@@ -37,7 +37,8 @@ ablation: setup ## train once more without augmentation and show what it brings
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
 # Three at a time on two processors: many wait for processes to start, or to be found dead.
-test: setup ## run the tests, three files at a time
+test: setup ## run the tests, three files at a time; helm and an S3 server for them are built where Go is
+	@tests/programs $(CLUSTER_BIN)
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 chaos: setup ## break everything during trainings; prove each example used once, and no standstill (MINUTES, SEED, VARIANT)

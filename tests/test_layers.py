@@ -17,6 +17,7 @@ ROOT = Path(sonorant.__file__).parent
 HEAVY = {"models", "objectives", "training", "export", "tensorflow.py"}  # the rooms that may import TensorFlow
 EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
+TRANSPORT |= {"asyncio", "ftplib", "http", "httpx", "requests", "smtplib", "socketserver", "ssl", "urllib", "xmlrpc"}
 TENSORS = {"tensorflow", "keras", "horovod", "sonorant.tensorflow"}
 NOT_IN_A_STAGE = TENSORS | {"jinja2", "matplotlib", "scipy"}  # packages that its image has not
 GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "default_rng"}

@@ -20,7 +20,7 @@ class S3Server:
     def __init__(self, folder, host="127.0.0.1"):
         self.program = shutil.which("versitygw")
         if self.program is None:
-            pytest.skip("needs versitygw in PATH, a real S3 server; tests/cluster/versitygw FOLDER builds it with Go")
+            pytest.skip("needs versitygw in PATH, a real S3 server; tests/programs FOLDER builds it with Go")
         self.folder = folder
         (folder / "bucket").mkdir(parents=True)
         with socket.socket() as free:
