@@ -5,6 +5,7 @@ CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
 BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
+CHART_STAGES := charts/sonorant/stages.yaml
 RUN := runs/digits
 # The whole chain in one process: few cores have more of it than of a service per stage, and examples are the same.
 DEMO := $(BIN)/sonorant demo --recipe recipes/digits.yaml --set pipeline.layout=fused
@@ -65,6 +66,7 @@ format: setup ## mend what ruff can mend
 
 verify: setup ## regenerate what is generated and compare
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
+	$(BIN)/python charts/stages.py | diff $(CHART_STAGES) - || { echo "run: make $(CHART_STAGES)"; exit 1; }
 	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
 
 docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
@@ -72,6 +74,9 @@ docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py s
 
 $(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/python charts/schema.py > $@
+
+$(CHART_STAGES): charts/stages.py $(wildcard sonorant/augment/*.py) services/stage/wiring.py
+	$(BIN)/python charts/stages.py > $@
 
 protos: sonorant/v1/__init__.py
 sonorant/v1/__init__.py: $(PROTOS) protos/compile.py

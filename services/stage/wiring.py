@@ -5,23 +5,24 @@ import hashlib
 from sonorant.augment.chain import FEATURIZER, stage_names
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["TRAINER", "program", "stage_before", "stage_order", "stream_names"]
+__all__ = ["SERVICES", "TRAINER", "program", "stage_before", "stage_order", "stream_names"]
 
 TRAINER = "trainer"
 
-_SERVICES = {
+SERVICES = {
     "shard_reader": "shard_reader",
     "vtlp": "vtlp_augmenter",
     "room": "room_simulator",
     FEATURIZER: "featurizer",
     "example_server": "example_server",
 }
+"""Services of the stages that have one of their own; the augmenter runs all others."""
 
 
 def program(stage: str) -> tuple[str, ...]:
     """Return the module that runs a stage, and the arguments that name the stage to it if it runs several."""
-    if stage in _SERVICES:
-        return (f"services.{_SERVICES[stage]}",)
+    if stage in SERVICES:
+        return (f"services.{SERVICES[stage]}",)
     return ("services.augmenter", stage)
 
 

@@ -1,4 +1,4 @@
-"""A new stage of the library is one of the chart's as soon as its schema is printed anew."""
+"""A new stage of the library is one of the chart's as soon as what the chart knows of stages is printed anew."""
 
 import copy
 import shutil
@@ -16,9 +16,10 @@ def test_the_chart_renders_a_stage_that_was_added_to_the_library(helm, tmp_path)
     assert "/recipe/stages/0/stage" in helm.refusal(values)
     chart = tmp_path / "sonorant"
     shutil.copytree(CHART, chart)
-    command = [sys.executable, str(ROOT / "charts/schema.py")]
-    with (chart / "values.schema.json").open("w") as schema:
-        subprocess.run(command, env=copy_with_stage(tmp_path / "tree"), stdout=schema, check=True)
+    environment = copy_with_stage(tmp_path / "tree")
+    for program, printed in (("schema.py", "values.schema.json"), ("stages.py", "stages.yaml")):
+        with (chart / printed).open("w") as file:
+            subprocess.run([sys.executable, ROOT / "charts" / program], env=environment, stdout=file, check=True)
     done = helm.run("template", "words", str(chart), "--kube-version", "1.34", "--values", helm.values(values))
     assert done.returncode == 0, done.stderr
     documents = [document for document in yaml.safe_load_all(done.stdout) if document]

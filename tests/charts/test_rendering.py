@@ -10,7 +10,6 @@ from rigs.helm import CHART, component, container, digits_values, edges, pods
 from rigs.value_sets import render_set
 
 from services.stage.wiring import TRAINER, program, stage_before, stage_order
-from sonorant.augment.stage import FeatureStageRecipe
 from sonorant.augment.table import StageRecipe
 from sonorant.recipe import Recipe
 
@@ -70,8 +69,8 @@ def test_policies_allow_the_edges_of_the_list_and_no_other(manifests):
 
 
 def test_each_stage_that_a_recipe_may_have_is_before_or_after_the_featurizer_as_in_the_recipe(helm):
-    """The chart has a list of its own of the stages on features, since a template cannot ask the recipe."""
-    sections = sorted(get_args(get_args(StageRecipe)[0]), key=lambda section: issubclass(section, FeatureStageRecipe))
+    """What the chart knows of stages is a file that the library printed, since a template cannot ask the recipe."""
+    sections = sorted(get_args(get_args(StageRecipe)[0]), key=lambda section: section.works_on == "features")
     values = digits_values()
     values["recipe"]["stages"] = [{"stage": get_args(s.model_fields["stage"].annotation)[0]} for s in sections]
     chain = stage_order(Recipe.model_validate(values["recipe"]))

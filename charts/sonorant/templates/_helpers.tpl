@@ -37,7 +37,7 @@ its checksum means its content.
 {{- if eq ($pipeline.layout | default "split") "fused" -}}
 - example_server
 {{- else -}}
-{{- $onFeatures := list "spec_augment" -}}
+{{- $onFeatures := (.Files.Get "stages.yaml" | fromYaml).features -}}
 - shard_reader
 {{- range $recipe.stages }}
 {{- if not (has .stage $onFeatures) }}

@@ -1,7 +1,7 @@
-{{/* Programs of the stages that have one of their own; `services.augmenter` runs all others by their names. */}}
+{{/* A Deployment for each stage. `services.augmenter` runs those that have no service of their own, by their names. */}}
 {{- define "sonorant.stages" -}}
 {{- $root := . -}}
-{{- $programs := dict "shard_reader" "shard_reader" "vtlp" "vtlp_augmenter" "room" "room_simulator" "featurizer" "featurizer" "example_server" "example_server" -}}
+{{- $services := ($root.Files.Get "stages.yaml" | fromYaml).services -}}
 {{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict -}}
 {{- $before := "" -}}
 {{- range $stage := include "sonorant.chain" . | fromYamlArray }}
@@ -13,8 +13,8 @@
   scaling: {{ include "sonorant.stage.scaling" (list $root $stage) }}
   {{- end }}
   graceSeconds: 30
-  {{- if hasKey $programs $stage }}
-  command: [python, -m, services.{{ get $programs $stage }}]
+  {{- if hasKey $services $stage }}
+  command: [python, -m, services.{{ get $services $stage }}]
   {{- else }}
   command: [python, -m, services.augmenter, {{ $stage }}]
   {{- end }}
