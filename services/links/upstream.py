@@ -6,11 +6,11 @@ import structlog
 import zmq
 
 from services.links.faults import LinkFaults
-from services.links.liveness import Liveness
-from services.links.upstream_link import CONNECT_TIMEOUT_S, UpstreamLink, open_link
+from services.links.upstream_link import UpstreamLink, open_link
 from services.process.keys import CurvePair
 from sonorant.delivery.example import Example
 from sonorant.links.credit import Grant, Grants
+from sonorant.links.life import Action, Bye, Close, Connect, LinkLife, Ping, State
 from sonorant.links.wire import (
     BUNDLE_BYTES,
     PROTOCOL_VERSION,
@@ -28,8 +28,6 @@ __all__ = ["UpstreamLinks"]
 log = structlog.get_logger()
 
 _READS = 64  # messages taken from one socket before the others have their turn
-_PAUSE_S = 0.25  # between the end of a link and the next attempt
-_PINGS = 4  # signs of life that fit in the time after which silence means death
 
 
 class UpstreamLinks:
@@ -60,16 +58,13 @@ class UpstreamLinks:
         self._curve = curve
         self._dead_after_s = dead_after_s
         self._max_bytes = max(max_example_bytes, BUNDLE_BYTES)
-        self._links: dict[str, UpstreamLink] = {}
+        self._lives: dict[str, LinkLife] = {}
+        self._links: dict[str, UpstreamLink] = {}  # of those lives that are connected, or about to be
         self._by_socket: dict[zmq.Socket[bytes], UpstreamLink] = {}
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
         self._written: set[zmq.Socket[bytes]] = set()
-        self._listed: frozenset[str] = frozenset()
         self._grants: Grants[str] = Grants()
-        self._liveness: Liveness[str] = Liveness(dead_after_s)
-        self._connecting: Liveness[str] = Liveness(CONNECT_TIMEOUT_S)
-        self._pausing: Liveness[str] = Liveness(_PAUSE_S)
-        self._look_s = 0.0  # before it nothing is due: messages only put deadlines off
+        self._look_s = float("inf")  # the earliest time at which something is due in one of the lives
         self._withdrawn = False
         self._on_withdrawn: Callable[[], None] | None = None
         self._faults = LinkFaults()
@@ -90,14 +85,15 @@ class UpstreamLinks:
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
         """Connect to the endpoints that are new."""
-        self._listed = frozenset(endpoints)
         if self._withdrawn:
             return
-        for endpoint in sorted(self._listed - self._links.keys()):
-            if endpoint not in self._pausing:
-                self._open(endpoint, now_s)
-        for endpoint in [e for e, link in self._links.items() if not link.welcomed and e not in self._listed]:
-            self._close(endpoint, "unlisted", now_s)
+        listed = frozenset(endpoints)
+        for endpoint in sorted(listed):
+            life = self._lives.setdefault(endpoint, LinkLife(self._dead_after_s))
+            self._do(endpoint, life, life.listed(now_s), now_s)
+        for endpoint in self._lives.keys() - listed:
+            life = self._lives[endpoint]
+            self._do(endpoint, life, life.unlisted(now_s), now_s)
 
     def release(self, count: int) -> None:
         """Note that there is room for `count` examples more; `on_time` says so to the producers, once a turn."""
@@ -107,7 +103,9 @@ class UpstreamLinks:
         """Take back all credit; call `on_withdrawn` when no example can come any more, and then say goodbye."""
         self._withdrawn, self._on_withdrawn = True, on_withdrawn
         self._grants.withdraw()
-        self._act(now_s)
+        for life in self._lives.values():
+            life.drain()
+        self._grant(now_s)
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
         """Receive what there is, without blocking."""
@@ -121,74 +119,74 @@ class UpstreamLinks:
             if not more:
                 break
         if ended and not more and not link.socket.closed:
-            self._close(link.endpoint, "disconnected", now_s)
+            self._do(link.endpoint, link.life, link.life.lost(now_s), now_s)
 
     def on_time(self, now_s: float) -> float:
         """Grant what there is room for, ping, give up the silent, try anew; return when the next is due."""
-        self._act(now_s)
+        self._grant(now_s)
         if now_s < self._look_s:
             return self._look_s
-        for endpoint in (*self._liveness.dead(now_s), *self._connecting.dead(now_s)):
-            self._close(endpoint, "silent", now_s)
-        for endpoint in self._pausing.dead(now_s):
-            self._pausing.forget(endpoint)
-            if endpoint in self._listed and not self._withdrawn:
-                self._open(endpoint, now_s)
-        for link in list(self._links.values()):
-            if link.ping_due_s <= now_s:
-                self._send(link, Kind.PING, 0, now_s)
-        pings_s = min((link.ping_due_s for link in self._links.values()), default=float("inf"))
-        self._look_s = min(
-            pings_s,
-            self._liveness.next_look_s(now_s),
-            self._connecting.next_look_s(now_s),
-            self._pausing.next_look_s(now_s),
-        )
+        for endpoint, life in list(self._lives.items()):
+            if life.due_s <= now_s and endpoint in self._lives:
+                self._do(endpoint, life, life.tick(now_s), now_s)
+        self._look_s = min((life.due_s for life in self._lives.values()), default=float("inf"))
         return self._look_s
 
     def close(self) -> None:
         """Say goodbye and close all links."""
         for link in self._links.values():
-            if link.welcomed:
+            if link.life.is_open:
                 self._send(link, Kind.BYE, 0, 0.0)
             link.hang_up()
-        self._links.clear()
-        self._list_sockets()
+        self._clear()
 
     def cut(self) -> None:
         """Close all links without a word."""
         for link in self._links.values():
             link.hang_up(linger_ms=0)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._lives.clear()
         self._links.clear()
         self._list_sockets()
 
-    def _open(self, endpoint: str, now_s: float) -> None:
-        link = open_link(self._context, endpoint, self._max_bytes, self._curve, now_s)
+    def _do(self, endpoint: str, life: LinkLife, actions: Sequence[Action], now_s: float) -> None:
+        """Carry out what an event of a link's life calls for."""
+        for action in actions:
+            match action:
+                case Connect():
+                    self._connect(endpoint, life, now_s)
+                case Ping():
+                    self._send(self._links[endpoint], Kind.PING, 0, now_s)
+                case Bye():
+                    self._send(self._links[endpoint], Kind.BYE, 0, now_s)
+                case Close():
+                    self._disconnect(endpoint, action, now_s)
+        if life.state is State.CLOSED:
+            self._lives.pop(endpoint, None)
+        self._look_s = min(self._look_s, life.due_s)
+
+    def _connect(self, endpoint: str, life: LinkLife, now_s: float) -> None:
+        link = open_link(self._context, endpoint, life, self._max_bytes, self._curve)
         if link is None:
+            life.refused()
             return
-        self._look_s = now_s
         self._links[endpoint] = link
         self._list_sockets()
-        self._connecting.heard(endpoint, now_s)
         self._send_message(link, self._hello, now_s)
 
-    def _close(self, endpoint: str, reason: str, now_s: float) -> None:
-        link = self._links.pop(endpoint, None)
-        self._liveness.forget(endpoint)
-        self._connecting.forget(endpoint)
-        if link is None:
-            return
+    def _disconnect(self, endpoint: str, close: Close, now_s: float) -> None:
         self._grants.leave(endpoint)
+        link = self._links.pop(endpoint)
         self._list_sockets()
         link.hang_up()
-        self._pausing.heard(endpoint, now_s)
-        self._look_s = now_s
-        if link.welcomed:
-            log.info("link_closed", endpoint=endpoint, reason=reason)
-            if reason != "bye":
-                self._faults.end()
-                self._on_broken()
-        self._act(now_s)
+        if close.was_open:
+            log.info("link_closed", endpoint=endpoint, reason=close.reason)
+        if close.broken:
+            self._faults.end()
+            self._on_broken()
+        self._grant(now_s)
 
     def _read(self, link: UpstreamLink, now_s: float) -> bool:
         """Receive one message; False if there is none, or the link is closed."""
@@ -210,23 +208,18 @@ class UpstreamLinks:
 
     def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
         kind, number = decode_header(message)
+        life = link.life
         if kind is Kind.WELCOME:
             self._on_welcome(link, number, now_s)
-        elif not link.welcomed:
-            if kind is not Kind.BYE:
-                raise BadMessage(f"{kind.name} before WELCOME")
-            self._close(link.endpoint, "unwanted", now_s)
+        elif kind is Kind.BYE:
+            self._do(link.endpoint, life, life.said_goodbye(now_s), now_s)
+        elif not life.is_open:
+            raise BadMessage(f"{kind.name} before WELCOME")
         elif kind is Kind.EXAMPLES:
             self._on_examples(link, message, number)
-        elif kind is Kind.BYE:
-            # The answer tells the producer that all it sent is here. It may hang up now: if it did so earlier, whatever
-            # is sent to it would make TCP reset the connection, and throw away what had not been read yet.
-            self._send(link, Kind.BYE, 0, now_s)
-            self._close(link.endpoint, "bye", now_s)
         else:
             self._on_credit_message(link, kind, number)
-        if link.welcomed and self._links.get(link.endpoint) is link:
-            self._liveness.heard(link.endpoint, now_s)
+        life.heard(now_s)
 
     def _on_credit_message(self, link: UpstreamLink, kind: Kind, number: int) -> None:
         if kind is Kind.BACKLOG:
@@ -242,12 +235,10 @@ class UpstreamLinks:
             # The link is left to its connect timeout: after that the replica may be of another version.
             log.error("protocol_mismatch", endpoint=link.endpoint, found=version, expected=PROTOCOL_VERSION)
             raise BadMessage(f"protocol version {version}: must be {PROTOCOL_VERSION}")
-        if link.welcomed:
+        if link.life.is_open:
             raise BadMessage("second WELCOME")
-        link.welcomed = True
-        self._look_s = now_s
-        self._connecting.forget(link.endpoint)
-        self._liveness.heard(link.endpoint, now_s)
+        link.life.welcomed(now_s)
+        self._look_s = min(self._look_s, link.life.due_s)
         self._grants.join(link.endpoint)
         log.info("link_open", endpoint=link.endpoint)
 
@@ -269,7 +260,8 @@ class UpstreamLinks:
         self._by_socket = {s: link for link in self._links.values() for s in (link.socket, link.monitor)}
         self._sockets = tuple(self._by_socket)
 
-    def _act(self, now_s: float) -> None:
+    def _grant(self, now_s: float) -> None:
+        """Tell the producers what credit they have; if all is taken back, end."""
         for action in self._grants.actions():
             if (link := self._links.get(action.producer)) is not None:
                 kind, number = (Kind.GRANT, action.examples) if isinstance(action, Grant) else (Kind.RECALL, 0)
@@ -283,6 +275,6 @@ class UpstreamLinks:
         self._send_message(link, encode_header(kind, number), now_s)
 
     def _send_message(self, link: UpstreamLink, message: bytes, now_s: float) -> None:
-        link.ping_due_s = now_s + self._dead_after_s / _PINGS
+        link.life.sent(now_s)
         link.send(message)
         self._written.add(link.socket)

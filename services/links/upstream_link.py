@@ -8,12 +8,12 @@ import zmq
 from services.links.addresses import nearest_address
 from services.links.curve import present
 from services.process.keys import CurvePair
+from sonorant.links.life import CONNECT_TIMEOUT_S, LinkLife
 
-__all__ = ["CONNECT_TIMEOUT_S", "UpstreamLink", "open_link"]
+__all__ = ["UpstreamLink", "open_link"]
 
 log = structlog.get_logger()
 
-CONNECT_TIMEOUT_S = 5.0
 _LINGER_MS = 200
 _HIGH_WATER = 10_000  # a backstop: credit is what bounds the messages under way
 _NEVER_MS = 1 << 30
@@ -21,13 +21,12 @@ _NEVER_MS = 1 << 30
 
 @dataclass(slots=True)
 class UpstreamLink:
-    """A connection, which may not stand yet; welcomed: whether the producer has answered."""
+    """A connection, which may not stand yet, and the life that it is part of."""
 
     endpoint: str
+    life: LinkLife
     socket: zmq.Socket[bytes]
     monitor: zmq.Socket[bytes]  # readable once the connection has ended
-    ping_due_s: float
-    welcomed: bool = False
 
     def send(self, message: bytes) -> None:
         """Send without blocking."""
@@ -44,7 +43,7 @@ class UpstreamLink:
 
 
 def open_link(
-    context: zmq.Context[zmq.Socket[bytes]], endpoint: str, most_bytes: int, curve: CurvePair | None, now_s: float
+    context: zmq.Context[zmq.Socket[bytes]], endpoint: str, life: LinkLife, most_bytes: int, curve: CurvePair | None
 ) -> UpstreamLink | None:
     """Return a link to an endpoint; None, and a line in the log, if it is no endpoint. most_bytes: of a message."""
     dealer = context.socket(zmq.DEALER)
@@ -56,7 +55,8 @@ def open_link(
     # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
     # would do the same, but throw away what has come and is not read yet.
     dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
-    link = UpstreamLink(endpoint, dealer, dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED), now_s)
+    monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
+    link = UpstreamLink(endpoint, life, dealer, monitor)
     if curve is not None:
         present(dealer, curve)
     try:
