@@ -88,8 +88,8 @@ class _LinksConsumer:
         self._links = UpstreamLinks(
             self._context, self._on_example, dead_after_s=_DEAD_AFTER_S, max_example_bytes=_LARGEST_BYTES
         )
-        self._loop = LinkLoop([self._links])
-        self._loop.start(_crash)
+        self._loop = LinkLoop()
+        self._loop.start([self._links], _crash)
         listed = list(endpoints)
         self._loop.post(lambda: self._links.list_endpoints(listed, time.monotonic()))
         self._loop.post(lambda: self._links.release(credits))
@@ -136,8 +136,8 @@ def produce_links(connection: Connection, samples: int) -> None:
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     links = DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)
-    loop = LinkLoop([links])
-    thread = threading.Thread(target=loop.run, args=(work,))
+    loop = LinkLoop()
+    thread = threading.Thread(target=loop.run, args=([links], work))
     thread.start()
     answer(connection, links.endpoint)
     loop.stop()
@@ -160,8 +160,8 @@ def stand_idle(connection: Connection, replicas: int) -> None:
     """Be `replicas` producers that have nothing to send; the answer is their endpoints, in one line."""
     context = link_context()
     links = [DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S) for _ in range(replicas)]
-    loop = LinkLoop(links)
-    thread = threading.Thread(target=loop.run)
+    loop = LinkLoop()
+    thread = threading.Thread(target=loop.run, args=(links,))
     thread.start()
     answer(connection, " ".join(one.endpoint for one in links))
     loop.stop()

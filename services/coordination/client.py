@@ -36,8 +36,7 @@ _FINAL = frozenset(
 class CoordinatorClient:
     """Registers one replica, beats for it, and asks on its behalf; threads do the waiting.
 
-    on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported before
-    is in the answer. A replica that stays waits for leases even when the run is over.
+    replica: its name. A replica that stays waits for leases even when the run is over.
 
     Calls wait for a connection, as long as they may take: gRPC works at one only while a call waits for it, and every
     five seconds for a moment, which is too little for a handshake of TLS. Calls that fail at once may do so for ever.
@@ -46,16 +45,16 @@ class CoordinatorClient:
     def __init__(
         self,
         address: str,
-        register: pb.RegisterRequest,
+        replica: str,
         meter: Meter,
-        on_response: Callable[[pb.HeartbeatResponse], None] = lambda _response: None,
         *,
         stays: bool = False,
     ) -> None:
         self._address = address
-        self._request = register
+        self._replica = replica
+        self._request = pb.RegisterRequest(replica=replica)
         self._meter = meter
-        self._on_response = on_response
+        self._on_response: Callable[[pb.HeartbeatResponse], None] = lambda _response: None
         self._stays = stays
         self._channel = open_channel(address, _CHANNEL_OPTIONS)
         self._stub = CoordinatorStub(self._channel)
@@ -71,8 +70,16 @@ class CoordinatorClient:
         self._troubled: set[str] = set()
         self._farewell = True
 
-    def start(self) -> None:
-        """Begin to register and to beat; the coordinator need not be there yet."""
+    def start(
+        self, register: pb.RegisterRequest, on_response: Callable[[pb.HeartbeatResponse], None] | None = None
+    ) -> None:
+        """Begin to register and to beat; the coordinator need not be there yet.
+
+        on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported
+        before is in the answer.
+        """
+        self._request = register
+        self._on_response = on_response or self._on_response
         self._threads[0].start()
 
     def wait_registered(self, timeout_s: float | None = None) -> bool:
@@ -107,7 +114,7 @@ class CoordinatorClient:
         while not self._no_more_leases.is_set():
             try:
                 answer = self._stub.AcquireLease(
-                    pb.AcquireLeaseRequest(replica=self._request.replica), timeout=_CALL_TIMEOUT_S, wait_for_ready=True
+                    pb.AcquireLeaseRequest(replica=self._replica), timeout=_CALL_TIMEOUT_S, wait_for_ready=True
                 )
             except grpc.RpcError as error:
                 self._note(error, "AcquireLease")
@@ -171,7 +178,7 @@ class CoordinatorClient:
 
     def _beat(self, timeout_s: float) -> None:
         now_s = time.monotonic()
-        beat = self._meter.take(self._request.replica, now_s - self._beaten_s)
+        beat = self._meter.take(self._replica, now_s - self._beaten_s)
         try:
             answer = self._stub.Heartbeat(beat, timeout=timeout_s, wait_for_ready=not self._quit.is_set())
         except grpc.RpcError as error:

@@ -37,6 +37,7 @@ class Meter:
     queued: called at each heartbeat, says how many examples wait in the replica.
     link_faults: likewise, says how many faults its links have had.
     wanted: likewise, says how many examples a rank of the trainer has room for.
+    What is built after the meter may be set as these attributes, before the first heartbeat.
     """
 
     def __init__(

@@ -51,16 +51,14 @@ class Links(Protocol):
 
 
 class LinkLoop:
-    """Polls the sockets of all `links`, and sleeps until a message, a task or a deadline comes.
+    """Polls the sockets of all links, and sleeps until a message, a task or a deadline comes.
 
     It has a thread of its own (`start`), or the caller's, which computes between the turns (`run`): what is computed in
     the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every example.
+    Tasks that are posted before it runs are done in its first turn.
     """
 
-    def __init__(self, links: Sequence[Links], on_awake: Callable[[float], None] = lambda _seconds: None) -> None:
-        """`on_awake` is told at every turn how many seconds the loop did not sleep."""
-        self._links = links
-        self._on_awake = on_awake
+    def __init__(self) -> None:
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._bell, self._ringer = socket.socketpair()
         self._bell.setblocking(False)
@@ -70,29 +68,35 @@ class LinkLoop:
         self._owner: int | None = None
         self._thread: threading.Thread | None = None
 
-    def start(self, on_crash: Callable[[Exception], None]) -> None:
-        """Start a thread that runs the loop. An exception ends it and goes to `on_crash`."""
-        self._thread = threading.Thread(target=self._run_thread, args=(on_crash,), name="links", daemon=True)
+    def start(self, links: Sequence[Links], on_crash: Callable[[Exception], None]) -> None:
+        """Start a thread that serves the links. An exception ends it and goes to `on_crash`."""
+        self._thread = threading.Thread(target=self._run_thread, args=(links, on_crash), name="links", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[], bool] = lambda: False) -> None:
+    def run(
+        self,
+        links: Sequence[Links],
+        work: Callable[[], bool] = lambda: False,
+        on_awake: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
         """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, cut them.
 
         work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
         nothing, and returned False. What takes longer than the links' patience looks like death to the other ends.
+        on_awake: called at every turn with the seconds that the loop did not sleep.
         """
         self._owner = threading.get_ident()
         try:
-            self._turn(work)
+            self._turn(links, work, on_awake)
         except BaseException:
             self._aborting = True
             raise
         finally:
-            for links in self._links:
+            for one in links:
                 if self._aborting:
-                    links.cut()
+                    one.cut()
                 else:
-                    links.close()
+                    one.close()
             self._bell.close()
             self._ringer.close()
 
@@ -130,13 +134,13 @@ class LinkLoop:
     def _abort(self) -> None:
         self._stopping = self._aborting = True
 
-    def _run_thread(self, on_crash: Callable[[Exception], None]) -> None:
+    def _run_thread(self, links: Sequence[Links], on_crash: Callable[[Exception], None]) -> None:
         try:
-            self.run()
+            self.run(links)
         except Exception as error:  # the thread's edge
             on_crash(error)
 
-    def _turn(self, work: Callable[[], bool]) -> None:
+    def _turn(self, every: Sequence[Links], work: Callable[[], bool], on_awake: Callable[[float], None]) -> None:
         """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
         owners: dict[zmq.Socket[bytes], Links] = {}
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
@@ -144,15 +148,15 @@ class LinkLoop:
         woke_s = time.perf_counter()
         with closing(SocketPoll(self._bell)) as poll:
             while not self._stopping:
-                current = [links.sockets() for links in self._links]
+                current = [links.sockets() for links in every]
                 if current != listed:
                     listed, timeout_ms = current, 0
-                    owners = {s: links for sockets, links in zip(current, self._links, strict=True) for s in sockets}
+                    owners = {s: links for sockets, links in zip(current, every, strict=True) for s in sockets}
                     poll.watch(owners.keys())
-                for links in self._links:
+                for links in every:
                     poll.touch(links.written())
                 polled_s = time.perf_counter()
-                self._on_awake(polled_s - woke_s)
+                on_awake(polled_s - woke_s)
                 rung, readable = poll.wait(timeout_ms)
                 woke_s = time.perf_counter() if timeout_ms != 0 else polled_s
                 if rung:
@@ -161,7 +165,7 @@ class LinkLoop:
                     if not one.closed:  # by what was read from another
                         owners[one].on_readable(one, time.monotonic())
                 now_s = time.monotonic()
-                due_s = min([links.on_time(now_s) for links in self._links], default=float("inf"))
+                due_s = min([links.on_time(now_s) for links in every], default=float("inf"))
                 busy = self._stopping or work()
                 timeout_ms = 0 if busy else max(0, int(min(due_s - now_s, _LONGEST_SLEEP_S) * 1000) + 1)
 

@@ -1,13 +1,10 @@
 """A shard reader's source: the records that the coordinator leases to it."""
 
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import zmq
-
-from services.links.loop import Links
-from services.stage.replica import MACHINE_FAILED, StageReplica
+from services.stage.runtime import Runtime
+from services.stage.source import MACHINE_FAILED
 from sonorant.corpus.shards import ShardSet
 from sonorant.delivery.example import Example, Lineage
 from sonorant.v1 import coordinator_pb2 as pb
@@ -22,21 +19,18 @@ class LeaseSource:
     machine fails with, and then tries the same record again.
     """
 
-    def __init__(self, shards: ShardSet, credits: int) -> None:
+    links = ()  # no stage comes before this one
+
+    def __init__(self, runtime: Runtime, shards: ShardSet, credits: int) -> None:
+        self._runtime = runtime
         self._shards = shards
         self._room = credits
         self._records: deque[Lineage] = deque()
         self._asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
         self._over = self._closed = False
 
-    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
-        """Return none: no stage comes before this one."""
-        del context
-        return []
-
-    def start(self, replica: StageReplica) -> None:
+    def start(self) -> None:
         """Ask for the first lease."""
-        self._replica = replica
         self._next = self._ask()
 
     def take(self) -> Example | None:
@@ -63,17 +57,17 @@ class LeaseSource:
 
     def stop(self) -> None:
         """Ask for no further lease; what is leased will be read."""
-        self._replica.client.stop_leasing()
+        self._runtime.client.stop_leasing()
 
     def close(self) -> None:
         """Ask for nothing any more, and leave what is leased."""
         self._closed = True
-        self._replica.client.stop_leasing()
+        self._runtime.client.stop_leasing()
         self._asker.shutdown(wait=False, cancel_futures=True)
 
     def _ask(self) -> Future[pb.AcquireLeaseResponse | None]:
-        answer = self._asker.submit(self._replica.client.acquire_lease)
-        answer.add_done_callback(lambda _: self._replica.loop.wake())
+        answer = self._asker.submit(self._runtime.client.acquire_lease)
+        answer.add_done_callback(lambda _: self._runtime.loop.wake())
         return answer
 
     def _lineage(self) -> Lineage | None:
@@ -95,5 +89,5 @@ class LeaseSource:
             self._records.appendleft(lineage)
             raise
         except Exception as error:  # one record must not stop the others, whatever is wrong with it
-            self._replica.reject(lineage, "", "shard_reader", error)
+            self._runtime.reject(lineage, "", "shard_reader", error)
             return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from services.process.health import HealthServer
     from services.process.watchdog import Watchdog
-    from services.stage.replica import Replica
+    from services.stage.runtime import Replica
     from services.storage.run import SharedRun
     from sonorant.recipe.schema import Recipe
 
@@ -86,7 +86,7 @@ def command(
     from services.process.metrics import metrics_at
     from services.process.signals import heed_signals
     from services.process.watchdog import Watchdog
-    from services.stage.replica import Replica
+    from services.stage.runtime import Replica
     from services.stage.wiring import stream_names
     from services.storage.prepared import await_shards
     from services.storage.run import open_run
@@ -132,9 +132,11 @@ def _run(
     from services.process.metrics import on_scrape
     from services.process.signals import Shutdown
     from services.shard_reader.lease_source import LeaseSource
+    from services.stage.build import build_replica
     from services.stage.link_source import LinkSource
     from services.stage.metrics import stage_metrics
-    from services.stage.replica import Source, StageReplica
+    from services.stage.runtime import Runtime
+    from services.stage.source import Source
     from services.stage.wiring import stage_before, stream_names
     from sonorant.augment.chain import StageResources, build_chain, build_stage
     from sonorant.augment.probe import arithmetic
@@ -142,22 +144,27 @@ def _run(
 
     shards = run.open_shards("train")
     resources = StageResources(shards, data)
+    leases = replica.stage in ("shard_reader", "example_server")
     chain: dict[str, Stage] = {}
-    source: Source
-    if replica.stage in ("shard_reader", "example_server"):
-        source = LeaseSource(shards, recipe.pipeline.credits)
-        if replica.stage == "example_server":
-            chain = build_chain(recipe, resources)
-    else:
+    if replica.stage == "example_server":
+        chain = build_chain(recipe, resources)
+    elif not leases:
         chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
+
+    def make_source(runtime: Runtime) -> Source:
+        if leases:
+            return LeaseSource(runtime, shards, recipe.pipeline.credits)
         before = stage_before(recipe, replica.stage)
         (stream,) = stream_names(recipe, before)
-        source = LinkSource(before, recipe.pipeline, stream)
+        return LinkSource(runtime, before, recipe.pipeline, stream)
+
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:
-        running = StageReplica(replica, source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.turned)
+        running = build_replica(
+            replica, make_source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.turned
+        )
         on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter, resources.counts.copy()))
         running.run()
     if resources.counts:

@@ -2,14 +2,10 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
 
-import zmq
-
-from services.links.loop import Links
 from services.links.upstream import UpstreamLinks
 from services.process.keys import process_keys
-from services.stage.replica import StageReplica
+from services.stage.runtime import Runtime
 from sonorant.delivery.example import Example
 from sonorant.recipe.pipeline import PipelineRecipe
 
@@ -19,31 +15,27 @@ __all__ = ["LinkSource"]
 class LinkSource:
     """Pulls examples of `stream` from the replicas of `stage`, at most `pipeline.credits` at a time."""
 
-    def __init__(self, stage: str, pipeline: PipelineRecipe, stream: str = "") -> None:
+    def __init__(self, runtime: Runtime, stage: str, pipeline: PipelineRecipe, stream: str = "") -> None:
+        self._client, self._loop = runtime.client, runtime.loop
         self._stage = stage
-        self._stream = stream
-        self._pipeline = pipeline
+        self._credits = pipeline.credits
         self._inbox: deque[Example] = deque()
         self._withdrawn = False
-
-    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
-        """Return the links to the stage before."""
         self._upstream = UpstreamLinks(
-            context,
+            runtime.context,
             self._inbox.append,
-            dead_after_s=self._pipeline.dead_after_s,
-            max_example_bytes=int(self._pipeline.max_example_mb * 1e6),
-            on_broken=lambda: self._client.link_broke(),
+            dead_after_s=pipeline.dead_after_s,
+            max_example_bytes=int(pipeline.max_example_mb * 1e6),
+            on_broken=self._client.link_broke,
             curve=process_keys().curve,
-            stream=self._stream,
+            stream=stream,
         )
-        return [self._upstream]
+        self.links = (self._upstream,)
 
-    def start(self, replica: StageReplica) -> None:
+    def start(self) -> None:
         """Connect to whoever there is, and grant credit."""
-        self._loop, self._client = replica.loop, replica.client
-        self._upstream.release(self._pipeline.credits)
-        replica.client.watch(self._stage, self._on_endpoints)
+        self._upstream.release(self._credits)
+        self._client.watch(self._stage, self._on_endpoints)
 
     def take(self) -> Example | None:
         """Return the next example that is here, or None."""

@@ -6,100 +6,34 @@ are asked for.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 import structlog
-import zmq
 
-from services.coordination.client import CoordinatorClient
-from services.coordination.meter import Meter
 from services.links.bundles import Parcel
 from services.links.downstream import DownstreamLinks
-from services.links.loop import LinkLoop, Links
-from services.links.sockets import link_context
 from services.process.health import HealthServer
-from services.process.keys import process_keys
 from services.process.signals import Shutdown
 from services.process.trouble import Trouble
+from services.stage.runtime import Runtime
+from services.stage.source import MACHINE_FAILED, Source
 from sonorant.augment.chain import apply_stage
 from sonorant.augment.stage import Stage
-from sonorant.delivery.example import Example, Lineage
-from sonorant.errors import RejectedExample, SonorantError, Unavailable
+from sonorant.delivery.example import Example
+from sonorant.errors import RejectedExample, Unavailable
 from sonorant.links.lanes import lane_of
 from sonorant.links.wire import ExampleMessage
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["DRAIN_S", "MACHINE_FAILED", "TURN_S", "Replica", "Source", "StageReplica"]
+__all__ = ["DRAIN_S", "TURN_S", "StageReplica"]
 
 log = structlog.get_logger()
 
 TURN_S = 0.02  # of computing, at most, before the links are looked at again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
-MACHINE_FAILED = (OSError, MemoryError, Unavailable)
-"""What is this replica's trouble, and not the example's: another try, and then another replica has the example."""
 _MAY_PASS = (OSError, Unavailable)
 _PATIENCE_S = 10.0  # with a volume that is away
-
-
-class Source(Protocol):
-    """Where a stage's examples come from. Only the loop's thread calls it, but anybody `waiting`."""
-
-    def links(self, context: zmq.Context[zmq.Socket[bytes]]) -> Sequence[Links]:
-        """Return the links that the loop must serve; called once, first."""
-        ...
-
-    def start(self, replica: "StageReplica") -> None:
-        """Begin; `replica` is about to run."""
-        ...
-
-    def take(self) -> Example | None:
-        """Return an example that is here; None: there is none now. The loop is woken when that changes.
-
-        May raise `MACHINE_FAILED`; then the next call is another try.
-        """
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether `take` will return no example any more."""
-        ...
-
-    def waiting(self) -> int:
-        """Return the number of examples that wait to be taken."""
-        ...
-
-    def release(self) -> None:
-        """Note that an example that was taken has left the replica."""
-        ...
-
-    def stop(self) -> None:
-        """Take in nothing new; `take` still returns what is here."""
-        ...
-
-    def close(self) -> None:
-        """Leave what is still here."""
-        ...
-
-
-@dataclass(frozen=True)
-class Replica:
-    """Who a process is, and whom it talks to.
-
-    port: to serve at; 0 takes a free one. streams: what leaves it, by the names that consumers ask for.
-    stays: whether it goes on waiting for work when the run is over. arithmetic: what `augment.probe` says of it.
-    """
-
-    stage: str
-    name: str
-    coordinator: str
-    host: str = "127.0.0.1"
-    port: int = 0
-    streams: tuple[str, ...] = ("",)
-    stays: bool = False
-    arithmetic: str = ""
 
 
 class StageReplica:
@@ -115,8 +49,9 @@ class StageReplica:
 
     def __init__(
         self,
-        replica: Replica,
+        runtime: Runtime,
         source: Source,
+        outlet: DownstreamLinks,
         chain: Mapping[str, Stage],
         seed: int,
         pipeline: PipelineRecipe,
@@ -124,8 +59,11 @@ class StageReplica:
         health: HealthServer | None = None,
         turned: Callable[[], None] = lambda: None,
     ) -> None:
-        self.replica = replica
-        self.source = source
+        self.meter = runtime.meter
+        self._runtime = runtime
+        self._replica, self._client, self._loop = runtime.replica, runtime.client, runtime.loop
+        self._source = source
+        self._outlet = outlet
         self._chain = chain
         self._seed = seed
         self._payload = pipeline.payload
@@ -139,58 +77,28 @@ class StageReplica:
         self._held: Example | None = None  # the machine failed at it; it is tried again
         self._known = False
         self._cpu_s = 0.0  # of the loop's thread, at its last turn
-        self._context = link_context()
-        self._outlet = DownstreamLinks(
-            self._context,
-            replica.host,
-            self._on_handed,
-            port=replica.port,
-            dead_after_s=pipeline.dead_after_s,
-            on_broken=lambda: self.client.link_broke(),
-            curve=process_keys().curve,
-            streams=replica.streams,
-        )
-        links = (self._outlet, *source.links(self._context))
-        self.meter = Meter(
-            queued=lambda: source.waiting() + (self._held is not None) + self._outlet.waiting,
-            link_faults=lambda: sum(link.faults for link in links),
-        )
-        self.loop = LinkLoop(links, on_awake=self._on_turn)
-        self.client = CoordinatorClient(
-            replica.coordinator,
-            pb.RegisterRequest(
-                stage=replica.stage,
-                replica=replica.name,
-                endpoint=self._outlet.endpoint,
-                arithmetic=replica.arithmetic,
-            ),
-            self.meter,
-            self._on_response,
-            stays=replica.stays,
-        )
+        self._links = (outlet, *source.links)
+        self.meter.queued, self.meter.link_faults = self._waiting, self._link_faults
 
     def run(self) -> None:
         """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most."""
-        self.client.start()
+        self._client.start(self._replica.registration(self._outlet.endpoint), self._on_response)
         self._cpu_s = time.thread_time()
         try:
-            self.loop.post(lambda: self.source.start(self))
+            self._loop.post(self._source.start)
             self._shutdown.on_request(self._begin_drain)
-            self.loop.run(self._work)
+            self._loop.run(self._links, self._work, self._on_turn)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
             self._leave(farewell=False)
             raise
         self._leave(farewell=True)
 
-    def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
-        """Report an example that cannot be processed; the epoch goes on without it."""
-        expected = isinstance(error, SonorantError)
-        self.meter.rejected()
-        reason = str(error) if expected else f"{type(error).__name__}: {error}"
-        trace = None if expected else error
-        log.warning("example_rejected", utterance=utterance, lineage=lineage, at=stage, reason=reason, exc_info=trace)
-        self.client.reject(lineage, utterance, stage, reason)
+    def _waiting(self) -> int:
+        return self._source.waiting() + (self._held is not None) + self._outlet.waiting
+
+    def _link_faults(self) -> int:
+        return sum(links.faults for links in self._links)
 
     def _on_turn(self, awake_s: float) -> None:
         before_s, self._cpu_s = self._cpu_s, time.thread_time()
@@ -208,9 +116,9 @@ class StageReplica:
         until_s, worked = time.monotonic() + TURN_S, 0
         while worked < self._most_per_turn and time.monotonic() < until_s and self._process():
             worked += 1
-        if not worked and self.source.ended and self._held is None and not self._parting:
+        if not worked and self._source.ended and self._held is None and not self._parting:
             self._parting = True
-            self._outlet.part(self.loop.stop)
+            self._outlet.part(self._loop.stop)
         return worked > 0
 
     def _process(self) -> bool:
@@ -219,7 +127,7 @@ class StageReplica:
             return False
         example, self._held = self._held, None
         try:
-            example = example or self.source.take()
+            example = example or self._source.take()
             parcel = self._compute(example) if example is not None else None
         except _MAY_PASS as error:
             self._held = example
@@ -230,7 +138,7 @@ class StageReplica:
         if self._trouble.lasts:
             log.info("machine_works", after_s=round(self._trouble.passed(time.monotonic()), 1))
         if parcel is None:
-            self.source.release()
+            self._source.release()
         else:
             self._outlet.offer(parcel)
         return True
@@ -243,7 +151,7 @@ class StageReplica:
             raise error
 
     def _compute(self, example: Example) -> Parcel | None:
-        name = self.replica.stage
+        name = self._replica.stage
         try:
             for name, stage in self._chain.items():
                 example = apply_stage(name, stage, example, self._seed)
@@ -253,17 +161,13 @@ class StageReplica:
                     f"{message.size} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
-            lane = lane_of(example.lineage, len(self.replica.streams))
+            lane = lane_of(example.lineage, len(self._replica.streams))
             return Parcel.pack(message, example.duration_s, lane)
         except MACHINE_FAILED:
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits
-            self.reject(example.lineage, example.utterance, name, error)
+            self._runtime.reject(example.lineage, example.utterance, name, error)
             return None
-
-    def _on_handed(self, parcel: Parcel) -> None:
-        self.meter.handed_on(1, parcel.audio_s)
-        self.source.release()
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:
         if self._health is not None and not self._known:
@@ -271,34 +175,34 @@ class StageReplica:
             self._health.ready(True)
             if self._shutdown.requested:
                 self._health.ready(False)
-        if response.finished and not self.replica.stays and not self._shutdown.requested:
+        if response.finished and not self._replica.stays and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()
-            self.loop.post(self._give_up)
+            self._loop.post(self._give_up)
 
     def _begin_drain(self) -> None:
         log.info("draining")
         if self._health is not None:
             self._health.ready(False)
         self.meter.draining = True
-        self.client.stop_leasing()
-        self.client.beat_now()
-        self.loop.post(self._drain)
+        self._client.stop_leasing()
+        self._client.beat_now()
+        self._loop.post(self._drain)
 
     def _drain(self) -> None:
-        self.source.stop()
+        self._source.stop()
         self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._give_up)
 
     def _give_up(self) -> None:
         """End the drain with examples undelivered; the coordinator leases them again."""
-        log.info("drain_ended", waiting=self._outlet.waiting, untaken=self.source.waiting())
-        self.loop.abort()
+        log.info("drain_ended", waiting=self._outlet.waiting, untaken=self._source.waiting())
+        self._loop.abort()
 
     def _leave(self, farewell: bool) -> None:
         """Let go of everything; a crashed replica says nothing more, so that it is taken for dead."""
         if farewell:
             self.meter.draining = True
-        self.source.close()
-        self.client.close(farewell)
-        self._context.term()
+        self._source.close()
+        self._client.close(farewell)
+        self._runtime.context.term()
         log.info("left")

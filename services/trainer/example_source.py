@@ -53,28 +53,26 @@ class LinkedExampleSource:
         in_time = pipeline.lookahead_examples // 4 // recipe.training.ranks
         self._most_unreported = in_time if pipeline.order == "strict" else sys.maxsize
         self._wanted = 0  # examples that were granted and have not come
-        self.meter = Meter(
-            queued=lambda: len(self._here), link_faults=lambda: self._upstream.faults, wanted=lambda: self._wanted
-        )
+        self.meter = Meter(queued=lambda: len(self._here), wanted=lambda: self._wanted)
         self.meter.generation = generation
+        self._client = CoordinatorClient(coordinator, replica, self.meter)
+        self._loop = LinkLoop()
         self._context = link_context()
-        streams = stream_names(recipe, stage_before(recipe, TRAINER))
+        before = stage_before(recipe, TRAINER)
+        streams = stream_names(recipe, before)
         self._upstream = UpstreamLinks(
             self._context,
             self._on_example,
             dead_after_s=pipeline.dead_after_s,
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
-            on_broken=lambda: self._client.link_broke(),
+            on_broken=self._client.link_broke,
             curve=process_keys().curve,
             stream=streams[rank if len(streams) > 1 else 0],
         )
-        self._loop = LinkLoop([self._upstream])
-        self._client = CoordinatorClient(
-            coordinator, pb.RegisterRequest(stage=TRAINER, replica=replica), self.meter, self._on_response
-        )
-        self._loop.start(self._on_crash)
-        self._client.start()
-        self._client.watch(stage_before(recipe, TRAINER), self._on_endpoints)
+        self.meter.link_faults = lambda: self._upstream.faults
+        self._loop.start([self._upstream], self._on_crash)
+        self._client.start(pb.RegisterRequest(stage=TRAINER, replica=replica), self._on_response)
+        self._client.watch(before, self._on_endpoints)
 
     def take(self, timeout_s: float) -> list[Example]:
         """Return what has arrived; waits up to `timeout_s` if that is nothing."""

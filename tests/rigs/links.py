@@ -65,8 +65,8 @@ class Producer:
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
-        self.loop = LinkLoop([self.links])
-        self.loop.start(self.crashes.append)
+        self.loop = LinkLoop()
+        self.loop.start([self.links], self.crashes.append)
 
     def offer(self, numbers, samples=16, lane=0):
         for number in numbers:
@@ -107,8 +107,8 @@ class Consumer:
             stream=stream,
         )
         self.crashes = []
-        self.loop = LinkLoop([self.links])
-        self.loop.start(self.crashes.append)
+        self.loop = LinkLoop()
+        self.loop.start([self.links], self.crashes.append)
         self.release(credits)
         self.list(endpoints)
 

@@ -32,11 +32,9 @@ def coordinator():
 
 
 @contextlib.contextmanager
-def client_of(address, meter=None, **options):
-    client = CoordinatorClient(
-        address, pb.RegisterRequest(stage="vtlp", replica="vtlp-1", endpoint="tcp://h:1"), meter or Meter(), **options
-    )
-    client.start()
+def client_of(address, meter=None, on_response=None, **options):
+    client = CoordinatorClient(address, "vtlp-1", meter or Meter(), **options)
+    client.start(pb.RegisterRequest(stage="vtlp", replica="vtlp-1", endpoint="tcp://h:1"), on_response)
     try:
         yield client
     finally:
@@ -263,9 +261,9 @@ def test_closing_waits_for_no_heartbeat_even_if_it_comes_just_before_one(coordin
                 client._quit.set()
             super().clear()
 
-    client = CoordinatorClient(coordinator.address, pb.RegisterRequest(stage="vtlp", replica="v"), Meter())
+    client = CoordinatorClient(coordinator.address, "v", Meter())
     client._wake = LateClear()
-    client.start()
+    client.start(pb.RegisterRequest(stage="vtlp", replica="v"))
     eventually(lambda: coordinator.beats)
     client.beat_now()
     client._threads[0].join(20)

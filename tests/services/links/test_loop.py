@@ -18,8 +18,8 @@ def crashes():
 
 @pytest.fixture
 def loop(crashes):
-    loop = LinkLoop([])
-    loop.start(crashes.append)
+    loop = LinkLoop()
+    loop.start([], crashes.append)
     yield loop
     loop.stop()
 
@@ -49,13 +49,15 @@ def test_a_crash_ends_the_loop_and_is_told(loop, crashes):
     assert [type(crash) for crash in crashes] == [ZeroDivisionError]
 
 
-def test_the_time_that_it_does_not_sleep_is_told(crashes):
+def test_the_time_that_it_does_not_sleep_is_told():
     awake, began_s = [], time.monotonic()
-    loop = LinkLoop([], on_awake=awake.append)
-    loop.start(crashes.append)
+    loop = LinkLoop()
+    thread = threading.Thread(target=lambda: loop.run([], on_awake=awake.append))
+    thread.start()
     loop.post(lambda: threading.Event().wait(0.05))
     threading.Event().wait(0.3)
     loop.stop()
+    thread.join(PATIENCE_S)
     assert 0.05 <= sum(awake) < time.monotonic() - began_s - 0.1
 
 
@@ -102,7 +104,7 @@ def context():
 
 def test_what_came_during_work_is_read_before_anybody_is_judged(context):
     links = _Recorder(context)
-    loop = LinkLoop([links])
+    loop = LinkLoop()
     with context.socket(zmq.PUSH) as writer:
         writer.connect(links.address)
 
@@ -114,7 +116,7 @@ def test_what_came_during_work_is_read_before_anybody_is_judged(context):
             writer.send(b"news")
             return True
 
-        loop.run(work)
+        loop.run([links], work)
     assert links.calls == ["time", "work", b"news", "time", "close"]
 
 
@@ -142,19 +144,19 @@ class _Distracted(_Recorder):
 
 def test_a_message_whose_notice_was_lost_in_writing_is_read(context):
     links, began_s = _Distracted(context), time.monotonic()
-    loop = LinkLoop([links])
+    loop = LinkLoop()
 
     def work():
         if b"news" in links.calls or time.monotonic() - began_s > 5:
             loop.stop()
         return False
 
-    loop.run(work)
+    loop.run([links], work)
     assert links.calls == ["time", b"news", "time", "close"]
 
 
 def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken():
-    loop, left, calls = LinkLoop([]), [3], []
+    loop, left, calls = LinkLoop(), [3], []
     asleep, done = threading.Event(), threading.Event()
 
     def work():
@@ -165,7 +167,7 @@ def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken()
         left[0] -= 1
         return True
 
-    thread = threading.Thread(target=loop.run, args=(work,), daemon=True)
+    thread = threading.Thread(target=loop.run, args=([], work), daemon=True)
     thread.start()
     assert asleep.wait(PATIENCE_S)
     assert calls == [3, 2, 1, 0]
@@ -179,13 +181,13 @@ def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken()
 def test_a_crash_of_work_cuts_the_links_and_is_raised(context):
     links = _Recorder(context)
     with pytest.raises(ZeroDivisionError):
-        LinkLoop([links]).run(lambda: bool(1 / 0))
+        LinkLoop().run([links], lambda: bool(1 / 0))
     assert links.calls == ["time", "cut"]
 
 
 def test_abort_cuts_the_links(context):
     links = _Recorder(context)
-    loop = LinkLoop([links])
+    loop = LinkLoop()
     loop.post(loop.abort)
-    loop.run()
+    loop.run([links])
     assert links.calls[-1] == "cut"

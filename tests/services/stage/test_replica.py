@@ -16,8 +16,9 @@ from services.process import health
 from services.process.health import LIVE, health_at
 from services.process.signals import Shutdown
 from services.stage import replica as stage_room
+from services.stage.build import build_replica
 from services.stage.link_source import LinkSource
-from services.stage.replica import Replica, StageReplica
+from services.stage.runtime import Replica
 from sonorant.errors import RejectedExample, Unavailable
 from sonorant.recipe.pipeline import PipelineRecipe
 
@@ -35,6 +36,10 @@ def _double(example, rng):
     if index == 7:
         return example._replace(waveform=example.waveform.repeat(10_000))
     return example._replace(waveform=2 * example.waveform)
+
+
+def _pulls(runtime):
+    return LinkSource(runtime, "before", PIPELINE)
 
 
 @pytest.fixture
@@ -56,10 +61,8 @@ def _start(stack, compute=_double, server=None, **replica):
     stack.callback(coordinator.close)
     coordinator.endpoints = [[producer.endpoint]]
     shutdown = Shutdown()
-    made = StageReplica(
-        Replica("double", "double-1", coordinator.address, **replica), LinkSource("before", PIPELINE),
-        {"double": compute}, 0, PIPELINE, shutdown, server,
-    )  # fmt: skip
+    identity = Replica("double", "double-1", coordinator.address, **replica)
+    made = build_replica(identity, _pulls, {"double": compute}, 0, PIPELINE, shutdown, server)
     thread = threading.Thread(target=made.run)
     thread.start()
 
@@ -148,10 +151,8 @@ def test_a_replica_whose_machine_fails_for_long_ends_without_a_farewell_and_reje
     stack.callback(coordinator.close)
     coordinator.endpoints = [[producer.endpoint]]
     shutdown = Shutdown()
-    replica = StageReplica(
-        Replica("double", "double-1", coordinator.address), LinkSource("before", PIPELINE), {"double": _double}, 0,
-        PIPELINE, shutdown,
-    )  # fmt: skip
+    identity = Replica("double", "double-1", coordinator.address)
+    replica = build_replica(identity, _pulls, {"double": _double}, 0, PIPELINE, shutdown)
     producer.offer([9_999, 1, 2])
     pool = stack.enter_context(ThreadPoolExecutor(1))
     stack.callback(shutdown.request)
