@@ -9,11 +9,13 @@ import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.row import Progress, Row
-from sonorant.links.credit import Grant, Grants, Outbox, Recall
+from sonorant.links.credit import Grant, Grants, Recall
+from sonorant.links.outbox import Outbox
 
 __all__ = ["Fleet", "rows"]
 
@@ -41,10 +43,18 @@ def rows(progress: Progress) -> Iterator[Row]:
         yield Row("recalls", case, fleet.recalls / len(fleet.waited_ms), "an example")
 
 
+class _Made(NamedTuple):
+    """An example, made at `at_ms`; of no size, so that all for a consumer are in one message."""
+
+    at_ms: float
+    size: int = 0
+    lane: int = 0
+
+
 @dataclass
 class _Producer:
     due_ms: float
-    outbox: Outbox[str, float] = field(default_factory=Outbox)
+    outbox: Outbox[str, _Made] = field(default_factory=Outbox)
     inbox: deque[Grant[int] | Recall[int]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -87,13 +97,13 @@ class Fleet:
     def _make(self, producer: _Producer, now_ms: int) -> None:
         while producer.due_ms <= now_ms:
             for _ in range(self._burst):
-                producer.outbox.offer(producer.due_ms)
+                producer.outbox.offer(_Made(producer.due_ms))
             producer.due_ms += self._every_ms * self._random.uniform(0.5, 1.5)
 
     def _send(self, number: int, producer: _Producer, now_ms: int) -> None:
-        while send := producer.outbox.next_send():
-            self.waited_ms.append(now_ms - send.item)
-            self._grants.on_examples(number, 1, send.waiting)
-            self._grants.release(1)
+        for bundle in producer.outbox.bundles():
+            self.waited_ms += [now_ms - item.at_ms for item in bundle.items]
+            self._grants.on_examples(number, len(bundle.items), bundle.waiting)
+            self._grants.release(len(bundle.items))
         for notice in producer.outbox.backlogs():
             self._grants.on_backlog(number, notice.waiting)

@@ -19,15 +19,15 @@ import zmq
 
 from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
-from services.links import bundles
-from services.links.bundles import Parcel
+from services.links import zmq_message
 from services.links.downstream import DownstreamLinks
 from services.links.loop import LinkLoop
 from services.links.sockets import link_context
 from services.links.upstream import UpstreamLinks
+from services.links.zmq_message import memory_for
 from services.stage.replica import TURN_S
 from sonorant.delivery.example import Example, Lineage
-from sonorant.links.wire import ExampleMessage
+from sonorant.links.wire import Parcel
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 
@@ -129,7 +129,9 @@ def produce_links(connection: Connection, samples: int) -> None:
         for _ in range(room):
             lineage = Lineage(0, 0, next(numbers))
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
-            links.offer(Parcel.pack(ExampleMessage(example), example.duration_s))
+            parcel = Parcel(example)
+            parcel.write(memory_for(parcel.size))
+            links.offer(parcel)
             if time.monotonic() > until_s:
                 break
         return room > 0
@@ -146,13 +148,13 @@ def produce_links(connection: Connection, samples: int) -> None:
 
 def produce_copied(connection: Connection, samples: int) -> None:
     """Produce, and let ZeroMQ copy messages of any size before it sends them."""
-    bundles.OWN_ABOVE_BYTES = _LARGEST_BYTES
+    zmq_message.OWN_ABOVE_BYTES = _LARGEST_BYTES
     produce_links(connection, samples)
 
 
 def produce_uncopied(connection: Connection, samples: int) -> None:
     """Produce, and let ZeroMQ send messages of any size from the memory that they were written to."""
-    bundles.OWN_ABOVE_BYTES = 0
+    zmq_message.OWN_ABOVE_BYTES = 0
     produce_links(connection, samples)
 
 

@@ -9,19 +9,21 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from services.links.addresses import local_address
-from services.links.bundles import Bundle, Parcel, gather
 from services.links.curve import Doorkeeper
 from services.links.faults import LinkFaults
 from services.links.liveness import Liveness
+from services.links.zmq_message import ZmqMessage
 from services.process.keys import CurvePair
 from sonorant.errors import Unavailable
-from sonorant.links.lanes import Lanes
+from sonorant.links.outbox import Bundle, Outbox
 from sonorant.links.wire import (
     PROTOCOL_VERSION,
     BadMessage,
     Kind,
+    Parcel,
     decode_header,
     encode_header,
+    join_examples,
     stream_of,
 )
 
@@ -65,7 +67,7 @@ class DownstreamLinks:
         self._on_handed = on_handed
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
-        self._outbox: Lanes[bytes, Parcel] = Lanes(len(streams))
+        self._outbox: Outbox[bytes, Parcel] = Outbox(len(streams))
         self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
         self._on_parted: Callable[[], None] | None = None
@@ -101,8 +103,8 @@ class DownstreamLinks:
         return len(self._outbox)
 
     def offer(self, parcel: Parcel) -> None:
-        """Take a parcel; `on_time` sends it, once a turn."""
-        self._outbox.offer(parcel, parcel.lane)
+        """Take a parcel that is written; `on_time` sends it, once a turn."""
+        self._outbox.offer(parcel)
 
     def part(self, on_parted: Callable[[], None]) -> None:
         """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
@@ -225,24 +227,27 @@ class DownstreamLinks:
         self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
 
     def _pump(self) -> None:
-        while bundles := gather(self._outbox):
-            unsent = [bundle for bundle in bundles if not self._send_bundle(bundle)]
-            for bundle in reversed(unsent):
-                for parcel in reversed(bundle.parcels):
-                    self._outbox.unsent(bundle.consumer, parcel, parcel.lane)
+        while bundles := self._outbox.bundles():
+            self._outbox.unsent([bundle for bundle in bundles if not self._send_bundle(bundle)])
         for notice in self._outbox.backlogs():
             self._send(notice.consumer, Kind.BACKLOG, notice.waiting)
 
-    def _send_bundle(self, bundle: Bundle) -> bool:
-        """Send a bundle; False if its consumer cannot be reached."""
+    def _send_bundle(self, bundle: Bundle[bytes, Parcel]) -> bool:
+        """Send a bundle in one message; False if its consumer cannot be reached."""
+        parcels = bundle.items
+        message = join_examples([parcel.message for parcel in parcels], bundle.waiting)
+        memory = parcels[0].memory
         try:
             self._router.send(bundle.consumer, _MORE_FOLLOWS)
-            bundle.send(self._router)
+            if isinstance(memory, ZmqMessage) and len(parcels) == 1:
+                memory.send(self._router)
+            else:
+                self._router.send(message, zmq.NOBLOCK)
         except zmq.ZMQError as error:  # EHOSTUNREACH: it is gone; EAGAIN: it does not read
             self._lose(bundle.consumer, str(error))
             return False
         self._served.add(bundle.consumer)
-        for parcel in bundle.parcels:
+        for parcel in parcels:
             self._on_handed(parcel)
         return True
 

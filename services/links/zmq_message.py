@@ -11,8 +11,11 @@ import errno
 import zmq
 from zmq.backend.cython import _zmq
 
-__all__ = ["ZmqMessage"]
+from sonorant.links.wire import BUNDLE_BYTES
 
+__all__ = ["OWN_ABOVE_BYTES", "ZmqMessage", "memory_for"]
+
+OWN_ABOVE_BYTES = BUNDLE_BYTES  # what is larger travels alone, so it is written where ZeroMQ will send it from
 _Struct = ctypes.c_char * 64  # zmq_msg_t, whose size is part of libzmq's ABI since 4.1
 
 # A PyDLL keeps the interpreter's lock: no call here blocks, and nobody else's can come between a failure and its errno.
@@ -57,3 +60,8 @@ class ZmqMessage:
     def __del__(self) -> None:
         if self._at:
             _close(self._at)
+
+
+def memory_for(size: int) -> ZmqMessage | None:
+    """Return memory for a message of `size` bytes if it travels alone; None if it may share a message with others."""
+    return ZmqMessage(size) if size > OWN_ABOVE_BYTES else None

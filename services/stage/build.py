@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from services.links.bundles import Parcel
 from services.links.downstream import DownstreamLinks
 from services.process.health import HealthServer
 from services.process.keys import process_keys
@@ -11,6 +10,7 @@ from services.stage.replica import StageReplica
 from services.stage.runtime import Replica, Runtime
 from services.stage.source import Source
 from sonorant.augment.stage import Stage
+from sonorant.links.wire import Parcel
 from sonorant.recipe.pipeline import PipelineRecipe
 
 __all__ = ["build_replica"]

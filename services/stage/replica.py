@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from services.links.bundles import Parcel
 from services.links.downstream import DownstreamLinks
+from services.links.zmq_message import memory_for
 from services.process.health import HealthServer
 from services.process.signals import Shutdown
 from services.process.trouble import Trouble
@@ -22,7 +22,7 @@ from sonorant.augment.stage import Stage
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample, Unavailable
 from sonorant.links.lanes import lane_of
-from sonorant.links.wire import ExampleMessage
+from sonorant.links.wire import Parcel
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -155,14 +155,14 @@ class StageReplica:
         try:
             for name, stage in self._chain.items():
                 example = apply_stage(name, stage, example, self._seed)
-            message = ExampleMessage(example, self._payload)
-            if message.size > self._largest_bytes:
+            parcel = Parcel(example, self._payload, lane_of(example.lineage, len(self._replica.streams)))
+            if parcel.size > self._largest_bytes:
                 raise RejectedExample(
-                    f"{message.size} bytes after {name}: links carry at most pipeline.max_example_mb, "
+                    f"{parcel.size} bytes after {name}: links carry at most pipeline.max_example_mb, "
                     f"{self._largest_bytes} bytes"
                 )
-            lane = lane_of(example.lineage, len(self._replica.streams))
-            return Parcel.pack(message, example.duration_s, lane)
+            parcel.write(memory_for(parcel.size))
+            return parcel
         except MACHINE_FAILED:
             raise
         except Exception as error:  # one example must not stop the others, whatever it hits

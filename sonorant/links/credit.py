@@ -9,18 +9,16 @@ Messages of one link keep their order: when a recall is answered, all examples s
 """
 
 import heapq
-from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Backlog", "Grant", "Grants", "Outbox", "Recall", "Send"]
+__all__ = ["Grant", "Grants", "Recall"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
 _HANDFUL, _HANDFULS = 16, 8  # slots dealt together, at most, and how many such deals there are slots for, at least
 
 Peer = TypeVar("Peer", bound=Hashable)
-Item = TypeVar("Item")
 
 
 class Grant(NamedTuple, Generic[Peer]):
@@ -189,104 +187,3 @@ class Grants(Generic[Peer]):
     def _recall(self, peer: Peer) -> Recall[Peer]:
         self._producers[peer].recalling = True
         return Recall(peer)
-
-
-class Send(NamedTuple, Generic[Peer, Item]):
-    """Send `item` to `consumer`, while `waiting` others wait."""
-
-    consumer: Peer
-    item: Item
-    waiting: int
-
-
-class Backlog(NamedTuple, Generic[Peer]):
-    """Tell `consumer` how many examples wait here without credit."""
-
-    consumer: Peer
-    waiting: int
-
-
-@dataclass(slots=True)
-class _Consumer:
-    credit: int = 0
-    told: bool = False
-    turn: int = 0
-
-    def before(self, other: "_Consumer") -> bool:
-        """Whether this one should be sent to rather than the other: it has more credit, or waited longer."""
-        return self.credit > other.credit or (self.credit == other.credit and self.turn < other.turn)
-
-
-class Outbox(Generic[Peer, Item]):
-    """The producer's side: examples that wait, and the credit of each consumer."""
-
-    def __init__(self) -> None:
-        self._items: deque[Item] = deque()
-        self._consumers: dict[Peer, _Consumer] = {}
-        self._turn = 0
-
-    def __len__(self) -> int:
-        """Return the number of examples that wait."""
-        return len(self._items)
-
-    def offer(self, item: Item) -> None:
-        """Add an example to send."""
-        self._items.append(item)
-
-    def join(self, consumer: Peer) -> None:
-        """Note a new consumer; it has no credit yet."""
-        self._consumers[consumer] = _Consumer()
-
-    def leave(self, consumer: Peer) -> None:
-        """Forget a consumer and its credit."""
-        self._consumers.pop(consumer, None)
-
-    def on_grant(self, consumer: Peer, count: int) -> bool:
-        """Note credits; return False if nobody of that name is known."""
-        if consumer not in self._consumers:
-            return False
-        self._consumers[consumer].credit += count
-        return True
-
-    def on_recall(self, consumer: Peer) -> int:
-        """Take all unused credits from a consumer; return how many go back to it."""
-        if consumer not in self._consumers:
-            return 0
-        unused, self._consumers[consumer].credit = self._consumers[consumer].credit, 0
-        return unused
-
-    def unsent(self, consumer: Peer, item: Item) -> None:
-        """Put an item back to the front that could not be sent, and forget the consumer that could not be reached."""
-        self._items.appendleft(item)
-        self.leave(consumer)
-
-    def next_send(self) -> Send[Peer, Item] | None:
-        """Return the next thing to send: to the consumer with most credit, in turn among equals."""
-        if not self._items:
-            return None
-        richest = None
-        for other, consumer in self._consumers.items():
-            if consumer.credit and (richest is None or consumer.before(richest)):
-                peer, richest = other, consumer
-        if richest is None:
-            return None
-        self._turn += 1
-        richest.credit -= 1
-        richest.turn = self._turn
-        item = self._items.popleft()
-        richest.told = bool(self._items)
-        return Send(peer, item, len(self._items))
-
-    def backlogs(self) -> list[Backlog[Peer]]:
-        """Return what consumers should learn about this outbox; call it when `next_send` gave nothing.
-
-        A consumer that believes in a backlog which is gone is told when its next credit comes, not earlier; what it
-        granted in that belief it recalls when others lack it.
-        """
-        waiting = len(self._items)
-        changes = []
-        for peer, consumer in self._consumers.items():
-            if bool(waiting) != consumer.told and (waiting or consumer.credit):
-                consumer.told = bool(waiting)
-                changes.append(Backlog(peer, waiting))
-        return changes

@@ -16,7 +16,7 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -33,9 +33,10 @@ __all__ = [
     "PROTOCOL_VERSION",
     "BadMessage",
     "Buffer",
-    "ExampleMessage",
     "Header",
     "Kind",
+    "Memory",
+    "Parcel",
     "decode_counts",
     "decode_examples",
     "decode_header",
@@ -123,40 +124,58 @@ _KINDS = {int(kind): kind for kind in Kind}
 _WITH_MORE = frozenset({Kind.HELLO, Kind.EXAMPLES})  # than a header
 
 
-class ExampleMessage:
-    """A message of kind EXAMPLES with one example, which says that no other waits, before it is written anywhere.
+class Memory(Protocol):
+    """Where a message is written to."""
 
-    size: of the message in bytes. Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
+    @property
+    def buffer(self) -> memoryview:
+        """All of it, writable."""
+        ...
+
+
+class Parcel:
+    """An example on its way: its message of kind EXAMPLES, which says that no other waits.
+
+    size: of the message in bytes; it may go to consumers of `lane`. message, memory: set by `write`.
+    Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
     """
 
-    def __init__(self, example: Example, payload: PayloadRecipe = EXACT) -> None:
+    __slots__ = ("_unwritten", "audio_s", "lane", "memory", "message", "size")
+
+    def __init__(self, example: Example, payload: PayloadRecipe = EXACT, lane: int = 0) -> None:
         if (example.waveform is None) == (example.features is None):
             raise BadMessage(f"example {example.utterance}: exactly one of waveform and features must be set")
         array = example.waveform if example.waveform is not None else example.features
         assert array is not None
         if array.dtype != np.float32:
             raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
-        self._array = array
-        self._packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
-        self._array_bytes = self._packing.dtype.itemsize * array.size
-        self._envelope = _encode_envelope(example, self._packing.data_type, array.shape)
-        self._gap = -self._array_bytes % _ALIGNMENT
-        self.size = _ARRAY_AT + self._array_bytes + self._gap + _padded(len(self._envelope))
+        packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
+        envelope = _encode_envelope(example, packing.data_type, array.shape)
+        self._unwritten = (array, packing, envelope)
+        self.size = _ARRAY_AT + _padded(packing.dtype.itemsize * array.size) + _padded(len(envelope))
+        self.audio_s = example.duration_s
+        self.lane = lane
+        self.message: memoryview
+        self.memory: Memory | None
 
-    def write(self, message: memoryview) -> None:
-        """Write it to `size` bytes, of which every one is set."""
-        end = _ARRAY_AT + self._array_bytes
-        _START.pack_into(message, 0, Kind.EXAMPLES, 1, self._array_bytes, len(self._envelope))
-        self._packing.pack(self._array, np.ndarray(self._array.shape, self._packing.dtype, message, _ARRAY_AT))
-        message[end:] = (bytes(self._gap) + self._envelope).ljust(self.size - end, b"\0")
+    def write(self, memory: Memory | None = None) -> None:
+        """Write the message, once, to memory of `size` bytes, of which every one is set; None: to some of Python's."""
+        array, packing, envelope = self._unwritten
+        del self._unwritten  # nor is the array kept while its copy waits
+        message = np.empty(self.size, np.uint8).data if memory is None else memory.buffer
+        array_bytes = packing.dtype.itemsize * array.size
+        end = _ARRAY_AT + array_bytes
+        _START.pack_into(message, 0, Kind.EXAMPLES, 1, array_bytes, len(envelope))
+        packing.pack(array, np.ndarray(array.shape, packing.dtype, message, _ARRAY_AT))
+        message[end:] = (bytes(-array_bytes % _ALIGNMENT) + envelope).ljust(self.size - end, b"\0")
+        self.message, self.memory = message, memory
 
 
 def encode_example(example: Example, payload: PayloadRecipe = EXACT) -> memoryview:
-    """Return the message of an example (`ExampleMessage`)."""
-    unwritten = ExampleMessage(example, payload)
-    message = np.empty(unwritten.size, np.uint8).data
-    unwritten.write(message)
-    return message
+    """Return the message of an example (`Parcel`)."""
+    parcel = Parcel(example, payload)
+    parcel.write()
+    return parcel.message
 
 
 def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape: tuple[int, ...]) -> bytes:

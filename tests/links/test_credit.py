@@ -1,15 +1,23 @@
 """Credit: no producer sends more than it may, no example is lost, no consumer holds more than it has room for."""
 
 from collections import deque
+from typing import NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sonorant.links.credit import Grant, Grants, Outbox, Recall
+from sonorant.links.credit import Grant, Grants, Recall
+from sonorant.links.outbox import Outbox
 
 _CONSUMERS = ("x", "y")
 _PRODUCERS = ("a", "b", "c")
+
+
+class Numbered(NamedTuple):
+    number: int
+    size: int = 1
+    lane: int = 0
 
 
 class Links(RuleBasedStateMachine):
@@ -43,15 +51,15 @@ class Links(RuleBasedStateMachine):
 
     def _pump(self, p):
         outbox = self.outboxes[p]
-        bundles = {}
-        while (send := outbox.next_send()) is not None:
-            if (send.consumer, p) in self.linked:
-                items, _ = bundles.get(send.consumer, ([], None))
-                bundles[send.consumer] = ([*items, send.item], send.waiting)
-            else:
-                outbox.unsent(send.consumer, send.item)
-        for consumer, (items, waiting) in bundles.items():
-            self.down[consumer, p].append(("examples", items, waiting))
+        while bundles := outbox.bundles():
+            unsent = []
+            for bundle in bundles:
+                if (bundle.consumer, p) in self.linked:
+                    message = ("examples", [item.number for item in bundle.items], bundle.waiting)
+                    self.down[bundle.consumer, p].append(message)
+                else:
+                    unsent.append(bundle)
+            outbox.unsent(unsent)
         for notice in outbox.backlogs():
             if (notice.consumer, p) in self.linked:
                 self.down[notice.consumer, p].append(("backlog", notice.waiting, None))
@@ -79,7 +87,7 @@ class Links(RuleBasedStateMachine):
     @rule(p=st.sampled_from(_PRODUCERS), count=st.integers(1, 30))
     def produce(self, p, count):
         for _ in range(count):
-            self.outboxes[p].offer(self.made)
+            self.outboxes[p].offer(Numbered(self.made))
             self.made += 1
         self._pump(p)
 
@@ -205,30 +213,6 @@ def test_an_example_without_credit_is_refused():
     assert grants.on_examples("a", 1, waiting=0)
     assert not grants.on_examples("a", 1, waiting=0)
     assert not grants.on_examples("stranger", 1, waiting=0)
-
-
-def test_the_consumer_with_most_credit_is_served_first_and_of_equals_who_waited_longest():
-    outbox = Outbox()
-    for consumer, credit in (("slow", 1), ("free", 4)):
-        outbox.join(consumer)
-        outbox.on_grant(consumer, credit)
-    for item in range(5):
-        outbox.offer(item)
-    assert [outbox.next_send().consumer for _ in range(5)] == ["free", "free", "free", "slow", "free"]
-    assert outbox.next_send() is None
-
-
-def test_an_unsent_example_is_the_next_to_go():
-    outbox = Outbox()
-    for item in (1, 2):
-        outbox.offer(item)
-    outbox.join("gone")
-    outbox.on_grant("gone", 2)
-    send = outbox.next_send()
-    outbox.unsent("gone", send.item)
-    outbox.join("here")
-    outbox.on_grant("here", 2)
-    assert [outbox.next_send().item for _ in range(2)] == [1, 2]
 
 
 def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starves():

@@ -7,16 +7,16 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import zmq
 
-from services.links.bundles import Parcel
 from services.links.downstream import DownstreamLinks
 from services.links.loop import LinkLoop
 from services.links.sockets import link_context
 from services.links.upstream import UpstreamLinks
+from services.links.zmq_message import memory_for
 from sonorant.delivery.example import Example, Lineage
 from sonorant.links.wire import (
     PROTOCOL_VERSION,
-    ExampleMessage,
     Kind,
+    Parcel,
     decode_header,
     encode_example,
     encode_header,
@@ -32,7 +32,9 @@ def example(number, samples=16):
 
 
 def parcel(number, samples=16, lane=0):
-    return Parcel.pack(ExampleMessage(example(number, samples)), audio_s=1.0, lane=lane)
+    made = Parcel(example(number, samples), lane=lane)
+    made.write(memory_for(made.size))
+    return made
 
 
 def message(number, samples=16):

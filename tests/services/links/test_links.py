@@ -78,8 +78,8 @@ def test_an_example_that_is_sent_from_its_own_memory_arrives_whole(rig):
 
 
 def test_what_travels_alone_is_written_to_zeromq_s_memory_and_what_is_bundled_is_not():
-    assert links_rig.parcel(0, samples=25_000).owner is not None  # 100 KB
-    assert links_rig.parcel(0, samples=10_000).owner is None
+    assert links_rig.parcel(0, samples=25_000).memory is not None  # 100 KB
+    assert links_rig.parcel(0, samples=10_000).memory is None
 
 
 def test_an_example_that_is_alone_leaves_at_once(rig, bare):
