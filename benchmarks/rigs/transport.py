@@ -20,10 +20,10 @@ import zmq
 from benchmarks.rigs.process import Main
 from benchmarks.rigs.way import Producers, answer
 from services.links import zmq_message
-from services.links.downstream import DownstreamLinks
+from services.links.consumer import ConsumerLinks
 from services.links.loop import LinkLoop
+from services.links.producer import ProducerLinks
 from services.links.sockets import link_context
-from services.links.upstream import UpstreamLinks
 from services.links.zmq_message import memory_for
 from services.stage.replica import TURN_S
 from sonorant.delivery.example import Example, Lineage
@@ -40,7 +40,7 @@ _LARGEST_BYTES = 1 << 24
 
 
 class LinksWay:
-    """The pipeline's links: `producers` ROUTERs in processes that run `main`, and UpstreamLinks here.
+    """The pipeline's links: `producers` ROUTERs in processes that run `main`, and ConsumerLinks here.
 
     beside: other endpoints that the consumer has links to.
     """
@@ -85,7 +85,7 @@ class _LinksConsumer:
         self.taken, self.going = 0, False
         self._kept: list[Example] = []
         self._context = link_context()
-        self._links = UpstreamLinks(
+        self._links = ConsumerLinks(
             self._context, self._on_example, dead_after_s=_DEAD_AFTER_S, max_example_bytes=_LARGEST_BYTES
         )
         self._loop = LinkLoop()
@@ -137,7 +137,7 @@ def produce_links(connection: Connection, samples: int) -> None:
         return room > 0
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    links = DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)
+    links = ProducerLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)
     loop = LinkLoop()
     thread = threading.Thread(target=loop.run, args=([links], work))
     thread.start()
@@ -161,7 +161,7 @@ def produce_uncopied(connection: Connection, samples: int) -> None:
 def stand_idle(connection: Connection, replicas: int) -> None:
     """Be `replicas` producers that have nothing to send; the answer is their endpoints, in one line."""
     context = link_context()
-    links = [DownstreamLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S) for _ in range(replicas)]
+    links = [ProducerLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S) for _ in range(replicas)]
     loop = LinkLoop()
     thread = threading.Thread(target=loop.run, args=(links,))
     thread.start()

@@ -1,4 +1,4 @@
-"""What goes wrong on links, counted: `sonorant status` shows it, the log tells of it without being filled."""
+"""Faults on links, counted for `sonorant status` and metrics, and logged at a bounded rate."""
 
 import structlog
 
@@ -22,7 +22,7 @@ class LinkFaults:
         return self._dropped + max(0, self._ended)
 
     def drop(self, error: BadMessage, **where: str) -> None:
-        """Count a message that makes no sense, and log the 1st, 2nd, 4th, 8th …: a babbling peer has many."""
+        """Count a message that makes no sense, and log the 1st, 2nd, 4th, 8th …: a faulty peer sends many."""
         self._dropped += 1
         if self._dropped & (self._dropped - 1) == 0:
             log.warning("message_dropped", **where, error=str(error), dropped=self._dropped)

@@ -1,4 +1,4 @@
-"""Who was heard from, and when: a peer that is silent for too long is dead."""
+"""Liveness of a producer's consumers: one that is silent for dead_after_s is dead."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

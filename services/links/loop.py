@@ -1,4 +1,4 @@
-"""The thread that owns a process's data sockets; all others hand it tasks, because a ZeroMQ socket has one owner."""
+"""The event loop of a process's data sockets. A ZeroMQ socket has one owner: other threads post tasks to its thread."""
 
 import socket
 import threading
@@ -45,8 +45,8 @@ class Links(Protocol):
         """Say goodbye, and close all sockets."""
         ...
 
-    def cut(self) -> None:
-        """Close all sockets without a word, as a crash would: the other ends shall take what was under way for lost."""
+    def abort(self) -> None:
+        """Close all sockets without a goodbye, as a crash would: the other ends take what was under way for lost."""
         ...
 
 
@@ -79,10 +79,10 @@ class LinkLoop:
         work: Callable[[], bool] = lambda: False,
         on_awake: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, cut them.
+        """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, abort them.
 
         work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
-        nothing, and returned False. What takes longer than the links' patience looks like death to the other ends.
+        nothing, and returned False. What takes longer than dead_after_s makes this end look dead to the others.
         on_awake: called at every turn with the seconds that the loop did not sleep.
         """
         self._owner = threading.get_ident()
@@ -94,7 +94,7 @@ class LinkLoop:
         finally:
             for one in links:
                 if self._aborting:
-                    one.cut()
+                    one.abort()
                 else:
                     one.close()
             self._bell.close()
@@ -125,7 +125,7 @@ class LinkLoop:
             self._thread.join()
 
     def abort(self) -> None:
-        """Let the loop end soon, and cut the links."""
+        """Let the loop end soon, and abort the links."""
         self.post(self._abort)
 
     def _stop(self) -> None:
@@ -141,7 +141,7 @@ class LinkLoop:
             on_crash(error)
 
     def _turn(self, every: Sequence[Links], work: Callable[[], bool], on_awake: Callable[[float], None]) -> None:
-        """Turn until stopped: receive, so that nobody who has written is taken for silent; then act; then work."""
+        """Turn until stopped: receive, so that no peer whose message is here counts as silent; then act; then work."""
         owners: dict[zmq.Socket[bytes], Links] = {}
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
         timeout_ms = 0

@@ -55,7 +55,7 @@ class LeaseSource:
         """Note that an example has left the replica: there is room for another."""
         self._room += 1
 
-    def stop(self) -> None:
+    def drain(self) -> None:
         """Ask for no further lease; what is leased will be read."""
         self._runtime.client.stop_leasing()
 

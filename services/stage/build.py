@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from services.links.downstream import DownstreamLinks
+from services.links.producer import ProducerLinks
 from services.process.health import HealthServer
 from services.process.keys import process_keys
 from services.process.signals import Shutdown
@@ -37,7 +37,7 @@ def build_replica(
         runtime.meter.handed_on(1, parcel.audio_s)
         source.release()
 
-    outlet = DownstreamLinks(
+    outlet = ProducerLinks(
         runtime.context,
         replica.host,
         on_handed,

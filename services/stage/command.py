@@ -45,9 +45,7 @@ _SHOWN_FAULTS = 20
 @recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
 @click.option("--replica", default="", help="Name, unique in the run; absent: one is made of the host's name.")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to serve at; downstream replicas connect to it."
-)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve at; consumers connect to it.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

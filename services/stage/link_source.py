@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from services.links.upstream import UpstreamLinks
+from services.links.consumer import ConsumerLinks
 from services.process.keys import process_keys
 from services.stage.runtime import Runtime
 from sonorant.delivery.example import Example
@@ -20,8 +20,8 @@ class LinkSource:
         self._stage = stage
         self._credits = pipeline.credits
         self._inbox: deque[Example] = deque()
-        self._withdrawn = False
-        self._upstream = UpstreamLinks(
+        self._drained = False
+        self._inlet = ConsumerLinks(
             runtime.context,
             self._inbox.append,
             dead_after_s=pipeline.dead_after_s,
@@ -30,11 +30,11 @@ class LinkSource:
             curve=process_keys().curve,
             stream=stream,
         )
-        self.links = (self._upstream,)
+        self.links = (self._inlet,)
 
     def start(self) -> None:
-        """Connect to whoever there is, and grant credit."""
-        self._upstream.release(self._credits)
+        """Watch the producers' endpoints, connect to each, grant credit."""
+        self._inlet.release(self._credits)
         self._client.watch(self._stage, self._on_endpoints)
 
     def take(self) -> Example | None:
@@ -44,7 +44,7 @@ class LinkSource:
     @property
     def ended(self) -> bool:
         """Whether `take` will return no example any more."""
-        return self._withdrawn and not self._inbox
+        return self._drained and not self._inbox
 
     def waiting(self) -> int:
         """Return the number of examples that wait to be taken."""
@@ -52,17 +52,17 @@ class LinkSource:
 
     def release(self) -> None:
         """Note that an example has left the replica: there is room for another."""
-        self._upstream.release(1)
+        self._inlet.release(1)
 
-    def stop(self) -> None:
-        """Take back all credit; what is under way still comes."""
-        self._upstream.withdraw(self._on_withdrawn, time.monotonic())
+    def drain(self) -> None:
+        """Recall all credit; what is under way still comes."""
+        self._inlet.drain(self._on_drained, time.monotonic())
 
     def close(self) -> None:
         """Do nothing: the loop closes the links."""
 
-    def _on_withdrawn(self) -> None:
-        self._withdrawn = True
+    def _on_drained(self) -> None:
+        self._drained = True
 
     def _on_endpoints(self, endpoints: list[str]) -> None:
-        self._loop.post(lambda: self._upstream.list_endpoints(endpoints, time.monotonic()))
+        self._loop.post(lambda: self._inlet.list_endpoints(endpoints, time.monotonic()))

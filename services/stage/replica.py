@@ -1,8 +1,7 @@
 """One replica of a stage: it takes examples from a source, computes, and hands them on.
 
-The main thread receives, computes and sends, in turns; the coordinator client's threads report. At most `credits`
-examples are here at any time, whether they wait, are computed or are ready to go; so when nobody takes them, no more
-are asked for.
+The main thread receives, computes and sends, in turns; the coordinator client's threads report. Backpressure: at most
+`credits` examples are here at any time, whether they wait, are computed or wait for credit of a consumer.
 """
 
 import time
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from services.links.downstream import DownstreamLinks
+from services.links.producer import ProducerLinks
 from services.links.zmq_message import memory_for
 from services.process.health import HealthServer
 from services.process.signals import Shutdown
@@ -51,7 +50,7 @@ class StageReplica:
         self,
         runtime: Runtime,
         source: Source,
-        outlet: DownstreamLinks,
+        outlet: ProducerLinks,
         chain: Mapping[str, Stage],
         seed: int,
         pipeline: PipelineRecipe,
@@ -72,7 +71,7 @@ class StageReplica:
         self._health = health
         self._turned = turned
         self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
-        self._parting = False
+        self._draining_outlet = False
         self._trouble = Trouble(_PATIENCE_S)
         self._held: Example | None = None  # the machine failed at it; it is tried again
         self._known = False
@@ -116,9 +115,9 @@ class StageReplica:
         until_s, worked = time.monotonic() + TURN_S, 0
         while worked < self._most_per_turn and time.monotonic() < until_s and self._process():
             worked += 1
-        if not worked and self._source.ended and self._held is None and not self._parting:
-            self._parting = True
-            self._outlet.part(self._loop.stop)
+        if not worked and self._source.ended and self._held is None and not self._draining_outlet:
+            self._draining_outlet = True
+            self._outlet.drain(self._loop.stop)
         return worked > 0
 
     def _process(self) -> bool:
@@ -178,7 +177,7 @@ class StageReplica:
         if response.finished and not self._replica.stays and not self._shutdown.requested:
             log.info("run_finished")
             self._shutdown.request()
-            self._loop.post(self._give_up)
+            self._loop.post(self._abort)
 
     def _begin_drain(self) -> None:
         log.info("draining")
@@ -190,11 +189,11 @@ class StageReplica:
         self._loop.post(self._drain)
 
     def _drain(self) -> None:
-        self._source.stop()
-        self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._give_up)
+        self._source.drain()
+        self._outlet.give_up_at(time.monotonic() + DRAIN_S, self._abort)
 
-    def _give_up(self) -> None:
-        """End the drain with examples undelivered; the coordinator leases them again."""
+    def _abort(self) -> None:
+        """Abort the drain with examples undelivered; the coordinator leases them again (at-least-once)."""
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self._source.waiting())
         self._loop.abort()
 

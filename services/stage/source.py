@@ -45,7 +45,7 @@ class Source(Protocol):
         """Note that an example that was taken has left the replica."""
         ...
 
-    def stop(self) -> None:
+    def drain(self) -> None:
         """Take in nothing new; `take` still returns what is here."""
         ...
 

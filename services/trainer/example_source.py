@@ -10,9 +10,9 @@ import structlog
 
 from services.coordination.client import CoordinatorClient
 from services.coordination.meter import Meter
+from services.links.consumer import ConsumerLinks
 from services.links.loop import LinkLoop
 from services.links.sockets import link_context
-from services.links.upstream import UpstreamLinks
 from services.process.keys import process_keys
 from services.stage.wiring import TRAINER, stage_before, stream_names
 from sonorant.delivery.example import Example, Lineage
@@ -60,7 +60,7 @@ class LinkedExampleSource:
         self._context = link_context()
         before = stage_before(recipe, TRAINER)
         streams = stream_names(recipe, before)
-        self._upstream = UpstreamLinks(
+        self._inlet = ConsumerLinks(
             self._context,
             self._on_example,
             dead_after_s=pipeline.dead_after_s,
@@ -69,8 +69,8 @@ class LinkedExampleSource:
             curve=process_keys().curve,
             stream=streams[rank if len(streams) > 1 else 0],
         )
-        self.meter.link_faults = lambda: self._upstream.faults
-        self._loop.start([self._upstream], self._on_crash)
+        self.meter.link_faults = lambda: self._inlet.faults
+        self._loop.start([self._inlet], self._on_crash)
         self._client.start(pb.RegisterRequest(stage=TRAINER, replica=replica), self._on_response)
         self._client.watch(before, self._on_endpoints)
 
@@ -88,7 +88,7 @@ class LinkedExampleSource:
         if count > 0:
             with self._changed:
                 self._wanted += count
-            self._loop.post(lambda: self._upstream.release(count))
+            self._loop.post(lambda: self._inlet.release(count))
 
     def drained(self, epoch: int) -> bool:
         """Whether all examples of the epoch were taken, by some rank, or are settled: `take` will bring none."""
@@ -137,7 +137,7 @@ class LinkedExampleSource:
             self._client.beat_now()
         if known:
             self.meter.dropped(lineage.epoch)
-            self._upstream.release(1)
+            self._inlet.release(1)
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:
         done = {progress.epoch for progress in response.epochs if progress.outstanding == 0}
@@ -152,7 +152,7 @@ class LinkedExampleSource:
             self._on_finished()
 
     def _on_endpoints(self, endpoints: list[str]) -> None:
-        self._loop.post(lambda: self._upstream.list_endpoints(endpoints, time.monotonic()))
+        self._loop.post(lambda: self._inlet.list_endpoints(endpoints, time.monotonic()))
 
     def _on_crash(self, error: Exception) -> None:
         log.error("links_crashed", exc_info=error)

@@ -1,11 +1,11 @@
-"""Credit: who may send how many examples to whom. Events in, actions out; no sockets, no clock.
+"""Credit-based flow control, the consumer's side. Events in, actions out; no sockets, no clock.
 
-A consumer grants credits for examples that it has room for, and a producer sends one example per credit. So work goes
-to whoever is free, a slow replica is never buried, and what a replica holds is bounded by its own choice.
+A consumer grants a credit for each example that it has room for, a slot; a producer sends one example per credit. This
+is backpressure: work goes to free consumers, and a consumer bounds what it holds.
 
-The consumer spreads its free slots over all producers. A credit that lies unused with an idle producer is missing at a
-busy one; so a producer with examples but no credit says how many (backlog), and the consumer then recalls idle credits.
-Messages of one link keep their order: when a recall is answered, all examples sent before have arrived.
+Free slots are spread over all producers. A credit that lies idle with one producer is missing at another; so a producer
+with a backlog and no credit announces the backlog, and the consumer recalls idle credits. Messages of one link keep
+their order: when a recall is answered, all examples sent before have arrived.
 """
 
 import heapq
@@ -37,21 +37,18 @@ class Recall(NamedTuple, Generic[Peer]):
 @dataclass(slots=True)
 class _Producer:
     granted: int = 0
-    waiting: int = 0  # examples, of which it said that they wait there
+    waiting: int = 0  # its backlog, in examples, as announced last
     recalling: bool = False
     turn: int = 0
 
     @property
-    def rank(self) -> tuple[bool, int, int]:
-        """Who is dealt slots first: where more wait than may come, then who has the fewest, then who waited longest."""
+    def priority(self) -> tuple[bool, int, int]:
+        """Grant priority: backlog exceeds credit, then least credit, then least recently granted."""
         return self.waiting <= self.granted, self.granted, self.turn
 
 
 class Grants(Generic[Peer]):
-    """The consumer's side: at any time free + granted + held == slots given.
-
-    Held is what came and was not released.
-    """
+    """Slots and credits of one consumer. Invariant: free + granted + held == slots given; held: came, not released."""
 
     def __init__(self) -> None:
         self._free = 0
@@ -122,7 +119,7 @@ class Grants(Generic[Peer]):
         self._withdrawn = self._changed = True
 
     def actions(self) -> list[Grant[Peer] | Recall[Peer]]:
-        """Return what to tell the producers now; call it after events."""
+        """Return grants and recalls to send now; call it after events."""
         if not self._changed:
             return []
         self._changed = False
@@ -136,11 +133,11 @@ class Grants(Generic[Peer]):
         return any(p.waiting and not p.granted for p in self._producers.values())
 
     def _spread(self) -> list[Grant[Peer]]:
-        """Deal free slots by the handful: where examples wait as many as wait, elsewhere everybody's share at most.
+        """Grant free slots in handfuls: to a backlog no more than its size, elsewhere an equal share at most.
 
-        Who gets a handful is woken once for several examples; with one slot for each of many producers, all would be
-        woken for every example. While producers have plenty of credit and none waits for one, slots gather until a
-        message is worth its while. A handful is smaller where few slots are on the move, the others lying idle or held.
+        Handfuls: one wake-up of a producer for several examples; single slots would wake all of many producers for
+        each. Batching: while credit is plenty and no backlog is without any, slots gather until a message is worth it.
+        The handful shrinks with the slots that circulate, those neither idle nor held.
         """
         if not self._free or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
             return []
@@ -150,7 +147,7 @@ class Grants(Generic[Peer]):
         moving = self._free + sum(p.granted for p in self._producers.values() if p.waiting or p.recalling)
         handful = max(1, min(_HANDFUL, moving // _HANDFULS))
         share = max(1, min(_HANDFUL, (self._free + self._granted) // max(_HANDFULS, len(open_to))))
-        first = [(p.rank, number) for number, (_, p) in enumerate(open_to)]
+        first = [(p.priority, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(first)
         counts: dict[Peer, int] = {}
         while self._free:
@@ -166,7 +163,7 @@ class Grants(Generic[Peer]):
             producer.granted += count
             producer.turn = self._turn
             counts[peer] = counts.get(peer, 0) + count
-            heapq.heapreplace(first, (producer.rank, number))
+            heapq.heapreplace(first, (producer.priority, number))
         return [Grant(peer, count) for peer, count in counts.items()]
 
     def _rebalance(self) -> list[Recall[Peer]]:

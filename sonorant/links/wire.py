@@ -4,8 +4,8 @@ A message is one frame. It begins with a header of eight bytes: the kind, and a 
 message of kind EXAMPLES a record of each example follows: the sizes of its array and its envelope in 16 bytes, the raw
 array, and the envelope (`sonorant.v1.Example`); array and envelope are padded to multiples of 16 bytes.
 
-The downstream replica (consumer) opens a link with HELLO, which names the stream that it wants behind the header; the
-upstream replica (producer) answers WELCOME, or BYE if it sends another: it may have the address of one that died.
+The consumer opens a link with HELLO, which names the stream that it wants behind the header; the producer answers
+WELCOME, or BYE if it sends another: it may have the address of one that died.
 
 Why 16: numpy aligns its own arrays to that. One that is aligned less may be summed in another order by vectorised code,
 and an example must not depend, not even in its last bit, on the way that it came. ZeroMQ puts a large frame 40 bytes
@@ -69,16 +69,16 @@ class BadMessage(SonorantError):
 class Kind(IntEnum):
     """What a message says, and what its number means. C: sent by the consumer, P: by the producer."""
 
-    HELLO = 1  # C: here I am, and want the stream that is named; protocol version
-    WELCOME = 2  # P: I know you; protocol version
-    GRANT = 3  # C: send me as many examples more; number of credits
-    RECALL = 4  # C: give back what you have not used; 0
+    HELLO = 1  # C: opens a link to the stream that is named; protocol version
+    WELCOME = 2  # P: answer to HELLO, the link is open; protocol version
+    GRANT = 3  # C: more credit; number of credits
+    RECALL = 4  # C: asks for unused credit; 0
     RETURN = 5  # P: answer to RECALL; number of credits given back
-    BACKLOG = 6  # P: examples wait here, and you have no credit with me; how many, 0: no longer any
-    PING = 7  # C: are you there; 0
-    PONG = 8  # P: I am; 0
-    BYE = 9  # C, P: I forget you; 0
-    EXAMPLES = 10  # P: examples follow; their number, and 256 times how many others wait here
+    BACKLOG = 6  # P: examples wait without credit; how many, 0: no longer any
+    PING = 7  # C: sign of life, asks for another; 0
+    PONG = 8  # P: answer to PING; 0
+    BYE = 9  # C, P: ends the link, nothing is under way; 0
+    EXAMPLES = 10  # P: examples follow; their number, and 256 times the backlog that is left
 
 
 class Header(NamedTuple):

@@ -7,10 +7,10 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import zmq
 
-from services.links.downstream import DownstreamLinks
+from services.links.consumer import ConsumerLinks
 from services.links.loop import LinkLoop
+from services.links.producer import ProducerLinks
 from services.links.sockets import link_context
-from services.links.upstream import UpstreamLinks
 from services.links.zmq_message import memory_for
 from sonorant.delivery.example import Example, Lineage
 from sonorant.links.wire import (
@@ -55,7 +55,7 @@ class Producer:
         self.context = link_context()
         self.handed = []
         self.broken = []
-        self.links = DownstreamLinks(
+        self.links = ProducerLinks(
             self.context,
             "127.0.0.1",
             self.handed.append,
@@ -99,7 +99,7 @@ class Consumer:
         self.eaten = []
         deliver = self._eat if hungry else self.inbox.put
         self.broken = []
-        self.links = UpstreamLinks(
+        self.links = ConsumerLinks(
             self.context,
             deliver,
             dead_after_s=dead_after_s,

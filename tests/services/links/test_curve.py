@@ -7,7 +7,7 @@ import zmq
 from rigs.links import Consumer, Producer, eventually
 from rigs.log import WrittenLog
 
-from services.links import curve, downstream
+from services.links import curve, producer
 from services.process.keys import CurvePair
 from sonorant.links.wire import PROTOCOL_VERSION, Kind, encode_header
 
@@ -23,7 +23,7 @@ def stack():
 @pytest.fixture
 def logs(monkeypatch):
     written = WrittenLog()
-    for module in (curve, downstream):
+    for module in (curve, producer):
         monkeypatch.setattr(module, "log", written)
     return written.entries
 

@@ -167,9 +167,9 @@ def test_a_goodbye_is_no_broken_link(rig):
     consumer = rig(Consumer([producer.endpoint], credits=2))
     producer.offer([0])
     assert consumer.take(1) == [0]
-    parted = threading.Event()
-    producer.loop.post(lambda: producer.links.part(parted.set))
-    assert parted.wait(links_rig.PATIENCE_S)
+    drained = threading.Event()
+    producer.loop.post(lambda: producer.links.drain(drained.set))
+    assert drained.wait(links_rig.PATIENCE_S)
     producer.close()
     eventually(lambda: not consumer.linked)
     assert not consumer.broken
@@ -240,28 +240,28 @@ def test_an_unlisted_producer_is_heard_to_its_end(rig):
     assert consumer.take(4) == [1, 2, 3, 4]
 
 
-def test_a_producer_that_parts_delivers_what_it_sent_and_is_dropped_at_once(rig):
+def test_a_producer_that_drains_delivers_what_it_sent_and_is_dropped_at_once(rig):
     producer = Producer(dead_after_s=60.0)
     consumer = rig(Consumer([producer.endpoint], credits=8, dead_after_s=60.0))
     producer.offer(range(8), samples=50_000)
     eventually(lambda: len(producer.handed) == 8)
     consumer.list([])
-    parted = threading.Event()
-    producer.loop.post(lambda: producer.links.part(parted.set))
-    assert parted.wait(10)
+    drained = threading.Event()
+    producer.loop.post(lambda: producer.links.drain(drained.set))
+    assert drained.wait(10)
     producer.close()
     assert consumer.take(8) == list(range(8))
     eventually(lambda: not consumer.links.sockets())
 
 
-def test_withdrawing_ends_when_all_credit_is_back_and_loses_nothing(rig):
+def test_a_consumer_s_drain_ends_when_all_credit_is_back_and_loses_nothing(rig):
     producer = rig(Producer())
     consumer = rig(Consumer([producer.endpoint], credits=6))
     producer.offer(range(4))
     eventually(lambda: consumer.inbox.qsize() == 4)
-    withdrawn = threading.Event()
-    consumer.loop.post(lambda: consumer.links.withdraw(withdrawn.set, time.monotonic()))
-    assert withdrawn.wait(10)
+    drained = threading.Event()
+    consumer.loop.post(lambda: consumer.links.drain(drained.set, time.monotonic()))
+    assert drained.wait(10)
     producer.offer(range(4, 6))
     another = rig(Consumer([producer.endpoint], credits=2))
     assert another.take(2) == [4, 5]

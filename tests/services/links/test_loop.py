@@ -91,8 +91,8 @@ class _Recorder:
         self.calls.append("close")
         self.socket.close()
 
-    def cut(self):
-        self.calls.append("cut")
+    def abort(self):
+        self.calls.append("abort")
         self.socket.close()
 
 
@@ -178,16 +178,16 @@ def test_work_is_called_until_it_finds_nothing_and_then_when_the_loop_is_woken()
     assert not thread.is_alive()
 
 
-def test_a_crash_of_work_cuts_the_links_and_is_raised(context):
+def test_a_crash_of_work_aborts_the_links_and_is_raised(context):
     links = _Recorder(context)
     with pytest.raises(ZeroDivisionError):
         LinkLoop().run([links], lambda: bool(1 / 0))
-    assert links.calls == ["time", "cut"]
+    assert links.calls == ["time", "abort"]
 
 
-def test_abort_cuts_the_links(context):
+def test_abort_aborts_the_links(context):
     links = _Recorder(context)
     loop = LinkLoop()
     loop.post(loop.abort)
     loop.run([links])
-    assert links.calls[-1] == "cut"
+    assert links.calls[-1] == "abort"

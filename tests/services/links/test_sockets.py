@@ -5,8 +5,8 @@ import time
 
 import zmq
 
+from services.links.consumer import ConsumerLinks
 from services.links.sockets import link_context
-from services.links.upstream import UpstreamLinks
 from sonorant.links.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header
 
 REPLICAS = 450
@@ -21,7 +21,7 @@ def test_a_consumer_is_linked_to_450_replicas():
             router.bind("ipc://*")
             endpoints.append(router.getsockopt_string(zmq.LAST_ENDPOINT))
         context = link_context()
-        links = UpstreamLinks(context, lambda _: None, dead_after_s=60.0, max_example_bytes=1000)
+        links = ConsumerLinks(context, lambda _: None, dead_after_s=60.0, max_example_bytes=1000)
         links.release(REPLICAS)
         links.list_endpoints(endpoints, time.monotonic())
         greeted = set()

@@ -120,7 +120,7 @@ def test_an_example_that_cannot_be_processed_is_reported_and_the_others_go_on(st
     assert "max_example_mb" in reasons["u7"][1]
 
 
-def test_without_downstream_credit_no_more_is_taken_in_than_may_be_held(stack, stage):
+def test_without_a_consumer_s_credit_no_more_is_taken_in_than_may_be_held(stack, stage):
     producer, coordinator, endpoint, _, _ = stage
     producer.offer(range(20, 40))
     eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 3)
@@ -181,7 +181,7 @@ def test_a_draining_replica_hands_on_what_it_holds_and_takes_nothing_new(stack, 
     assert producer.links.waiting == 1
 
 
-def test_a_drain_without_anybody_downstream_ends_soon(stage):
+def test_a_drain_without_a_consumer_ends_soon(stage):
     producer, coordinator, _, shutdown, thread = stage
     producer.offer([20])
     eventually(lambda: coordinator.beats and coordinator.beats[-1].queued == 1)

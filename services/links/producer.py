@@ -1,4 +1,4 @@
-"""Links to the replicas of the stage after: one ROUTER, credit comes in, examples go out."""
+"""The producer's end of links: one ROUTER for all consumers; credit comes in, examples go out."""
 
 import contextlib
 import time
@@ -8,10 +8,10 @@ import structlog
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from services.links.addresses import local_address
 from services.links.curve import Doorkeeper
 from services.links.faults import LinkFaults
 from services.links.liveness import Liveness
+from services.links.router import bind_router, open_router
 from services.links.zmq_message import ZmqMessage
 from services.process.keys import CurvePair
 from sonorant.errors import Unavailable
@@ -27,28 +27,28 @@ from sonorant.links.wire import (
     stream_of,
 )
 
-__all__ = ["DownstreamLinks"]
+__all__ = ["ProducerLinks"]
 
 log = structlog.get_logger()
 
 _LINGER_MS = 5000  # for the last examples of a draining replica, whose consumers live
-_HANDSHAKE_MS = 5000
 _LONGEST_SHOWN = 80
-_MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
 _MAX_GRANT = 1 << 16
 _READS = 256
 _MORE_FOLLOWS = zmq.SNDMORE | zmq.NOBLOCK
 _EVENTS = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
-class DownstreamLinks:
-    """Sends parcels to consumers with credit, and calls `on_handed` after each; binds `port` of `host`, 0: a free one.
+class ProducerLinks:
+    """Flow control by credit: a parcel for each credit, to the consumer with most; `on_handed` is called after each.
 
-    Small parcels that go to one consumer in the same turn of the loop share a message; none waits for others.
-    Consumers on this machine may come by the port's local address (see `addresses`). curve: the key that consumers must
-    have; None: any. streams: what they may have come for, one for each lane of parcels. Silent consumers are forgotten.
-    A parcel whose consumer is gone goes to another of its lane; `on_broken` is called, as what was sent before may not
-    have arrived. Messages without sense are dropped. Only one thread may use it. Raises Unavailable if it cannot bind.
+    Bundling: small parcels for one consumer in the same turn of the loop share a message; none waits for others.
+    Lanes: one for each of `streams`, by the name in a consumer's HELLO. Liveness: a consumer that is silent for
+    dead_after_s is dead. At-least-once: a parcel that was not sent goes to another consumer of its lane; `on_broken` is
+    called when a link ends without a goodbye after parcels were sent on it, since they may not have arrived.
+    Address: `port` of `host`, 0: a free one, and the port's local address (`addresses`). curve: the key that consumers
+    must have; None: any. Malformed messages are dropped and counted. Not thread-safe. Raises Unavailable if it cannot
+    bind.
     """
 
     def __init__(
@@ -70,19 +70,23 @@ class DownstreamLinks:
         self._outbox: Outbox[bytes, Parcel] = Outbox(len(streams))
         self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
-        self._on_parted: Callable[[], None] | None = None
+        self._on_drained: Callable[[], None] | None = None
         self._said_goodbye = False
-        self._give_up: Callable[[], None] | None = None
-        self._give_up_s = float("inf")
+        self._on_overdue: Callable[[], None] | None = None
+        self._overdue_s = float("inf")
         self._lonely_since_s = 0.0
         self._faults = LinkFaults()
-        self._router = _router(context)
+        self._router = open_router(context, _LINGER_MS)
         self._monitor = self._router.get_monitor_socket(_EVENTS)
         self._sockets = (self._router, self._monitor)
         self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
         if self._doorkeeper is not None:
             self._doorkeeper.guard(self._router)
-        self.endpoint = self._bind(host, port)
+        try:
+            self.endpoint = bind_router(self._router, host, port)
+        except Unavailable:
+            self.abort()
+            raise
 
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to."""
@@ -106,17 +110,17 @@ class DownstreamLinks:
         """Take a parcel that is written; `on_time` sends it, once a turn."""
         self._outbox.offer(parcel)
 
-    def part(self, on_parted: Callable[[], None]) -> None:
-        """Call `on_parted` once, when no parcel waits and all consumers have what was sent to them.
+    def drain(self, on_drained: Callable[[], None]) -> None:
+        """Call `on_drained` once, when no parcel waits and all consumers have what was sent to them.
 
         No parcel may be offered any more.
         """
-        self._on_parted = on_parted
-        self._part_if_empty()
+        self._on_drained = on_drained
+        self._drain_if_empty()
 
-    def give_up_at(self, time_s: float, give_up: Callable[[], None]) -> None:
-        """Call `give_up` once: at that time, or earlier when nobody has been there for as long as it takes to die."""
-        self._give_up_s, self._give_up = time_s, give_up
+    def give_up_at(self, time_s: float, on_overdue: Callable[[], None]) -> None:
+        """Call `on_overdue` once: at that time, or earlier, after dead_after_s without any consumer."""
+        self._overdue_s, self._on_overdue = time_s, on_overdue
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
         """Receive what there is, without blocking."""
@@ -130,45 +134,29 @@ class DownstreamLinks:
         self._pump()
         for consumer in self._liveness.dead(now_s):
             self._forget(consumer, "silent")
-        self._part_if_empty()
+        self._drain_if_empty()
         if self._outbox.consumers:
             self._lonely_since_s = now_s
-        if self._give_up is None:
+        if self._on_overdue is None:
             return self._liveness.next_look_s(now_s)
-        give_up_s = min(self._give_up_s, self._lonely_since_s + self._dead_after_s)
-        if now_s >= give_up_s:
-            give_up, self._give_up = self._give_up, None
-            give_up()
+        overdue_s = min(self._overdue_s, self._lonely_since_s + self._dead_after_s)
+        if now_s >= overdue_s:
+            on_overdue, self._on_overdue = self._on_overdue, None
+            on_overdue()
             return self._liveness.next_look_s(now_s)
-        return min(self._liveness.next_look_s(now_s), give_up_s)
+        return min(self._liveness.next_look_s(now_s), overdue_s)
 
     def close(self) -> None:
-        """Say goodbye to all, and close; what they have not received yet may be lost, if they did not part before."""
+        """Say goodbye to all, and close; what is under way may be lost, unless it was drained before."""
         for consumer in self._outbox.consumers:
             self._send(consumer, Kind.BYE)
-        self._hang_up(_LINGER_MS)
+        self._close_sockets(_LINGER_MS)
 
-    def cut(self) -> None:
-        """Close without a word."""
-        self._hang_up(linger_ms=0)
+    def abort(self) -> None:
+        """Close without a goodbye: each consumer takes its link for broken."""
+        self._close_sockets(linger_ms=0)
 
-    def _bind(self, host: str, port: int) -> str:
-        """Return the endpoint that others can connect to."""
-        try:
-            self._router.bind(f"tcp://{host}:{port or '*'}")
-        except zmq.ZMQError as error:
-            self._hang_up(linger_ms=0)
-            raise Unavailable(
-                f"host {host}: cannot bind port {port} there ({error}); give an address of this machine and a free port"
-            ) from error
-        endpoint = self._router.getsockopt_string(zmq.LAST_ENDPOINT)
-        try:
-            self._router.bind(local_address(endpoint))
-        except zmq.ZMQError as error:  # consumers on this machine come by TCP, as the others do
-            log.warning("no_local_address", endpoint=endpoint, error=str(error))
-        return endpoint
-
-    def _hang_up(self, linger_ms: int) -> None:
+    def _close_sockets(self, linger_ms: int) -> None:
         self._router.disable_monitor()
         self._monitor.close(linger=0)
         self._router.close(linger=linger_ms)
@@ -251,16 +239,16 @@ class DownstreamLinks:
             self._on_handed(parcel)
         return True
 
-    def _part_if_empty(self) -> None:
-        if self._on_parted is None or self._outbox:
+    def _drain_if_empty(self) -> None:
+        if self._on_drained is None or self._outbox:
             return
         if not self._said_goodbye:
             self._said_goodbye = True
             for consumer in self._outbox.consumers:
                 self._send(consumer, Kind.BYE)
         if not self._outbox.consumers:  # each has answered, or died
-            on_parted, self._on_parted = self._on_parted, None
-            on_parted()
+            on_drained, self._on_drained = self._on_drained, None
+            on_drained()
 
     def _send(self, consumer: bytes, kind: Kind, number: int = 0) -> None:
         try:
@@ -293,13 +281,3 @@ class DownstreamLinks:
                     self._faults.excuse()
                 else:
                     log.warning("link_refused", reason="it does not speak CurveZMQ with the fleet's key")
-
-
-def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
-    router = context.socket(zmq.ROUTER)
-    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-    router.setsockopt(zmq.LINGER, _LINGER_MS)
-    router.setsockopt(zmq.SNDHWM, 0)  # bounded by credit
-    router.setsockopt(zmq.MAXMSGSIZE, _MAX_CONTROL_BYTES)
-    router.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-    return router

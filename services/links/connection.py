@@ -1,4 +1,4 @@
-"""One link to a replica of the stage before: a DEALER, and a monitor that tells when its connection has ended."""
+"""A consumer's connection to one producer: a DEALER, and a monitor that becomes readable when it has ended."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from services.links.curve import present
 from services.process.keys import CurvePair
 from sonorant.links.life import CONNECT_TIMEOUT_S, LinkLife
 
-__all__ = ["UpstreamLink", "open_link"]
+__all__ = ["Connection", "open_connection"]
 
 log = structlog.get_logger()
 
@@ -20,8 +20,8 @@ _NEVER_MS = 1 << 30
 
 
 @dataclass(slots=True)
-class UpstreamLink:
-    """A connection, which may not stand yet, and the life that it is part of."""
+class Connection:
+    """A connection, which may not be established yet, and the life that it is part of."""
 
     endpoint: str
     life: LinkLife
@@ -35,34 +35,34 @@ class UpstreamLink:
         except zmq.Again:  # nobody reads at the other end; its silence will end the link
             log.debug("link_stuck", endpoint=self.endpoint)
 
-    def hang_up(self, linger_ms: int = _LINGER_MS) -> None:
-        """Close it; what was sent last has `linger_ms` to leave."""
+    def close(self, linger_ms: int = _LINGER_MS) -> None:
+        """Close it; linger_ms: for what was sent last."""
         self.socket.disable_monitor()
         self.monitor.close(linger=0)
         self.socket.close(linger=linger_ms)
 
 
-def open_link(
+def open_connection(
     context: zmq.Context[zmq.Socket[bytes]], endpoint: str, life: LinkLife, most_bytes: int, curve: CurvePair | None
-) -> UpstreamLink | None:
-    """Return a link to an endpoint; None, and a line in the log, if it is no endpoint. most_bytes: of a message."""
+) -> Connection | None:
+    """Return a connection to an endpoint; None, and a line in the log, if it is none. most_bytes: of a message."""
     dealer = context.socket(zmq.DEALER)
     dealer.setsockopt(zmq.LINGER, _LINGER_MS)
-    # What is too large is dropped and counted; what is far too large makes ZeroMQ cut the link.
+    # What is too large is dropped and counted; what is far too large makes ZeroMQ close the connection.
     dealer.setsockopt(zmq.MAXMSGSIZE, 2 * most_bytes)
     dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
     dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
-    # A link that broke has lost its credit at the other end; only a new HELLO can set that right. At -1 ZeroMQ
-    # would do the same, but throw away what has come and is not read yet.
+    # A broken link has no credit left at the producer, only a new HELLO begins another. At -1 ZeroMQ would do
+    # the same, but throw away what has come and is not read yet.
     dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
     monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
-    link = UpstreamLink(endpoint, life, dealer, monitor)
+    connection = Connection(endpoint, life, dealer, monitor)
     if curve is not None:
         present(dealer, curve)
     try:
         dealer.connect(nearest_address(endpoint))
     except zmq.ZMQError as error:
-        link.hang_up()
+        connection.close()
         log.warning("endpoint_refused", endpoint=endpoint, error=str(error))
         return None
-    return link
+    return connection

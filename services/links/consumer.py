@@ -1,12 +1,12 @@
-"""Links to the replicas of the stage before: a DEALER each, examples come in, credit goes out."""
+"""The consumer's end of links: a DEALER for each producer; examples come in, credit goes out."""
 
 from collections.abc import Callable, Collection, Sequence
 
 import structlog
 import zmq
 
+from services.links.connection import Connection, open_connection
 from services.links.faults import LinkFaults
-from services.links.upstream_link import UpstreamLink, open_link
 from services.process.keys import CurvePair
 from sonorant.delivery.example import Example
 from sonorant.links.credit import Grant, Grants
@@ -23,21 +23,20 @@ from sonorant.links.wire import (
     encode_hello,
 )
 
-__all__ = ["UpstreamLinks"]
+__all__ = ["ConsumerLinks"]
 
 log = structlog.get_logger()
 
 _READS = 64  # messages taken from one socket before the others have their turn
 
 
-class UpstreamLinks:
-    """Connects to every endpoint it is given, and calls `deliver` with each example of `stream` that comes.
+class ConsumerLinks:
+    """A link to each listed endpoint, and `deliver` called with each example of `stream`.
 
-    A link that breaks or stays silent is closed and opened afresh, its credits go to the others; `on_broken` is called,
-    because examples may have been lost on it. An endpoint that is no longer listed keeps its link while it lives: a
-    draining replica leaves the list before its last example is out.
-    Whoever owns the examples calls `release` when one has been handed on. Messages that make no sense are dropped.
-    Only one thread may use it.
+    Flow control: a credit for each example that there is room for; `release` gives room back. Life of a link, with
+    reconnection and time-outs: `sonorant.links.life`. At-least-once: `on_broken` is called when a link ends without a
+    goodbye, since examples may have been lost on it; its credits go to other producers. Malformed messages are dropped
+    and counted. Not thread-safe.
     """
 
     def __init__(
@@ -59,14 +58,14 @@ class UpstreamLinks:
         self._dead_after_s = dead_after_s
         self._max_bytes = max(max_example_bytes, BUNDLE_BYTES)
         self._lives: dict[str, LinkLife] = {}
-        self._links: dict[str, UpstreamLink] = {}  # of those lives that are connected, or about to be
-        self._by_socket: dict[zmq.Socket[bytes], UpstreamLink] = {}
+        self._connections: dict[str, Connection] = {}  # established, or about to be
+        self._by_socket: dict[zmq.Socket[bytes], Connection] = {}
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
         self._written: set[zmq.Socket[bytes]] = set()
         self._grants: Grants[str] = Grants()
         self._look_s = float("inf")  # the earliest time at which something is due in one of the lives
-        self._withdrawn = False
-        self._on_withdrawn: Callable[[], None] | None = None
+        self._draining = False
+        self._on_drained: Callable[[], None] | None = None
         self._faults = LinkFaults()
 
     @property
@@ -84,8 +83,8 @@ class UpstreamLinks:
         return written
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
-        """Connect to the endpoints that are new."""
-        if self._withdrawn:
+        """Connect to the endpoints that are new; links to those that are missing live on, but not again."""
+        if self._draining:
             return
         listed = frozenset(endpoints)
         for endpoint in sorted(listed):
@@ -96,12 +95,12 @@ class UpstreamLinks:
             self._do(endpoint, life, life.unlisted(now_s), now_s)
 
     def release(self, count: int) -> None:
-        """Note that there is room for `count` examples more; `on_time` says so to the producers, once a turn."""
+        """Note room for `count` examples more; `on_time` grants it, once a turn."""
         self._grants.release(count)
 
-    def withdraw(self, on_withdrawn: Callable[[], None], now_s: float) -> None:
-        """Take back all credit; call `on_withdrawn` when no example can come any more, and then say goodbye."""
-        self._withdrawn, self._on_withdrawn = True, on_withdrawn
+    def drain(self, on_drained: Callable[[], None], now_s: float) -> None:
+        """Recall all credit; when all is back and no example can come any more, close and call `on_drained`."""
+        self._draining, self._on_drained = True, on_drained
         self._grants.withdraw()
         for life in self._lives.values():
             life.drain()
@@ -122,7 +121,7 @@ class UpstreamLinks:
             self._do(link.endpoint, link.life, link.life.lost(now_s), now_s)
 
     def on_time(self, now_s: float) -> float:
-        """Grant what there is room for, ping, give up the silent, try anew; return when the next is due."""
+        """Grant credit, do what is due in the lives of links; return when the next is."""
         self._grant(now_s)
         if now_s < self._look_s:
             return self._look_s
@@ -134,21 +133,21 @@ class UpstreamLinks:
 
     def close(self) -> None:
         """Say goodbye and close all links."""
-        for link in self._links.values():
+        for link in self._connections.values():
             if link.life.is_open:
                 self._send(link, Kind.BYE, 0, 0.0)
-            link.hang_up()
+            link.close()
         self._clear()
 
-    def cut(self) -> None:
-        """Close all links without a word."""
-        for link in self._links.values():
-            link.hang_up(linger_ms=0)
+    def abort(self) -> None:
+        """Close without a goodbye: each producer takes its link for broken."""
+        for link in self._connections.values():
+            link.close(linger_ms=0)
         self._clear()
 
     def _clear(self) -> None:
         self._lives.clear()
-        self._links.clear()
+        self._connections.clear()
         self._list_sockets()
 
     def _do(self, endpoint: str, life: LinkLife, actions: Sequence[Action], now_s: float) -> None:
@@ -158,9 +157,9 @@ class UpstreamLinks:
                 case Connect():
                     self._connect(endpoint, life, now_s)
                 case Ping():
-                    self._send(self._links[endpoint], Kind.PING, 0, now_s)
+                    self._send(self._connections[endpoint], Kind.PING, 0, now_s)
                 case Bye():
-                    self._send(self._links[endpoint], Kind.BYE, 0, now_s)
+                    self._send(self._connections[endpoint], Kind.BYE, 0, now_s)
                 case Close():
                     self._disconnect(endpoint, action, now_s)
         if life.state is State.CLOSED:
@@ -168,19 +167,19 @@ class UpstreamLinks:
         self._look_s = min(self._look_s, life.due_s)
 
     def _connect(self, endpoint: str, life: LinkLife, now_s: float) -> None:
-        link = open_link(self._context, endpoint, life, self._max_bytes, self._curve)
+        link = open_connection(self._context, endpoint, life, self._max_bytes, self._curve)
         if link is None:
             life.refused()
             return
-        self._links[endpoint] = link
+        self._connections[endpoint] = link
         self._list_sockets()
         self._send_message(link, self._hello, now_s)
 
     def _disconnect(self, endpoint: str, close: Close, now_s: float) -> None:
         self._grants.leave(endpoint)
-        link = self._links.pop(endpoint)
+        link = self._connections.pop(endpoint)
         self._list_sockets()
-        link.hang_up()
+        link.close()
         if close.was_open:
             log.info("link_closed", endpoint=endpoint, reason=close.reason)
         if close.broken:
@@ -188,7 +187,7 @@ class UpstreamLinks:
             self._on_broken()
         self._grant(now_s)
 
-    def _read(self, link: UpstreamLink, now_s: float) -> bool:
+    def _read(self, link: Connection, now_s: float) -> bool:
         """Receive one message; False if there is none, or the link is closed."""
         if link.socket.closed:
             return False
@@ -206,7 +205,7 @@ class UpstreamLinks:
             frame = link.socket.recv(copy=False)
         return True
 
-    def _on_message(self, link: UpstreamLink, message: memoryview, now_s: float) -> None:
+    def _on_message(self, link: Connection, message: memoryview, now_s: float) -> None:
         kind, number = decode_header(message)
         life = link.life
         if kind is Kind.WELCOME:
@@ -221,7 +220,7 @@ class UpstreamLinks:
             self._on_credit_message(link, kind, number)
         life.heard(now_s)
 
-    def _on_credit_message(self, link: UpstreamLink, kind: Kind, number: int) -> None:
+    def _on_credit_message(self, link: Connection, kind: Kind, number: int) -> None:
         if kind is Kind.BACKLOG:
             self._grants.on_backlog(link.endpoint, number)
         elif kind is Kind.RETURN:
@@ -230,7 +229,7 @@ class UpstreamLinks:
         elif kind is not Kind.PONG:
             raise BadMessage(f"{kind.name} from a producer")
 
-    def _on_welcome(self, link: UpstreamLink, version: int, now_s: float) -> None:
+    def _on_welcome(self, link: Connection, version: int, now_s: float) -> None:
         if version != PROTOCOL_VERSION:
             # The link is left to its connect timeout: after that the replica may be of another version.
             log.error("protocol_mismatch", endpoint=link.endpoint, found=version, expected=PROTOCOL_VERSION)
@@ -242,7 +241,7 @@ class UpstreamLinks:
         self._grants.join(link.endpoint)
         log.info("link_open", endpoint=link.endpoint)
 
-    def _on_examples(self, link: UpstreamLink, message: memoryview, number: int) -> None:
+    def _on_examples(self, link: Connection, message: memoryview, number: int) -> None:
         count, waiting = decode_counts(number)
         if not self._grants.on_examples(link.endpoint, count, waiting):
             raise BadMessage(f"{count} examples without credit")
@@ -257,24 +256,24 @@ class UpstreamLinks:
             self._deliver(example)
 
     def _list_sockets(self) -> None:
-        self._by_socket = {s: link for link in self._links.values() for s in (link.socket, link.monitor)}
+        self._by_socket = {s: link for link in self._connections.values() for s in (link.socket, link.monitor)}
         self._sockets = tuple(self._by_socket)
 
     def _grant(self, now_s: float) -> None:
-        """Tell the producers what credit they have; if all is taken back, end."""
+        """Send what credit producers get or shall give back; once drained, end."""
         for action in self._grants.actions():
-            if (link := self._links.get(action.producer)) is not None:
+            if (link := self._connections.get(action.producer)) is not None:
                 kind, number = (Kind.GRANT, action.examples) if isinstance(action, Grant) else (Kind.RECALL, 0)
                 self._send(link, kind, number, now_s)
-        if self._on_withdrawn is not None and self._grants.granted == 0:
+        if self._on_drained is not None and self._grants.granted == 0:
             self.close()
-            on_withdrawn, self._on_withdrawn = self._on_withdrawn, None
-            on_withdrawn()
+            on_drained, self._on_drained = self._on_drained, None
+            on_drained()
 
-    def _send(self, link: UpstreamLink, kind: Kind, number: int, now_s: float) -> None:
+    def _send(self, link: Connection, kind: Kind, number: int, now_s: float) -> None:
         self._send_message(link, encode_header(kind, number), now_s)
 
-    def _send_message(self, link: UpstreamLink, message: bytes, now_s: float) -> None:
+    def _send_message(self, link: Connection, message: bytes, now_s: float) -> None:
         link.life.sent(now_s)
         link.send(message)
         self._written.add(link.socket)
