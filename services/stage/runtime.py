@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import structlog
-from sonorant.v1 import coordinator_pb2 as pb
 
 from services.coordination.client import CoordinatorClient
 from services.coordination.meter import Meter
@@ -11,6 +10,7 @@ from services.links.loop import LinkLoop
 from services.links.sockets import link_context
 from sonorant.delivery.example import Lineage
 from sonorant.errors import SonorantError
+from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["Replica", "Runtime"]
 
