@@ -23,8 +23,10 @@ from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.text.units import Units
+from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import EpochEnd, Feeder
-from sonorant.training.intake import Intake, Labeller
+from sonorant.training.intake import Form
+from sonorant.training.labeller import Labeller
 from sonorant.training.pool import Labelled
 
 __all__ = ["epoch_batches", "padding", "rows"]
@@ -74,21 +76,24 @@ def _order(lengths: IntArray, recipe: TrainingRecipe, case: str) -> Iterator[Row
 
 def epoch_batches(lengths: IntArray, recipe: TrainingRecipe, epoch: int) -> list[list[int]]:
     """Return the batches of an epoch whose examples come in the order in which they are leased."""
-    intake = Intake(recipe, seed=1, rank=0, epoch=epoch)
+    intake = FastIntake(recipe, seed=1, rank=0, epoch=epoch)
     order = EpochOrder([len(lengths)], 1, epoch, PipelineRecipe().lease_examples)
     coming = (ordinal for block in range(len(order)) for ordinal in order.ordinals(block).tolist())
     batches: list[list[int]] = []
     while True:
         credits = intake.credits(drained=False)
         arrived = list(islice(coming, credits))
-        intake.arrived(len(arrived))
-        drained = len(arrived) < credits
-        for number in arrived:
-            features = np.broadcast_to(np.float32(0), (int(lengths[number]), 1))
-            intake.add(Labelled(Lineage(epoch, 0, number), number, str(number), features, {}, 0.0))
-        if not intake.can_form(drained):
+        intake.arrived([_item(epoch, number, int(lengths[number])) for number in arrived])
+        if drained := len(arrived) < credits:
+            intake.arrived([])  # that was the last
+        if not isinstance(intake.next_action(drained), Form):
             return batches
         batches.append([item.ordinal for item in intake.form()])
+
+
+def _item(epoch: int, number: int, frames: int) -> Labelled:
+    features = np.broadcast_to(np.float32(0), (frames, 1))
+    return Labelled(Lineage(epoch, 0, number), number, str(number), features, {}, 0.0)
 
 
 def padding(lengths: IntArray, batches: Sequence[Sequence[int]] | IntArray) -> float:
@@ -106,7 +111,7 @@ def _fed() -> Iterator[Row]:
     with PipelineRun(recipe, _EXAMPLES, _SECONDS) as run:
         ledger = RedisLedger(run.ledger_url, _EXAMPLES)
         labeller = Labeller(build_objective(recipe, Units("words", ("one", "two"))), [_EXAMPLES])
-        intake = Intake(recipe.training, recipe.seed, rank=0)
+        intake = FastIntake(recipe.training, recipe.seed, rank=0)
         feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)
         feeder.start()
         try:

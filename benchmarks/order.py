@@ -19,8 +19,10 @@ from sonorant.delivery.bitmap import Bitmap
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
+from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import EpochEnd, Feeder
-from sonorant.training.intake import Intake, Labeller
+from sonorant.training.intake import Intake
+from sonorant.training.labeller import Labeller
 from sonorant.training.strict_intake import StrictIntake
 
 __all__ = ["rows"]
@@ -58,7 +60,7 @@ class _Fed:
         if order == "strict":
             intake: Intake = StrictIntake.of(recipe, [_EXAMPLES], Bitmap(_EXAMPLES), rank=0)
         else:
-            intake = Intake(recipe.training, recipe.seed, rank=0)
+            intake = FastIntake(recipe.training, recipe.seed, rank=0)
         self._feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)
         self._feeder.start()
         self._exit.callback(self._feeder.close)

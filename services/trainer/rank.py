@@ -30,8 +30,9 @@ from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason
 from sonorant.training.evaluation import DevUtterance, Evaluator, dev_utterances
+from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
-from sonorant.training.intake import Intake, Labeller
+from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer, TrainerParts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
@@ -103,12 +104,13 @@ class Rank:
             self._reporter(source, progress) as reporter,
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
-            feeder = self._feeder(source, generation, progress)
+            intake = self._intake(progress)
+            feeder = self._feeder(source, generation, progress, intake)
             feeder.start()
             try:
                 evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
-                    reason = self._trainer(step, feeder, evaluator, reporter, progress, generation).run()
+                    reason = self._trainer(step, feeder, evaluator, reporter, progress, generation, intake).run()
                 self._finish(reason, progress, reporter)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
@@ -127,16 +129,17 @@ class Rank:
     def _source(self, generation: int) -> LinkedExampleSource:
         return LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation, self._collective.rank)
 
-    def _feeder(self, source: LinkedExampleSource, generation: int, progress: Progress) -> Feeder:
-        training, intake = self._recipe.training, self._intake(progress)
-        labeller = Labeller(self._objective, self._train.counts)
-        return Feeder(source, self._ledger, generation, intake, labeller, training.epochs, measure=progress.step == 0)
+    def _feeder(
+        self, source: LinkedExampleSource, generation: int, progress: Progress, intake: FastIntake | StrictIntake
+    ) -> Feeder:
+        epochs, labeller = self._recipe.training.epochs, Labeller(self._objective, self._train.counts)
+        return Feeder(source, self._ledger, generation, intake, labeller, epochs, measure=progress.step == 0)
 
-    def _intake(self, progress: Progress) -> Intake:
+    def _intake(self, progress: Progress) -> FastIntake | StrictIntake:
         recipe, rank = self._recipe, self._collective.rank
         place = (progress.epoch, progress.batches[rank])
         if recipe.pipeline.order == "fast":
-            return Intake(recipe.training, recipe.seed, rank, *place)
+            return FastIntake(recipe.training, recipe.seed, rank, *place)
         return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), rank, *place)
 
     def _dev(self) -> list[DevUtterance]:
@@ -167,6 +170,7 @@ class Rank:
         reporter: Reporter,
         progress: Progress,
         generation: int,
+        intake: FastIntake | StrictIntake,
     ) -> Trainer:
         return Trainer(
             TrainerParts(
@@ -182,6 +186,7 @@ class Rank:
                 clock=time.monotonic,
                 terminated=lambda: self._shutdown.requested,
                 turned=self._turned,
+                held_up=intake.widen if isinstance(intake, StrictIntake) else None,
             ),
             progress,
         )

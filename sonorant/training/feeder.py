@@ -11,7 +11,9 @@ from sonorant.delivery.example import Example
 from sonorant.delivery.ledger import Ledger, Rejection
 from sonorant.errors import RejectedExample
 from sonorant.training.batch import Batch, collate
-from sonorant.training.intake import ExampleSource, Intake, Labeller
+from sonorant.training.example_source import ExampleSource
+from sonorant.training.intake import Action, Arrival, AskLedger, EndEpoch, Form, Intake, Rejected, Wait
+from sonorant.training.labeller import Labeller
 
 __all__ = ["EpochEnd", "Feeder"]
 
@@ -85,10 +87,6 @@ class Feeder:
         """Note that a batch's step was done: the next claim commits it, or `flush`, which must end each epoch."""
         self._trained.append(batch)
 
-    def widen(self) -> None:
-        """Let more examples come although there are batches enough: another rank has none, and is waited for."""
-        self._intake.widen()
-
     def flush(self) -> None:
         """Commit all that was trained on; a snapshot of the ledger now has it. Raises what the ledger raises."""
         self._exchange(self._intake.epoch, ())
@@ -117,34 +115,38 @@ class Feeder:
         full = self._ready.qsize() >= _READY_BATCHES
         if count := self._intake.credits(drained):
             self._source.grant(count)
-        can_form = not full and self._intake.can_form(drained)
-        arrived = self._source.take(0.0 if full or can_form or drained else _POLL_S)
-        self._intake.arrived(len(arrived))
-        for example in arrived:
-            self._add(example)
+        arrived = self._source.take(0.0 if full or drained or self._intake.ready else _POLL_S)
+        self._intake.arrived([self._labelled(example) for example in arrived])
         if full:
             self._room.wait(_POLL_S)
             self._room.clear()
-        elif self._intake.can_form(drained and not arrived):
-            self._form()
-        elif not arrived and self._intake.ended(drained):
-            self._measure()
-            self._ready.put(EpochEnd(self._intake.epoch))
-            self._intake.next_epoch()
-        elif not arrived and (awaited := self._intake.awaited(drained)):
-            with self._ledger_lock:
-                rejected = self._ledger.rejected(self._intake.epoch, awaited)
-            self._intake.skip(self._intake.epoch, [o for o, gone in zip(awaited, rejected, strict=True) if gone])
+        else:
+            self._do(self._intake.next_action(drained))
 
-    def _add(self, example: Example) -> None:
+    def _labelled(self, example: Example) -> Arrival:
         try:
-            self._intake.add(self._labeller(example))
+            return self._labeller(example)
         except RejectedExample as error:
             rejection = Rejection(example.lineage, example.utterance, _STAGE, error.reason)
             epoch, ordinal = example.lineage.epoch, self._labeller.ordinal(example)
             with self._ledger_lock:
                 self._ledger.reject(self._generation, epoch, ordinal, rejection)
-            self._intake.skip(epoch, [ordinal])
+            return Rejected(epoch, ordinal)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Form():
+                self._form()
+            case EndEpoch():
+                self._measure()
+                self._ready.put(EpochEnd(self._intake.epoch))
+                self._intake.next_epoch()
+            case AskLedger(ordinals, skip):
+                with self._ledger_lock:
+                    rejected = self._ledger.rejected(self._intake.epoch, ordinals)
+                skip([ordinal for ordinal, gone in zip(ordinals, rejected, strict=True) if gone])
+            case Wait():
+                pass
 
     def _form(self) -> None:
         self._measure()

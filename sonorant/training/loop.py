@@ -42,7 +42,8 @@ class TrainerParts:
     """What a loop is made of.
 
     generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal asked to leave.
-    turned: called with every turn of the loop.
+    turned: called with every turn of the loop. held_up: called with every step for which there is a batch here while
+    another rank is late; None: no step waits for a late rank (`pipeline.order: fast`).
     """
 
     recipe: Recipe
@@ -57,6 +58,7 @@ class TrainerParts:
     clock: Callable[[], float]
     terminated: Callable[[], bool]
     turned: Callable[[], None]
+    held_up: Callable[[], None] | None = None
 
 
 class Trainer:
@@ -65,7 +67,6 @@ class Trainer:
     def __init__(self, parts: TrainerParts, progress: Progress) -> None:
         self.parts = parts
         self._recipe = parts.recipe.training
-        self._is_strict = parts.recipe.pipeline.order == "strict"
         self.progress = progress
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
         self._empty = empty_tensors(parts.step.model.bins, parts.step.objective.padding)
@@ -121,7 +122,7 @@ class Trainer:
         batch = self._held or self._next_batch()
         notes = Notes(
             drained=float(self._waits_at_end),
-            late=float(self._is_strict and batch is None and not self._waits_at_end),
+            late=float(self.parts.held_up is not None and batch is None and not self._waits_at_end),
             time_over=float(self._time_over()),
             terminated=float(self.parts.terminated()),
             spoiled=float(self._spoiled),
@@ -134,7 +135,8 @@ class Trainer:
         step_s = self.parts.clock() - started_s
         self._held = batch if result.notes.late else None
         if self._held:
-            self.parts.feeder.widen()
+            assert self.parts.held_up, "a rank is late, where none waits for it"
+            self.parts.held_up()
         elif batch:
             self.parts.feeder.commit(batch)
             self.parts.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)

@@ -11,7 +11,7 @@ from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 from sonorant.training.batch import collate
 from sonorant.training.collective import SingleProcess
-from sonorant.training.intake import Labeller
+from sonorant.training.labeller import Labeller
 from sonorant.training.step import Notes, TrainStep
 
 __all__ = ["step_seconds"]

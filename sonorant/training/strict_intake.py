@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Self
 
@@ -11,8 +12,10 @@ from sonorant.delivery.order import EpochOrder
 from sonorant.links.lanes import lane_of
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
-from sonorant.training.intake import Intake
-from sonorant.training.pool import Labelled
+from sonorant.training.early_examples import EarlyExamples
+from sonorant.training.intake import Action, Arrival, AskLedger, EndEpoch, Form, Rejected, Wait
+from sonorant.training.outstanding_credit import OutstandingCredit
+from sonorant.training.pool import Labelled, Pool
 from sonorant.training.reorder import ReorderBuffer
 
 __all__ = ["StrictIntake"]
@@ -20,17 +23,18 @@ __all__ = ["StrictIntake"]
 _ASKED_AT_ONCE = 64
 
 
-class StrictIntake(Intake):
+class StrictIntake:
     """Lets examples into the pool in the epoch's own order, and draws only from one that is full.
 
     So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
     drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
-    Of several ranks each has a lane of its own, and trains on its part of the order. What one of them has no room for
-    may stand in front of what another waits for, so a rank that is held up by a late one takes more (`widen`).
+    Of several ranks each has a lane of its own, and trains on its part of the order. Against head-of-line blocking,
+    where examples that one rank has no room for fill the stages' credits before those that a late rank waits for, a
+    rank that has a batch while another is late takes more in (`widen`).
 
     order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
     that is missing others may come; they wait here. settled: what of the first epoch is committed or rejected already:
-    it is not in the order, and copies of it are dropped. rank, epoch, batches: see `Intake`.
+    it is not in the order, and copies of it are dropped. rank, epoch, batches: see `FastIntake`.
     """
 
     def __init__(
@@ -44,7 +48,14 @@ class StrictIntake(Intake):
         batches: int = 0,
         settled: Bitmap | None = None,
     ) -> None:
-        super().__init__(recipe, seed, rank, epoch, batches)
+        self.epoch = epoch
+        self.batches = batches
+        self._batch_examples = recipe.batch_examples
+        self._capacity = max(recipe.pool_examples, recipe.batch_examples)
+        self._pool = Pool(recipe.batch_examples, recipe.batch_vectors, seed, rank)
+        self._early = EarlyExamples()
+        self._credit = OutstandingCredit()
+        self._quiet = False  # the latest poll brought nothing
         self._order = order
         self._reach = reach
         self._extra = 0
@@ -84,50 +95,65 @@ class StrictIntake(Intake):
         """Examples of the current epoch that wait."""
         return len(self._pool) + len(self._arrivals)
 
-    def can_form(self, drained: bool) -> bool:
-        """Whether a batch may be formed now: from a full pool, or from the end of the order."""
-        del drained  # the order itself tells when it is over
+    @property
+    def ready(self) -> bool:
+        """Whether the pool is full, or holds the end of the order."""
         return len(self._pool) == self._capacity or (self._arrivals.over and len(self._pool) > 0)
 
-    def ended(self, drained: bool) -> bool:
-        """Whether the current epoch has no further batch."""
-        del drained
-        return self._arrivals.over and not len(self)
+    def pool(self) -> list[Labelled]:
+        """See `Intake`."""
+        return self._pool.items()
+
+    def credits(self, drained: bool) -> int:
+        """See `Intake`: as long as the pool waits for an example there is credit for it, whatever else has come."""
+        room = self._capacity + self._reach + self._extra - len(self)
+        if drained:  # whatever comes is of the next epoch, or of one after it
+            return self._credit.up_to(room - len(self._early))
+        return self._credit.up_to(max(room, 1) if len(self._pool) < self._capacity else room)
+
+    def arrived(self, arrivals: Sequence[Arrival]) -> None:
+        """See `Intake`; what is rejected in a later epoch is asked for then, as what others rejected is."""
+        self._quiet = not arrivals
+        self._credit.used(len(arrivals))
+        for item in arrivals:
+            if isinstance(item, Rejected):
+                self._skip(item.epoch, [item.ordinal])
+            elif item.lineage.epoch == self.epoch:
+                self._add(item)
+            elif item.lineage.epoch > self.epoch:
+                self._early.keep(item)
+
+    def next_action(self, drained: bool) -> Action:
+        """See `Intake`; the ledger is asked for what is missing although a later one has come, or no more will."""
+        if self.ready:
+            return Form()
+        if not self._quiet:
+            return Wait()
+        if self._arrivals.over and not len(self):
+            return EndEpoch()
+        if (drained or len(self._arrivals)) and (missing := self._arrivals.missing(_ASKED_AT_ONCE)):
+            return AskLedger(missing, partial(self._skip, self.epoch))
+        return Wait()
 
     def form(self) -> list[Labelled]:
-        """Remove and return the next batch."""
+        """See `Intake`."""
         self._extra = 0
-        batch = super().form()
+        batch = self._pool.draw(self.epoch, self.batches)
+        self.batches += 1
         self._fill()
         return batch
 
     def next_epoch(self) -> None:
-        """Go on to the next epoch, whose early examples find their places."""
-        self._arrivals = ReorderBuffer(self._order(self.epoch + 1))
+        """See `Intake`."""
+        self.epoch += 1
+        self.batches = 0
+        self._arrivals = ReorderBuffer(self._order(self.epoch))
         self._settled = None
-        super().next_epoch()
-
-    def awaited(self, drained: bool) -> list[int]:
-        """Return what is missing although something after it has come, or nothing will come any more."""
-        if len(self._pool) < self._capacity and (drained or len(self._arrivals)):
-            return self._arrivals.missing(_ASKED_AT_ONCE)
-        return []
-
-    def skip(self, epoch: int, ordinals: Sequence[int]) -> None:
-        """Let batches no longer wait for what was rejected; of a later epoch, `awaited` will ask for it."""
-        if epoch == self.epoch:
-            self._arrivals.skip(ordinals)
-            self._fill()
-
-    def _room(self, drained: bool) -> int:
-        """As long as the pool waits for an example there is credit for it, whatever else has come."""
-        room = self._capacity + self._reach + self._extra - len(self)
-        if drained:  # whatever comes is of the next epoch, or of one after it
-            return room - self._ahead
-        return max(room, 1) if len(self._pool) < self._capacity else room
+        for item in self._early.pop(self.epoch):
+            self._add(item)
 
     def widen(self) -> None:
-        """Make room for a batch more until the next one is formed."""
+        """Make room for a batch more until the next one is formed; any thread may call."""
         self._extra += self._batch_examples
 
     def _add(self, item: Labelled) -> None:
@@ -135,6 +161,11 @@ class StrictIntake(Intake):
             return
         self._arrivals.add(item.ordinal, item)
         self._fill()
+
+    def _skip(self, epoch: int, ordinals: Sequence[int]) -> None:
+        if epoch == self.epoch:
+            self._arrivals.skip(ordinals)
+            self._fill()
 
     def _fill(self) -> None:
         while len(self._pool) < self._capacity and (item := self._arrivals.pop()) is not None:

@@ -41,9 +41,9 @@ class _RecordingFeeder(Feeder):
     def _note(self, line):
         os.write(self._lines, (json.dumps(line) + "\n").encode())
 
-    def _add(self, example):
+    def _labelled(self, example):
         os.write(self._arrivals, struct.pack("<d", time.monotonic()))
-        super()._add(example)
+        return super()._labelled(example)
 
     def commit(self, batch):
         super().commit(batch)
@@ -63,8 +63,8 @@ class _RecordingRank(rank.Rank):
         self._start = {"epoch": begun.epoch, "batches": list(begun.batches), "step": begun.step}
         return generation, checkpoint
 
-    def _feeder(self, source, generation, progress: Progress):
-        feeder = super()._feeder(source, generation, progress)
+    def _feeder(self, source, generation, progress: Progress, intake):
+        feeder = super()._feeder(source, generation, progress, intake)
         feeder.open(self._collective.rank, self._collective.size, self._start)
         return feeder
 

@@ -82,17 +82,16 @@ def _example(recipe, chain, shards, lineage):
 
 def _strict_sequences(recipe, run, shards):
     """Return what turns all examples of one epoch after the other into ordinals, in the order of a strict rank."""
-    from sonorant.training.intake import Labeller  # which needs TensorFlow, and only strict runs do
+    from sonorant.training.labeller import Labeller  # which needs TensorFlow, and only strict runs do
     from sonorant.training.strict_intake import StrictIntake
 
     label = Labeller(build_objective(recipe, Units.from_json((run.shards / "units.json").read_text())), shards.counts)
     intake = StrictIntake.of(recipe, shards.counts, Bitmap(shards.total), rank=0)
 
     def sequence(examples):
-        for example in examples:
-            intake.add(label(example))
+        intake.arrived([label(example) for example in examples])
         ordinals = []
-        while intake.can_form(True):
+        while intake.ready:
             ordinals += [item.ordinal for item in intake.form()]
         intake.next_epoch()
         return ordinals

@@ -11,7 +11,7 @@ from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.training.batch import collate, empty_tensors
 from sonorant.training.collective import HorovodCollective
-from sonorant.training.intake import Labeller
+from sonorant.training.labeller import Labeller
 from sonorant.training.step import Notes, TrainStep
 
 # What each of two ranks trains on in each step: uneven batches, a rank without one, nobody with one.

@@ -11,12 +11,14 @@ from sonorant.objectives.registry import build_objective
 from sonorant.training.checkpoints import Checkpoints, Progress, fingerprint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance, Evaluator
+from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
-from sonorant.training.intake import Intake, Labeller
+from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer, TrainerParts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 from sonorant.training.step import TrainStep
+from sonorant.training.strict_intake import StrictIntake
 
 
 def resume(step, ledger, checkpoints, recipe):
@@ -39,11 +41,16 @@ def tiny_trainer(
     checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
     generation, progress = resume(step, ledger, checkpoints, recipe)
     batches = progress.batches[0] if progress.batches else 0
+    if recipe.pipeline.order == "strict":
+        settled = ledger.settled(progress.epoch)
+        intake = StrictIntake.of(recipe, shard_counts(total), settled, 0, progress.epoch, batches)
+    else:
+        intake = FastIntake(recipe.training, recipe.seed, 0, progress.epoch, batches)
     feeder = Feeder(
         MemorySource(ledger, total, progress.epoch, recipe.training.epochs, make),
         ledger,
         generation,
-        Intake(recipe.training, recipe.seed, 0, progress.epoch, batches),
+        intake,
         Labeller(objective, shard_counts(total)),
         recipe.training.epochs,
         measure=progress.step == 0,
@@ -64,6 +71,7 @@ def tiny_trainer(
             clock=itertools.count(step=0.2503).__next__,
             terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
             turned=turned,
+            held_up=intake.widen if recipe.pipeline.order == "strict" else None,
         ),
         progress,
     )

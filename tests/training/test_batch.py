@@ -4,7 +4,7 @@ from training.tiny import BINS, shard_counts, tiny_example, tiny_recipe, tiny_un
 from sonorant.objectives.alignment import UNKNOWN
 from sonorant.objectives.registry import build_objective
 from sonorant.training.batch import collate, empty_tensors
-from sonorant.training.intake import Labeller
+from sonorant.training.labeller import Labeller
 
 
 def test_a_batch_is_padded_to_its_longest_and_counts_the_padding():

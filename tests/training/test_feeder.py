@@ -8,8 +8,9 @@ from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
 from services.coordination.redis_ledger import RedisLedger
 from sonorant.delivery.ledger import MemoryLedger, StaleGeneration
 from sonorant.objectives.registry import build_objective
+from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import EpochEnd, Feeder
-from sonorant.training.intake import Intake, Labeller
+from sonorant.training.labeller import Labeller
 
 TOTAL = 40  # ten batches of four
 
@@ -39,7 +40,7 @@ def feeder_of(ledger):
         MemorySource(ledger, TOTAL),
         ledger,
         1,
-        Intake(recipe.training, recipe.seed, rank=0),
+        FastIntake(recipe.training, recipe.seed, rank=0),
         Labeller(build_objective(recipe, tiny_units()), shard_counts(TOTAL)),
         epochs=1,
         measure=False,

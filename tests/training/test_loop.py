@@ -98,16 +98,22 @@ class _LateAt:
         return self._step(batch, step, notes)
 
 
+def in_order(recipe, order):
+    return recipe.model_copy(update={"pipeline": recipe.pipeline.model_copy(update={"order": order})})
+
+
 def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
-    recipe = tiny_recipe(epochs=2)
+    recipe = in_order(tiny_recipe(epochs=2), "strict")
     undisturbed, held = (
         tiny_trainer(recipe, tmp_path / name, MemoryLedger(22), total=22) for name in ("undisturbed", "held")
     )
     run(undisturbed)
-    held.parts = dataclasses.replace(held.parts, step=_LateAt(held.parts.step, {1, 4, 5}))
-    commit, committed, widened = held.parts.feeder.commit, [], []
+    widen, widened = held.parts.held_up, []
+    held.parts = dataclasses.replace(
+        held.parts, step=_LateAt(held.parts.step, {1, 4, 5}), held_up=lambda: (widened.append(True), widen())
+    )
+    commit, committed = held.parts.feeder.commit, []
     held.parts.feeder.commit = lambda batch: (committed.append(batch), commit(batch))
-    held.parts.feeder.widen = lambda: widened.append(True)
     assert run(held) is Reason.EPOCHS
     assert len(held.parts.step.asked) > undisturbed.progress.step + 3
     np.testing.assert_array_equal(weights(held), weights(undisturbed))
@@ -119,7 +125,7 @@ def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
 
 
 def test_a_batch_that_is_held_when_a_signal_comes_is_left_to_the_next_gang(tmp_path):
-    recipe = tiny_recipe(epochs=1)
+    recipe = in_order(tiny_recipe(epochs=1), "strict")
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
     run(whole)
     ledger = MemoryLedger(22)
@@ -136,9 +142,7 @@ def test_a_batch_that_is_held_when_a_signal_comes_is_left_to_the_next_gang(tmp_p
 
 @pytest.mark.parametrize("order", ["fast", "strict"])
 def test_only_in_strict_order_does_a_rank_without_a_batch_hold_the_others_up(ledger, tmp_path, order):
-    recipe = tiny_recipe(epochs=1)
-    recipe = recipe.model_copy(update={"pipeline": recipe.pipeline.model_copy(update={"order": order})})
-    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer = tiny_trainer(in_order(tiny_recipe(epochs=1), order), tmp_path, ledger, total=22)
     steps = _LateAt(trainer.parts.step, ())
     trainer.parts = dataclasses.replace(trainer.parts, step=steps)
     come, trainer._next_batch = trainer._next_batch, lambda: None

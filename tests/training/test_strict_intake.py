@@ -10,6 +10,7 @@ from sonorant.delivery.order import EpochOrder
 from sonorant.links.lanes import lane_of
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TrainingRecipe
+from sonorant.training.intake import AskLedger, EndEpoch, Form
 from sonorant.training.pool import Labelled
 from sonorant.training.strict_intake import StrictIntake
 
@@ -48,16 +49,20 @@ class Pipeline:
 
     def batches(self):
         for epoch in range(EPOCHS):
-            while not self.intake.ended(self.drained(epoch)):
+            while not isinstance(action := self.after_a_quiet_poll(epoch), EndEpoch):
                 moved = self.arrive(epoch)
-                while self.intake.can_form(self.drained(epoch)):
+                while isinstance(action := self.after_a_quiet_poll(epoch), Form):
                     moved = True
                     yield epoch, [i.ordinal for i in self.intake.form()]
-                awaited = self.intake.awaited(self.drained(epoch))
-                gone = [o for o in awaited if (epoch, o) in self.rejected]
-                self.intake.skip(epoch, gone)
-                assert moved or gone or self.intake.ended(self.drained(epoch)), "nothing can come, and no batch"
+                if isinstance(action, AskLedger):
+                    action.skip(gone := [o for o in action.ordinals if (epoch, o) in self.rejected])
+                    moved = moved or bool(gone)
+                assert moved or isinstance(action, EndEpoch), "nothing can come, and no batch"
             self.intake.next_epoch()
+
+    def after_a_quiet_poll(self, epoch):
+        self.intake.arrived([])
+        return self.intake.next_action(self.drained(epoch))
 
     def drained(self, epoch):
         return not self.left[epoch]
@@ -75,8 +80,7 @@ class Pipeline:
         ordinal = near[self.draw(st.integers(0, len(near) - 1))]
         self.left[epoch].remove(ordinal)
         self.credit -= 1
-        self.intake.add(item(epoch, ordinal))
-        self.intake.arrived(1)
+        self.intake.arrived([item(epoch, ordinal)])
         assert len(self.intake._arrivals) <= REACH + len(self.stray)
         return True
 
@@ -116,31 +120,27 @@ def test_a_training_that_goes_on_draws_what_an_uninterrupted_one_does(data, reje
 
 def test_of_later_epochs_no_more_come_than_there_is_room_for():
     intake = StrictIntake(RECIPE, 1, order, REACH)
-    for ordinal in range(TOTAL):
-        intake.add(item(0, ordinal))
+    intake.arrived([item(0, ordinal) for ordinal in range(TOTAL)])
     while len(intake) > RECIPE.batch_examples:
         intake.form()
     early = 0
     while credit := intake.credits(drained=True):
         assert early < 100, "it takes whatever comes"
-        for _ in range(credit):
-            intake.add(item(1 + early // TOTAL, early % TOTAL))
-            early += 1
-        intake.arrived(credit)
+        intake.arrived([item(1 + o // TOTAL, o % TOTAL) for o in range(early, early + credit)])
+        early += credit
     assert early + len(intake) == RECIPE.pool_examples + REACH
 
 
 def test_copies_of_what_was_settled_before_a_restart_are_dropped():
     settled = set(order(0)[:20])
     intake = StrictIntake(RECIPE, 1, lambda e: order(e, settled if e == 0 else ()), REACH, settled=bitmap(settled))
-    for ordinal in order(0):  # the first of them are copies
-        intake.add(item(0, ordinal))
+    intake.arrived([item(0, ordinal) for ordinal in order(0)])  # the first of them are copies
     assert len(intake) == TOTAL - len(settled)
-    while not intake.ended(drained=True):
+    intake.arrived([])
+    while not isinstance(intake.next_action(drained=True), EndEpoch):
         assert not settled & {i.ordinal for i in intake.form()}
     intake.next_epoch()
-    for ordinal in order(1):
-        intake.add(item(1, ordinal))
+    intake.arrived([item(1, ordinal) for ordinal in order(1)])
     assert len(intake) == TOTAL
 
 
@@ -181,20 +181,30 @@ class Gang:
     def batches(self):
         """Yield what all ranks train on in each step of the epoch."""
         stuck = 0
-        while not all(intake.ended(not self.left) for intake in self.intakes):
+        while not all(isinstance(action, EndEpoch) for action in self.after_a_quiet_poll()):
             moved = self.lease() or self.arrive()
-            for intake in self.intakes:
-                intake.skip(0, gone := [o for o in intake.awaited(not self.left) if o in self.rejected])
-                moved = moved or bool(gone)
-            if all(i.can_form(not self.left) or i.ended(not self.left) for i in self.intakes):
-                yield [[e.ordinal for e in i.form()] if i.can_form(not self.left) else [] for i in self.intakes]
+            for action in self.after_a_quiet_poll():
+                if isinstance(action, AskLedger):
+                    action.skip(gone := [o for o in action.ordinals if o in self.rejected])
+                    moved = moved or bool(gone)
+            actions = self.after_a_quiet_poll()
+            if all(isinstance(action, Form | EndEpoch) for action in actions):
+                yield [
+                    [e.ordinal for e in intake.form()] if isinstance(action, Form) else []
+                    for intake, action in zip(self.intakes, actions, strict=True)
+                ]
             elif moved:
                 stuck = 0
             else:
                 assert (stuck := stuck + 1) < 3, "nothing can come, and no step"
                 for intake in self.intakes:
-                    if intake.can_form(not self.left):
+                    if intake.ready:
                         intake.widen()
+
+    def after_a_quiet_poll(self):
+        for intake in self.intakes:
+            intake.arrived([])
+        return [intake.next_action(not self.left) for intake in self.intakes]
 
     def lease(self):
         """Let one example into the pipeline, none farther past the oldest under way than the coordinator allows."""
@@ -219,8 +229,7 @@ class Gang:
         self.slots.remove(ordinal)
         self.left.remove(ordinal)
         self.credit[lane(ordinal)] -= 1
-        self.intakes[lane(ordinal)].add(item(0, ordinal))
-        self.intakes[lane(ordinal)].arrived(1)
+        self.intakes[lane(ordinal)].arrived([item(0, ordinal)])
         return True
 
 
