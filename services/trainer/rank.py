@@ -21,23 +21,17 @@ from sonorant.atomic import atomic_write
 from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.models.registry import build_model
-from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
+from sonorant.training.building import TrainerPorts, TrainingData, build_trainer, resumed_progress
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason
-from sonorant.training.evaluation import DevUtterance, Evaluator, dev_utterances
-from sonorant.training.fast_intake import FastIntake
-from sonorant.training.feeder import Feeder
-from sonorant.training.labeller import Labeller
-from sonorant.training.loop import Trainer, TrainerParts
+from sonorant.training.evaluation import DevUtterance, dev_utterances
+from sonorant.training.loop import Trainer
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
-from sonorant.training.step import TrainStep
-from sonorant.training.strict_intake import StrictIntake
 
 __all__ = ["Rank"]
 
@@ -82,7 +76,6 @@ class Rank:
             tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
-        self._objective = build_objective(recipe, self._units)
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
@@ -92,25 +85,18 @@ class Rank:
     def run(self) -> int:
         """Train; return the exit code."""
         generation, checkpoint = self._begin()
-        progress = checkpoint.progress if checkpoint else Progress()
-        if len(progress.batches) != self._collective.size:  # the gang is another size than before: no number twice
-            progress.batches = [max(progress.batches, default=0)] * self._collective.size
-        model = build_model(self._recipe.model, self._bins, self._units.size, seed=self._recipe.seed)
-        step = TrainStep(model, self._objective, self._recipe, self._collective)
-        if checkpoint:
-            step.restore(checkpoint)
+        progress = resumed_progress(checkpoint, self._collective.size)
         with (
             self._source(generation) as source,
             self._reporter(source, progress) as reporter,
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
-            intake = self._intake(progress)
-            feeder = self._feeder(source, generation, progress, intake)
+            trainer = self._trainer(source, reporter, generation, checkpoint, progress)
+            feeder = trainer.parts.feeder
             feeder.start()
             try:
-                evaluator = Evaluator(model, self._units, self._dev(), self._collective)
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
-                    reason = self._trainer(step, feeder, evaluator, reporter, progress, generation, intake).run()
+                    reason = trainer.run()
                 self._finish(reason, progress, reporter)
                 self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
             finally:
@@ -129,20 +115,29 @@ class Rank:
     def _source(self, generation: int) -> LinkedExampleSource:
         return LinkedExampleSource(self._recipe, self._coordinator, self._replica, generation, self._collective.rank)
 
-    def _feeder(
-        self, source: LinkedExampleSource, generation: int, progress: Progress, intake: FastIntake | StrictIntake
-    ) -> Feeder:
-        epochs, labeller = self._recipe.training.epochs, Labeller(self._objective, self._train.counts)
-        return Feeder(source, self._ledger, generation, intake, labeller, epochs, measure=progress.step == 0)
+    def _trainer(
+        self,
+        source: LinkedExampleSource,
+        reporter: Reporter,
+        generation: int,
+        checkpoint: Checkpoint | None,
+        progress: Progress,
+    ) -> Trainer:
+        ports = TrainerPorts(
+            source=source,
+            ledger=self._ledger,
+            generation=generation,
+            checkpoints=self._checkpoints,
+            reporter=reporter,
+            collective=self._collective,
+            clock=time.monotonic,
+            terminated=lambda: self._shutdown.requested,
+            turned=self._turned,
+        )
+        data = TrainingData(self._units, self._bins, self._train.counts, self._dev())
+        return build_trainer(self._recipe, data, checkpoint, progress, ports)
 
-    def _intake(self, progress: Progress) -> FastIntake | StrictIntake:
-        recipe, rank = self._recipe, self._collective.rank
-        place = (progress.epoch, progress.batches[rank])
-        if recipe.pipeline.order == "fast":
-            return FastIntake(recipe.training, recipe.seed, rank, *place)
-        return StrictIntake.of(recipe, self._train.counts, self._ledger.settled(progress.epoch), rank, *place)
-
-    def _dev(self) -> list[DevUtterance]:
+    def _dev(self) -> Iterator[DevUtterance]:
         dev = self._shared.open_shards("dev")
         featurizer = build_stage(FEATURIZER, self._recipe, StageResources(None, self._run.shards))
         return dev_utterances(dev, featurizer, self._collective.rank, self._collective.size)
@@ -161,35 +156,6 @@ class Rank:
 
             with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
-
-    def _trainer(
-        self,
-        step: TrainStep,
-        feeder: Feeder,
-        evaluator: Evaluator,
-        reporter: Reporter,
-        progress: Progress,
-        generation: int,
-        intake: FastIntake | StrictIntake,
-    ) -> Trainer:
-        return Trainer(
-            TrainerParts(
-                recipe=self._recipe,
-                step=step,
-                feeder=feeder,
-                evaluator=evaluator,
-                ledger=self._ledger,
-                generation=generation,
-                checkpoints=self._checkpoints,
-                reporter=reporter,
-                collective=self._collective,
-                clock=time.monotonic,
-                terminated=lambda: self._shutdown.requested,
-                turned=self._turned,
-                held_up=intake.widen if isinstance(intake, StrictIntake) else None,
-            ),
-            progress,
-        )
 
     def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
         """Rank 0 writes what came of the run, unless it is only interrupted."""

@@ -1,6 +1,6 @@
 """Word error rate on dev, with greedy decoding, split across the ranks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,9 +31,8 @@ class DevUtterance:
     text: str
 
 
-def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) -> list[DevUtterance]:
-    """Return this rank's share of dev, without augmentation; what the featurizer rejects is left out."""
-    utterances = []
+def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) -> Iterator[DevUtterance]:
+    """Yield this rank's share of dev, without augmentation; what the featurizer rejects is left out."""
     for ordinal in range(rank, shards.total, size):
         shard, index = shards.locate(ordinal)
         example = shards.read(shard, index).example(Lineage(0, shard, index))
@@ -42,8 +41,7 @@ def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) ->
         except RejectedExample:
             continue
         if features is not None and len(features):
-            utterances.append(DevUtterance(features, example.text))
-    return utterances
+            yield DevUtterance(features, example.text)
 
 
 class Evaluator:
@@ -51,7 +49,8 @@ class Evaluator:
 
     def __init__(self, model: Model, units: Units, utterances: Iterable[DevUtterance], collective: Collective) -> None:
         self._units = units
-        self._utterances = sorted(utterances, key=lambda u: len(u.features))
+        self._given = utterances
+        self._utterances: list[DevUtterance] = []
         self._collective = collective
         self._best = GREEDY[model.search]
         self._predict = tf.function(
@@ -61,6 +60,10 @@ class Evaluator:
                 tf.TensorSpec([None], tf.int32),
             ],
         )
+
+    def load(self) -> None:
+        """Take in the utterances, which may have to be computed; once, before the first `wer`."""
+        self._utterances = sorted(self._given, key=lambda u: len(u.features))
 
     def wer(self, recognised: Callable[[int], None] = lambda count: None) -> float:
         """Return the word error rate over all ranks' utterances; 0 if there are none.

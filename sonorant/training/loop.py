@@ -58,7 +58,7 @@ class TrainerParts:
     clock: Callable[[], float]
     terminated: Callable[[], bool]
     turned: Callable[[], None]
-    held_up: Callable[[], None] | None = None
+    held_up: Callable[[], None] | None
 
 
 class Trainer:
@@ -80,6 +80,7 @@ class Trainer:
         """Train; returns on every rank with the same reason, after a checkpoint."""
         if reason := self._over():
             return reason
+        self.parts.evaluator.load()  # while the first examples come
         self._last_turn_s = self.parts.clock()
         if self.progress.step == 0 and not self._normalise():
             return Reason.TERMINATED

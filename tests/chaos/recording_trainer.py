@@ -19,7 +19,7 @@ from chaos.windows import hold
 
 from services.coordination.redis_ledger import RedisLedger
 from services.trainer import coordination, main, rank
-from sonorant.training import checkpoints
+from sonorant.training import building, checkpoints
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.feeder import Feeder
 
@@ -63,10 +63,10 @@ class _RecordingRank(rank.Rank):
         self._start = {"epoch": begun.epoch, "batches": list(begun.batches), "step": begun.step}
         return generation, checkpoint
 
-    def _feeder(self, source, generation, progress: Progress, intake):
-        feeder = super()._feeder(source, generation, progress, intake)
-        feeder.open(self._collective.rank, self._collective.size, self._start)
-        return feeder
+    def _trainer(self, *given):
+        trainer = super()._trainer(*given)
+        trainer.parts.feeder.open(self._collective.rank, self._collective.size, self._start)
+        return trainer
 
 
 def _held(window, unheld):
@@ -102,7 +102,7 @@ def _hold_windows():
 
 def install():
     """Put the notary into this process, before its trainer begins."""
-    rank.Feeder = _RecordingFeeder
+    building.Feeder = _RecordingFeeder
     rank.Rank = _RecordingRank
     _hold_windows()
 

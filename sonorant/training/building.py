@@ -1,0 +1,108 @@
+"""Puts a rank's trainer together, in the order in which its parts depend on each other."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sonorant.delivery.ledger import Ledger
+from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
+from sonorant.recipe.schema import Recipe
+from sonorant.text.units import Units
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
+from sonorant.training.collective import Collective
+from sonorant.training.evaluation import DevUtterance, Evaluator
+from sonorant.training.example_source import ExampleSource
+from sonorant.training.fast_intake import FastIntake
+from sonorant.training.feeder import Feeder
+from sonorant.training.labeller import Labeller
+from sonorant.training.loop import Trainer, TrainerParts
+from sonorant.training.reporting import Reporter
+from sonorant.training.step import TrainStep
+from sonorant.training.strict_intake import StrictIntake
+
+__all__ = ["TrainerPorts", "TrainingData", "build_trainer", "resumed_progress"]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What is trained on, and measured with.
+
+    bins: values in a feature vector. shard_counts: records in each shard. dev: the rank's share of dev, taken when the
+    trainer runs.
+    """
+
+    units: Units
+    bins: int
+    shard_counts: Sequence[int]
+    dev: Iterable[DevUtterance]
+
+
+@dataclass(frozen=True)
+class TrainerPorts:
+    """What a trainer needs of the world around it; see `TrainerParts` for what each is."""
+
+    source: ExampleSource
+    ledger: Ledger
+    generation: int
+    checkpoints: Checkpoints
+    reporter: Reporter
+    collective: Collective
+    clock: Callable[[], float]
+    terminated: Callable[[], bool]
+    turned: Callable[[], None]
+
+
+def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
+    """Return where a gang of so many ranks goes on; of another size than before, it uses no batch's number twice."""
+    progress = checkpoint.progress if checkpoint else Progress()
+    if len(progress.batches) != ranks:
+        progress.batches = [max(progress.batches, default=0)] * ranks
+    return progress
+
+
+def build_trainer(
+    recipe: Recipe, data: TrainingData, checkpoint: Checkpoint | None, progress: Progress, ports: TrainerPorts
+) -> Trainer:
+    """Return a rank's trainer that goes on from a checkpoint, or begins; its feeder is not started yet.
+
+    progress: that of the checkpoint, see `resumed_progress`.
+    """
+    objective = build_objective(recipe, data.units)
+    model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
+    step = TrainStep(model, objective, recipe, ports.collective)
+    if checkpoint:
+        step.restore(checkpoint)
+    rank = ports.collective.rank
+    place = (rank, progress.epoch, progress.batches[rank])
+    intake: FastIntake | StrictIntake
+    if recipe.pipeline.order == "strict":
+        strict = StrictIntake.of(recipe, data.shard_counts, ports.ledger.settled(progress.epoch), *place)
+        intake, held_up = strict, strict.widen
+    else:
+        intake, held_up = FastIntake(recipe.training, recipe.seed, *place), None
+    return Trainer(
+        TrainerParts(
+            recipe=recipe,
+            step=step,
+            feeder=Feeder(
+                ports.source,
+                ports.ledger,
+                ports.generation,
+                intake,
+                Labeller(objective, data.shard_counts),
+                recipe.training.epochs,
+                measure=progress.step == 0,
+            ),
+            evaluator=Evaluator(model, data.units, data.dev, ports.collective),
+            ledger=ports.ledger,
+            generation=ports.generation,
+            checkpoints=ports.checkpoints,
+            reporter=ports.reporter,
+            collective=ports.collective,
+            clock=ports.clock,
+            terminated=ports.terminated,
+            turned=ports.turned,
+            held_up=held_up,
+        ),
+        progress,
+    )

@@ -1,0 +1,27 @@
+from types import SimpleNamespace
+
+import pytest
+from training.harness import tiny_trainer
+from training.tiny import tiny_recipe
+
+from sonorant.delivery.ledger import MemoryLedger
+from sonorant.training.building import resumed_progress
+from sonorant.training.checkpoints import Progress
+
+
+@pytest.mark.parametrize(
+    ("batches", "ranks", "expected"),
+    [([3, 5], 2, [3, 5]), ([3, 5], 3, [5, 5, 5]), ([3, 5], 1, [5]), ([], 2, [0, 0])],
+)
+def test_a_gang_of_another_size_uses_no_number_of_a_batch_twice(batches, ranks, expected):
+    assert resumed_progress(SimpleNamespace(progress=Progress(batches=batches)), ranks).batches == expected
+    assert resumed_progress(None, ranks).batches == [0] * ranks
+
+
+@pytest.mark.parametrize(("order", "widens"), [("fast", False), ("strict", True)])
+def test_only_strict_order_has_what_to_call_when_a_late_rank_holds_a_step_up(tmp_path, order, widens):
+    recipe = tiny_recipe()
+    recipe = recipe.model_copy(update={"pipeline": recipe.pipeline.model_copy(update={"order": order})})
+    trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
+    assert callable(trainer.parts.held_up) == widens
+    trainer.parts.reporter.close()
