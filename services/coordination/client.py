@@ -10,6 +10,7 @@ import structlog
 
 from services.coordination.durations import seconds
 from services.coordination.meter import Meter
+from services.process.backoff import Backoff
 from services.process.channels import open_channel
 from sonorant.delivery.example import Lineage
 from sonorant.v1 import coordinator_pb2 as pb
@@ -110,7 +111,7 @@ class CoordinatorClient:
 
     def acquire_lease(self) -> pb.AcquireLeaseResponse | None:
         """Wait for records to read; return None when the run is over or this replica leaves."""
-        pause_s = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._no_more_leases.is_set():
             try:
                 answer = self._stub.AcquireLease(
@@ -118,15 +119,14 @@ class CoordinatorClient:
                 )
             except grpc.RpcError as error:
                 self._note(error, "AcquireLease")
-                self._no_more_leases.wait(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                self._no_more_leases.wait(backoff.pause_s())
                 continue
             if answer.finished and not self._stays:
                 return None
             if answer.lease:
                 return answer
-            pause_s = _FIRST_PAUSE_S
-            self._no_more_leases.wait(seconds(answer.retry_after) or pause_s)
+            backoff.reset()
+            self._no_more_leases.wait(seconds(answer.retry_after) or backoff.next_s)
         return None
 
     def stop_leasing(self) -> None:
@@ -147,7 +147,7 @@ class CoordinatorClient:
 
     def _live(self) -> None:
         """Run the heartbeat's thread: register, beat, and report rejections on the way."""
-        pause_s = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._quit.is_set():
             self._wake.clear()
             if self._quit.is_set():  # `close` came between the two lines above
@@ -159,10 +159,9 @@ class CoordinatorClient:
             except grpc.RpcError as error:
                 if self._note(error, "Heartbeat") is grpc.StatusCode.NOT_FOUND:
                     self._registered.clear()
-                self._quit.wait(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                self._quit.wait(backoff.pause_s())
                 continue
-            pause_s = _FIRST_PAUSE_S
+            backoff.reset()
             self._wake.wait(self._interval_s)
         if self._registered.is_set() and self._farewell:
             try:
@@ -210,7 +209,7 @@ class CoordinatorClient:
             log.error("rejection_refused", utterance=rejection.utterance, status=_status(error).name)
 
     def _watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
-        pause_s = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._quit.is_set():
             stream = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage), wait_for_ready=True)
             self._watches[stage] = stream
@@ -218,12 +217,11 @@ class CoordinatorClient:
                 stream.cancel()
             try:
                 for answer in stream:
-                    pause_s = _FIRST_PAUSE_S
+                    backoff.reset()
                     on_endpoints(list(answer.endpoints))
             except grpc.RpcError as error:
                 self._note(error, "WatchEndpoints")
-            self._quit.wait(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            self._quit.wait(backoff.pause_s())
 
     def _note(self, error: grpc.RpcError, call: str) -> grpc.StatusCode:
         """Log a failed call, once until the coordinator is back, and return its status."""

@@ -2,6 +2,8 @@
 
 import threading
 
+from services.process.backoff import Backoff
+
 __all__ = ["Outage"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
@@ -16,7 +18,8 @@ class Outage:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._since_s: float | None = None
-        self._due_s = self._pause_s = 0.0
+        self._due_s = 0.0
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
 
     @property
     def lasts(self) -> bool:
@@ -27,12 +30,11 @@ class Outage:
         """Note a failure; return whether to tell of it."""
         with self._lock:
             if self._since_s is None:
-                self._since_s, self._pause_s = now, _FIRST_PAUSE_S
+                self._since_s = now
+                self._backoff.reset()
             elif now < self._due_s:
                 return False
-            else:
-                self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-            self._due_s = now + self._pause_s
+            self._due_s = now + self._backoff.pause_s()
             return True
 
     def ended(self, now: float) -> float | None:

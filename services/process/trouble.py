@@ -1,5 +1,7 @@
 """Trouble of the machine that may pass, such as a volume that is away: when to try again, and until when."""
 
+from services.process.backoff import Backoff
+
 __all__ = ["Trouble"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
@@ -15,7 +17,7 @@ class Trouble:
         self._patience_s = patience_s
         self._since_s: float | None = None
         self._due_s = float("-inf")
-        self._pause_s = _FIRST_PAUSE_S
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
 
     @property
     def lasts(self) -> bool:
@@ -29,9 +31,9 @@ class Trouble:
     def failed(self, now: float) -> bool:
         """Note that a try failed; return whether there is to be another."""
         if self._since_s is None:
-            self._since_s, self._pause_s = now, _FIRST_PAUSE_S
-        self._due_s = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+            self._since_s = now
+            self._backoff.reset()
+        self._due_s = now + self._backoff.pause_s()
         return now < self._since_s + self._patience_s
 
     def passed(self, now: float) -> float:
