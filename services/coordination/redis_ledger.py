@@ -24,6 +24,7 @@ from redis.retry import Retry
 
 from services.coordination.redis_scripts import SCRIPTS
 from services.coordination.redis_url import open_redis
+from services.process.backoff import Backoff
 from services.process.outage import Outage
 from services.process.secrets import masked
 from sonorant.delivery.bitmap import Bitmap
@@ -253,7 +254,7 @@ class RedisLedger:
     def _retrying(self, attempt: Callable[[], Any], patience_s: float | None = None) -> Any:
         """Return what `attempt` returns, trying again with growing pauses while Redis is away or refuses to write."""
         patience_s = self._patience_s if patience_s is None else patience_s
-        deadline, pause_s = time.monotonic() + patience_s, _FIRST_PAUSE_S
+        deadline, backoff = time.monotonic() + patience_s, Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 answer = attempt()
@@ -270,12 +271,11 @@ class RedisLedger:
                     raise
                 trouble = f"refuses to write ({error})"
                 advice = "make room on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
-            if time.monotonic() + pause_s > min(deadline, self._give_up_s):
+            if time.monotonic() + backoff.next_s > min(deadline, self._give_up_s):
                 raise Unavailable(f"Redis at {self._where} {trouble}, tried for {patience_s:g} s; {advice}")
             if self._outage.failed(time.monotonic()):
                 _log.warning("redis_away", address=self._where, error=trouble)
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            time.sleep(backoff.pause_s())
 
 
 def _refuses_writes(error: redis.ResponseError) -> bool:

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from services.process.backoff import Backoff
+
 __all__ = ["FINAL_CODES", "RestartPolicy"]
 
 FINAL_CODES = frozenset({65, 70, 78})
@@ -30,4 +32,5 @@ class RestartPolicy:
         if len(self._ends) == self._most:
             return None
         self._ends.append(now)
-        return min(self._last_pause_s, self._first_pause_s * 2.0 ** (len(self._ends) - 1))
+        backoff = Backoff(self._first_pause_s, self._last_pause_s)
+        return [backoff.pause_s() for _ in self._ends][-1]

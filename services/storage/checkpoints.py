@@ -17,6 +17,7 @@ from pathlib import Path
 
 import structlog
 
+from services.process.backoff import Backoff
 from services.storage.objects import MissingObject, ObjectStore
 from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.errors import Unavailable
@@ -117,26 +118,24 @@ class CheckpointPusher:
         self._thread.join()
 
     def _flush(self) -> None:
-        deadline_s, pause_s = time.monotonic() + _FLUSH_S, _FIRST_PAUSE_S
+        deadline_s, backoff = time.monotonic() + _FLUSH_S, Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             trouble = self._try()
             if trouble is None:
                 return
-            if time.monotonic() + pause_s > deadline_s:
+            if time.monotonic() + backoff.next_s > deadline_s:
                 raise Unavailable(f"the last checkpoint is in {self._folder} only: {trouble}") from trouble
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            time.sleep(backoff.pause_s())
 
     def _follow(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._closing.wait(_LOOK_EVERY_S):
             trouble = self._try()
             if trouble is None:
-                pause_s = _FIRST_PAUSE_S
+                backoff.reset()
             else:
-                log.warning("checkpoint_not_pushed", reason=str(trouble), again_in_s=pause_s)
-                self._closing.wait(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                log.warning("checkpoint_not_pushed", reason=str(trouble), again_in_s=backoff.next_s)
+                self._closing.wait(backoff.pause_s())
 
     def _try(self) -> Exception | None:
         """Push once, if there is news; return what went wrong."""

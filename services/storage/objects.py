@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from services.process.backoff import Backoff
 from sonorant.atomic import atomic_file
 from sonorant.errors import SonorantError, Unavailable
 
@@ -118,7 +119,7 @@ class ObjectStore:
 
     def _tried(self, name: str, call: Callable[[], Answer]) -> Answer:
         """Return what `call` returns, once it does; libraries of stores raise what they like, hence all is caught."""
-        deadline_s, pause_s = time.monotonic() + self._patience_s, _FIRST_PAUSE_S
+        deadline_s, backoff = time.monotonic() + self._patience_s, Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 return call()
@@ -133,13 +134,12 @@ class ObjectStore:
                         f"{self.url}/{name}: {reason}; give this process's environment credentials that may read, "
                         "write, list and delete there (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
                     ) from error
-                if time.monotonic() + pause_s > deadline_s:
+                if time.monotonic() + backoff.next_s > deadline_s:
                     raise Unavailable(
                         f"{self.url}/{name}: {reason}; is the store up, and AWS_ENDPOINT_URL its address?"
                     ) from error
-                log.warning("store_not_reached", object=f"{self.url}/{name}", reason=reason, again_in_s=pause_s)
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                log.warning("store_not_reached", object=f"{self.url}/{name}", reason=reason, again_in_s=backoff.next_s)
+            time.sleep(backoff.pause_s())
 
 
 class _GoneHere(Exception):
