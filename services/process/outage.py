@@ -1,4 +1,4 @@
-"""Tells of something that is away when that changes, and seldom in between: it is asked many times a minute."""
+"""Rate limit for log lines about something that is away: its begin, its end, and seldom in between."""
 
 import threading
 

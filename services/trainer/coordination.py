@@ -1,4 +1,4 @@
-"""What rank 0 says to the coordinator, and asks of it."""
+"""Rank 0's calls to the coordinator."""
 
 import time
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What a rank of the trainer tells Prometheus."""
+"""Prometheus metrics of a rank."""
 
 from collections.abc import Iterator
 

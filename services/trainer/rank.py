@@ -1,4 +1,4 @@
-"""One rank: where it starts, what it is made of, what it leaves behind."""
+"""One rank: start from a checkpoint, trainer, totals of the run."""
 
 import json
 import time
