@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import threading
 
 from chaos.windows import Aim, hold
@@ -28,3 +30,22 @@ def test_a_new_aim_forgets_who_was_in_the_window_before(tmp_path):
     (tmp_path / "reached/latest").write_text("1")
     with Aim(tmp_path, "latest") as aim:
         assert aim.rank() is None
+
+
+SAVES = """
+import sys
+from pathlib import Path
+from chaos.recording_trainer import install
+install()
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
+checkpoints = Checkpoints(Path(sys.argv[1]), 1, print)
+checkpoints.begin(0, "recipe")
+checkpoints.save(Checkpoint(Progress(step=1), "recipe", {}, {}, {}, {}, b""), best=True)
+"""
+
+
+def test_a_rank_with_windows_writes_what_one_without_writes(tmp_path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "CHAOS_RECORDS": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", SAVES, tmp_path / "checkpoints"], env=environment, check=True, timeout=300)
+    names = {path.name: path.is_file() and path.read_text() for path in (tmp_path / "checkpoints").iterdir()}
+    assert names == {"generation": "1", "step-00000001": False, "latest": "step-00000001", "best": "step-00000001"}
