@@ -1,16 +1,10 @@
 import time
 
 import pytest
+from rigs.waiting import eventually
 
 from benchmarks.rigs.peers import GrpcWay, ZeroMqWay
 from benchmarks.rigs.transport import CREDITS, LinksWay, produce_uncopied
-
-
-def eventually(condition):
-    deadline_s = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
 
 
 def uncopied(samples, producers):

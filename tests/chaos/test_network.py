@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 from chaos.network import Network
-from rigs.links import Consumer, Producer, eventually
+from rigs.links import Consumer, Producer
+from rigs.waiting import eventually
 
 from services.links.addresses import local_address, nearest_address
 

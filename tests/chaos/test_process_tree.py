@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from chaos.process_tree import alive, name_of, processes_below
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)', *sys.argv[1:]])"
 

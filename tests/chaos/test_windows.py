@@ -4,7 +4,7 @@ import sys
 import threading
 
 from chaos.windows import Aim, hold
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 
 def test_nobody_waits_in_a_window_that_nobody_aims_at(tmp_path):

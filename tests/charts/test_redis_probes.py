@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import redis
 from rigs.helm import container
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 PASSWORD = "a-word"
 LONG_TO_READ = ["--key-load-delay", "100000", "--loading-process-events-interval-bytes", "1024"]  # 100 ms a key

@@ -11,8 +11,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from rigs.autoscaler import AutoscalerProcess, MadeUpTraining, eventually
+from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
 from rigs.small_corpus import digits_recipe
+from rigs.waiting import eventually
 
 from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe

@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 import yaml
-from rigs.cluster import Namespace, eventually, small_values
+from rigs.cluster import Namespace, small_values
 from rigs.helm import ROOT
+from rigs.waiting import eventually
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 import grpc
 import pytest
-from rigs.cluster import SMALL, Namespace, eventually, is_ready, kubectl, small_values
+from rigs.cluster import SMALL, Namespace, is_ready, kubectl, small_values
 from rigs.helm import CHART, ROOT
 from rigs.s3 import S3Server
 from rigs.strangers import KeyedRelease, strange_certificate
+from rigs.waiting import eventually
 from rigs.watch import Watch
 
 from services.storage.objects import ObjectStore

@@ -18,9 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from rigs.cluster import SMALL, Namespace, eventually, is_ready, kubectl, small_values
+from rigs.cluster import SMALL, Namespace, is_ready, kubectl, small_values
 from rigs.helm import ROOT, digits_values
 from rigs.training_release import Training
+from rigs.waiting import eventually
 
 from services.process.keys import Keys
 from services.recognizer_client.client import connect, open_recognizer, stream_recording
@@ -133,7 +134,7 @@ def test_a_pod_that_is_deleted_by_force_comes_back_and_training_goes_on(training
 
 
 def test_each_example_was_trained_on_once_an_epoch(training, figures):
-    eventually(training.finished, training.state, PATIENCE_S, every_s=1.0)
+    eventually(training.finished, training.state, PATIENCE_S)
     figures["whole training"] = time.monotonic() - training.begun_s
     totals = json.loads((training.run / "finished.json").read_text())
     assert totals["reason"] == "epochs"
@@ -292,7 +293,7 @@ def test_an_upgrade_with_more_epochs_trains_on_and_ends_again(training):
     recipe = training.values["recipe"]["training"]
     recipe["epochs"] = EPOCHS + 1
     training.space.upgrade(training.helm, training.values)
-    eventually(lambda: training.finished(EPOCHS + 1), training.state, PATIENCE_S, every_s=1.0)
+    eventually(lambda: training.finished(EPOCHS + 1), training.state, PATIENCE_S)
     totals = json.loads((training.run / "finished.json").read_text())
     assert totals["ledger"] == {"committed": (EPOCHS + 1) * TRAIN, "rejected": 0, "lost": 0, "duplicated": 0}
     eventually(lambda: not working(training.space), training.state)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 
 from rigs.coordinator import ScriptedCoordinator, seconds
 from rigs.metrics import scrape
@@ -11,14 +10,6 @@ from rigs.metrics import scrape
 from sonorant.v1 import coordinator_pb2 as pb
 
 PATIENCE_S = 90.0
-
-
-def eventually(condition, what):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, what()
-        time.sleep(0.1)
-    return found
 
 
 class MadeUpTraining(ScriptedCoordinator):

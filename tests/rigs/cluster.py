@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import time
 
 from rigs.helm import CHART, digits_values
+from rigs.waiting import eventually
 
 USER = 65532  # whom the images run as
 MARK = {"sonorant-tests": "true"}  # of the namespaces, so that those of a run that was cut off are found
@@ -18,15 +18,6 @@ def kubectl(*arguments, documents=()):
     done = subprocess.run(["kubectl", *arguments], input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
     return done.stdout
-
-
-def eventually(condition, what, patience_s=300.0, every_s=0.5):
-    """Wait until `condition` returns something, and return it; `what` says what was found instead."""
-    deadline_s = time.monotonic() + patience_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, what()
-        time.sleep(every_s)
-    return found
 
 
 def small_values(**changes):

@@ -7,7 +7,7 @@ import signal
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 from services.process import health
 from services.process.health import LIVE, health_at

@@ -1,6 +1,5 @@
 """Producers and consumers of one process, over real sockets; and bare sockets that play one."""
 
-import threading
 import time
 from queue import Empty, SimpleQueue
 
@@ -40,14 +39,6 @@ def parcel(number, samples=16, lane=0):
 def message(number, samples=16):
     """Return the message that brings one example."""
     return join_examples([encode_example(example(number, samples))], waiting=0)
-
-
-def eventually(condition):
-    """Wait for something that other threads bring about."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        threading.Event().wait(0.005)
 
 
 class Producer:

@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from rigs.small_corpus import digits_recipe, write_digits
+from rigs.waiting import eventually
 
 from sonorant.corpus.preparing import prepare
 from sonorant.recipe import Recipe
@@ -104,14 +104,6 @@ def steps(workplace):
     return max((int(name.removeprefix("step-")) for name in names), default=0)
 
 
-def wait_for(condition, process=None):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def supervised(workplace):
     text = (workplace / "run/logs/supervisor.log").read_text()
     return [json.loads(line) for line in text.splitlines()]
@@ -119,6 +111,6 @@ def supervised(workplace):
 
 def back(workplace, name, old, process):
     """Wait until another process has the place, and steps are made again."""
-    wait_for(lambda: find_process_of(workplace, name) not in (None, old), process)
+    eventually(lambda: find_process_of(workplace, name) not in (None, old), process=process)
     reached = steps(workplace)
-    wait_for(lambda: steps(workplace) > reached, process)
+    eventually(lambda: steps(workplace) > reached, process=process)

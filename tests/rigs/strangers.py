@@ -4,7 +4,7 @@ import base64
 import json
 
 import trustme
-from rigs.cluster import eventually
+from rigs.waiting import eventually
 
 from services.process.channels import open_channel
 from services.process.keys import Keys
@@ -46,7 +46,7 @@ class KeyedRelease:
     def goes_on(self):
         """Wait until the trainer has taken 100 examples more."""
         goal = sum(self.examples("trainer")) + 100
-        eventually(lambda: sum(self.examples("trainer")) >= goal, self.state, every_s=1.0)
+        eventually(lambda: sum(self.examples("trainer")) >= goal, self.state)
 
     def logs(self, component, words):
         return [line for line in self.space.logs(component, "--all-containers").splitlines() if words in line]

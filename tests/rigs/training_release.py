@@ -7,7 +7,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from rigs.cluster import eventually, is_ready
+from rigs.cluster import is_ready
+from rigs.waiting import eventually
 
 __all__ = ["Training"]
 

@@ -3,9 +3,9 @@
 import shutil
 import subprocess
 import sys
-import time
 
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import eventually
 
 from services.coordination.status_client import ask_status
 from sonorant.corpus.shards import shard_name, write_shard
@@ -53,14 +53,6 @@ def write_run(folder, recipe):
     return run
 
 
-def wait_for(condition, process=None):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert process is None or process.poll() is None, "it ended"
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.01)
-
-
 class Run:
     def __init__(self, folder, redis_url, stack, replicas=1):
         self.folder = folder
@@ -68,7 +60,7 @@ class Run:
         self._stack = stack
         port_file = folder.path / "port"
         self._start("coordinator", "--redis", redis_url, "--port-file", str(port_file))
-        wait_for(port_file.exists)
+        eventually(port_file.exists)
         self._coordinator = port_file.read_text().strip()
         self.servers = []
         for _ in range(replicas):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import grpc
-from rigs.cluster import eventually
+from rigs.waiting import eventually
 
 from services.coordination.durations import seconds
 from services.stage.wiring import TRAINER
@@ -59,7 +59,7 @@ class Watch:
         return status
 
     def until(self, condition, patience_s=400.0):
-        eventually(lambda: (status := self.look()) and condition(status), self.said, patience_s, every_s=1.0)
+        eventually(lambda: (status := self.look()) and condition(status), self.said, patience_s)
 
     def said(self):
         log = self.space.logs("autoscaler")

@@ -12,6 +12,7 @@ import grpc
 import pytest
 from rigs.ledger_calls import claim, commit
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import eventually
 
 from services.coordination.redis_ledger import RedisLedger
 from services.trainer.example_source import LinkedExampleSource
@@ -64,7 +65,7 @@ class Pipeline:
     def start_coordinator(self, port="0"):
         port_file = self.run.path / "coordinator.address"
         self.start("coordinator", "coordinator", "--redis", self.redis.url, "--port", port, "--port-file", port_file)
-        wait_for(port_file.exists)
+        eventually(port_file.exists)
         self.coordinator = port_file.read_text().strip()
 
     def start_stage(self, stage):
@@ -113,13 +114,6 @@ def end(process):
     if process.poll() is None:
         process.kill()
     process.wait()
-
-
-def wait_for(condition):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import eventually
 
 from services.coordination.redis_ledger import RedisLedger
 from services.process.health import LIVE
@@ -85,7 +86,7 @@ class Run:
         """Start it, begin generation 1 and return its process."""
         port_file = self.folder.path / "coordinator.port"
         process = self.start("services.coordinator", "--redis", self._redis_url, "--port-file", str(port_file))
-        wait_for(port_file.exists)
+        eventually(port_file.exists)
         self.coordinator = port_file.read_text().strip()
         with grpc.insecure_channel(self.coordinator) as channel:
             CoordinatorStub(channel).StartGeneration(pb.StartGenerationRequest(generation=1, epoch=0, last_epoch=0))
@@ -118,13 +119,6 @@ class Run:
         if process.poll() is None:
             process.kill()
         process.wait()
-
-
-def wait_for(condition):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -169,7 +163,7 @@ def test_draining_a_replica_of_every_stage_leaves_nothing_to_be_read_again(make_
     run.start_coordinator()
     processes = {stage: [run.start_stage(stage) for _ in range(2)] for stage in SPLIT}
     source = run.source()
-    wait_for(lambda: len(run.status().replicas) == 2 * len(SPLIT) + 1)
+    eventually(lambda: len(run.status().replicas) == 2 * len(SPLIT) + 1)
     source.grant(4)
     first = run.train(source, until=TOTAL // 3)
     for doomed, _ in processes.values():
@@ -192,7 +186,7 @@ def test_a_damaged_record_is_rejected_with_its_reason_and_the_rest_is_read(make_
     source = run.source()
     source.grant(8)
     got = run.train(source)
-    wait_for(lambda: run.status().rejections)
+    eventually(lambda: run.status().rejections)
     (rejection,) = run.status().rejections
     lineage = Lineage(rejection.lineage.epoch, rejection.lineage.shard, rejection.lineage.index)
     assert got.keys() == EVERY_LINEAGE - {lineage}
@@ -232,7 +226,7 @@ def test_shards_that_are_away_for_a_moment_cost_no_record_and_change_no_bit(make
     run.folder.shards.rename(tmp_path / "away")
     source.grant(4)
     logs = sorted(run.folder.path.glob("services.*.log"))  # of who reads records, or voices; others wait for that one
-    wait_for(lambda: any("machine_failed" in log.read_text() for log in logs))
+    eventually(lambda: any("machine_failed" in log.read_text() for log in logs))
     (tmp_path / "away").rename(run.folder.shards)
     assert first | run.train(source) == expected
     status = run.status()
@@ -280,14 +274,14 @@ def test_a_stage_is_ready_while_it_waits_for_shards_and_then_not_until_the_coord
             return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=60).status
 
     status = health_pb2.HealthCheckResponse
-    wait_for(lambda: health() == status.SERVING)
+    eventually(lambda: health() == status.SERVING)
     coordinator.send_signal(signal.SIGSTOP)
     (waiting / "shards" / "card.json").write_text("{}")
     waiting.rename(run.folder.path)
-    wait_for(lambda: health() == status.NOT_SERVING)
+    eventually(lambda: health() == status.NOT_SERVING)
     assert health(LIVE) == status.SERVING
     coordinator.send_signal(signal.SIGCONT)
-    wait_for(lambda: health() == status.SERVING)
+    eventually(lambda: health() == status.SERVING)
     assert [replica.stage for replica in run.status().replicas] == ["speed"]
     process.terminate()
     assert process.wait(PATIENCE_S) == 0
@@ -296,6 +290,6 @@ def test_a_stage_is_ready_while_it_waits_for_shards_and_then_not_until_the_coord
 def test_sigterm_ends_the_wait_for_shards(make_run):
     run = make_run("split")
     process = run.start(*program("speed"), "--coordinator", "127.0.0.1:1", "--patience-s", "600")
-    wait_for(lambda: "waiting_for_shards" in (run.folder.path / "services.augmenter.log").read_text())
+    eventually(lambda: "waiting_for_shards" in (run.folder.path / "services.augmenter.log").read_text())
     process.terminate()
     assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM

@@ -7,7 +7,8 @@ import signal
 import numpy as np
 import pytest
 import redis
-from rigs.training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+from rigs.waiting import eventually
 
 from services.storage.run import SharedRun
 from services.supervisor.past_run import audit_run
@@ -53,14 +54,14 @@ def train_under_fire(folder, redis_url, ranks):
     with contextlib.ExitStack() as stack:
         run = Run(write_run(folder, strict_recipe(ranks)), redis_url, stack, replicas=3)
         trainer = run.train(*launcher(ranks))
-        wait_for(lambda: run.last_step() >= 3, trainer)
+        eventually(lambda: run.last_step() >= 3, process=trainer)
         run.kill(run.servers[0])
-        wait_for(lambda: run.last_step() >= 12, trainer)
+        eventually(lambda: run.last_step() >= 12, process=trainer)
         run.kill(trainer)
         before = run.back_into_an_epoch()
         os.kill(run.servers[1].pid, signal.SIGSTOP)
         trainer = run.train(*launcher(ranks))
-        wait_for(lambda: run.last_step() >= before.step + 3, trainer)
+        eventually(lambda: run.last_step() >= before.step + 3, process=trainer)
         os.kill(run.servers[1].pid, signal.SIGCONT)
         assert trainer.wait(PATIENCE_S) == 0, run.log("trainer")
         return outcome(run)

@@ -8,7 +8,8 @@ import signal
 
 import psutil
 import pytest
-from rigs.training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+from rigs.waiting import eventually
 
 from services.supervisor.past_run import audit_run
 
@@ -23,13 +24,13 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
     if shutil.which("mpirun") is None:
         pytest.skip("needs mpirun")
     killed = run.train()
-    wait_for(lambda: run.last_step() >= 6, killed)
+    eventually(lambda: run.last_step() >= 6, process=killed)
     run.kill(killed)
     before = run.back_into_an_epoch().step
     run.serve()
 
     terminated = run.train(*MPIRUN)
-    wait_for(lambda: run.last_step() >= before + 3, terminated)
+    eventually(lambda: run.last_step() >= before + 3, process=terminated)
     os.kill(terminated.pid, signal.SIGUSR1)
     assert terminated.wait(PATIENCE_S) == 75, run.log("trainer")
     run.back_into_an_epoch()
@@ -58,7 +59,7 @@ def test_a_rank_that_never_comes_to_a_step_ends_the_gang_which_may_start_again(t
     with contextlib.ExitStack() as stack:
         run = Run(write_run(tmp_path / "run", tiny_recipe(epochs=10_000, patience=10_000)), redis_url, stack)
         hung = run.train(*MPIRUN, more=("--longest-turn-s", "30"))
-        wait_for(lambda: run.last_step() >= 6, hung)
+        eventually(lambda: run.last_step() >= 6, process=hung)
         psutil.Process(hung.pid).children()[-1].suspend()
         assert hung.wait(PATIENCE_S) == 75, run.log("trainer")
         assert "main_loop_hangs" in run.log("trainer")

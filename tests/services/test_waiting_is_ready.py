@@ -5,13 +5,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.health import NOT_SERVING, SERVING
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import eventually
 
 from services.process.health import LIVE
 from sonorant.corpus.shards import shard_name, write_shard
@@ -63,28 +63,21 @@ def asked(port, service):
         return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=PATIENCE_S).status
 
 
-def wait_for(condition):
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_who_waits_is_alive_and_ready(start, name):
     health = start(name)
-    wait_for(lambda: health() == SERVING)
+    eventually(lambda: health() == SERVING)
     assert health(LIVE) == SERVING
 
 
 def test_a_stage_that_has_its_shards_is_not_ready_before_the_coordinator_knows_it(start, tmp_path):
     health = start("stage")
-    wait_for(lambda: health() == SERVING)
+    eventually(lambda: health() == SERVING)
     shards = tmp_path / "made" / "shards"
     shards.mkdir(parents=True)
     write_shard(shards / shard_name("train", 0, 1), [record(0)])
     (shards / "card.json").write_text("{}")
     shutil.copy(tmp_path / "recipe.yaml", shards.with_name("recipe.yaml"))
     (tmp_path / "made").rename(tmp_path / "run")
-    wait_for(lambda: health() == NOT_SERVING)
+    eventually(lambda: health() == NOT_SERVING)
     assert health(LIVE) == SERVING

@@ -4,8 +4,9 @@ import socket
 
 import pytest
 from rigs.api_server import ApiServer
-from rigs.autoscaler import AutoscalerProcess, MadeUpTraining, eventually
+from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
 from rigs.small_corpus import digits_recipe
+from rigs.waiting import eventually
 
 from services.stage.wiring import stage_order
 from sonorant.recipe.loading import dump_recipe

@@ -12,7 +12,7 @@ import pytest
 import trustme
 from rigs import coordinator as coordinator_rig
 from rigs.coordinator import ScriptedCoordinator
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 from services.coordination.client import CoordinatorClient
 from services.coordination.meter import Meter

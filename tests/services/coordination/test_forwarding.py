@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 from services.coordination.forwarding import forwarded_coordinator
 from sonorant.errors import Unavailable

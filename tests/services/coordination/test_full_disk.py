@@ -8,8 +8,8 @@ import pytest
 import redis
 from rigs.disk import small_disk_at
 from rigs.ledger_calls import claim, commit
-from rigs.links import eventually
 from rigs.redis import RedisServer
+from rigs.waiting import eventually
 
 from services.coordination.redis_ledger import RedisLedger
 from sonorant.errors import Unavailable

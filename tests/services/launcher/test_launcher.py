@@ -8,7 +8,8 @@ import sys
 
 import psutil
 import pytest
-from rigs.training_run import EPOCHS, PATIENCE_S, TOTAL, Run, tiny_recipe, wait_for, write_run
+from rigs.training_run import EPOCHS, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+from rigs.waiting import eventually
 
 from services.supervisor.past_run import audit_run
 
@@ -31,7 +32,7 @@ class Gang:
     def rank(self, number):
         """The process of a rank, once there is one."""
         launcher = psutil.Process(self.launchers[number].pid)
-        wait_for(launcher.children, self.launchers[number])
+        eventually(launcher.children, process=self.launchers[number])
         (process,) = launcher.children()
         return process
 
@@ -43,7 +44,7 @@ class Gang:
     def train(self, steps=3):
         """Wait until there is a checkpoint of a later step."""
         last = self.run.last_step()
-        wait_for(lambda: self.run.last_step() >= last + steps, self.launchers[0])
+        eventually(lambda: self.run.last_step() >= last + steps, process=self.launchers[0])
 
     def begun(self):
         return self.run.log("trainer").count("gang_begun")
@@ -63,8 +64,8 @@ def test_a_launcher_killed_a_rank_stopped_and_each_example_used_once(gang):
     stopped = gang.rank(0)
     stopped.suspend()
     stopped.wait(PATIENCE_S)
-    wait_for(gang.run.folder.totals.exists, gang.launchers[1])
-    wait_for(lambda: list(gang.run.folder.exports.glob("*/1/manifest.json")), gang.launchers[0])
+    eventually(gang.run.folder.totals.exists, process=gang.launchers[1])
+    eventually(lambda: list(gang.run.folder.exports.glob("*/1/manifest.json")), process=gang.launchers[0])
     assert gang.begun() >= 3
     for launcher in gang.launchers:
         launcher.send_signal(signal.SIGTERM)

@@ -1,8 +1,8 @@
 import os
 import sys
-import time
 
 import pytest
+from rigs.waiting import eventually
 
 from services.launcher.gloo import gloo_environment, interface_of, rendezvous_environment
 from services.launcher.rank_process import RankProcess, await_gang
@@ -31,26 +31,19 @@ def start():
         process.kill()
 
 
-def wait_for(condition):
-    deadline_s = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not happen"
-        time.sleep(0.01)
-
-
 def test_a_process_says_that_it_is_ready_and_is_told_of_its_gang(start):
     process = start(JOINS)
-    wait_for(lambda: process.ready)
+    eventually(lambda: process.ready)
     assert process.code is None
     process.join({"GANG": "4"})
-    wait_for(lambda: process.code is not None)
+    eventually(lambda: process.code is not None)
     assert (process.code, process.joined) == (7, True)
 
 
 def test_a_process_says_that_it_waits_for_shards_before_it_is_ready(start):
     process = start("from services.launcher.rank_process import tell_launcher\ntell_launcher(True)\n" + JOINS)
-    wait_for(lambda: process.waits)
-    wait_for(lambda: process.ready)
+    eventually(lambda: process.waits)
+    eventually(lambda: process.ready)
 
 
 def test_one_that_never_asks_is_not_ready_and_can_be_ended(start):
@@ -63,15 +56,15 @@ def test_one_that_never_asks_is_not_ready_and_can_be_ended(start):
 
 def test_one_whose_launcher_hangs_up_ends(start):
     process = start(JOINS)
-    wait_for(lambda: process.ready)
+    eventually(lambda: process.ready)
     process._socket.close()
-    wait_for(lambda: process.code is not None)
+    eventually(lambda: process.code is not None)
     assert process.code == 1
 
 
 def test_one_that_died_is_told_in_vain(start):
     process = start("")
-    wait_for(lambda: process.code is not None)
+    eventually(lambda: process.code is not None)
     process.join({"GANG": "4"})
     assert (process.code, process.ready) == (0, False)
 

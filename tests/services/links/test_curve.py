@@ -4,8 +4,9 @@ import contextlib
 
 import pytest
 import zmq
-from rigs.links import Consumer, Producer, eventually
+from rigs.links import Consumer, Producer
 from rigs.log import WrittenLog
+from rigs.waiting import eventually
 
 from services.links import curve, producer
 from services.process.keys import CurvePair

@@ -5,7 +5,8 @@ import socket
 
 import pytest
 import zmq
-from rigs.links import Consumer, Producer, bare_producer, eventually, message, welcome
+from rigs.links import Consumer, Producer, bare_producer, message, welcome
+from rigs.waiting import eventually
 
 from sonorant.links.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header
 

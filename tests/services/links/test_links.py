@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import zmq
 from rigs import links as links_rig
-from rigs.links import Consumer, Producer, bare_consumer, bare_producer, eventually, message, welcome
+from rigs.links import Consumer, Producer, bare_consumer, bare_producer, message, welcome
+from rigs.waiting import eventually
 
 from services.links.addresses import local_address, nearest_address
 from sonorant.links.wire import Kind, decode_counts, decode_examples, decode_header, encode_header

@@ -2,8 +2,9 @@
 
 import pytest
 import zmq
-from rigs.links import Consumer, Producer, eventually
+from rigs.links import Consumer, Producer
 from rigs.small_corpus import digits_recipe
+from rigs.waiting import eventually
 
 from services.stage.wiring import TRAINER, stage_before, stream_names
 from sonorant.links.wire import PROTOCOL_VERSION, Kind, decode_header, encode_header

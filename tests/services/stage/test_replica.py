@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rigs.coordinator import ScriptedCoordinator
 from rigs.health import NOT_SERVING, SERVING, asked
-from rigs.links import Consumer, Producer, eventually
+from rigs.links import Consumer, Producer
+from rigs.waiting import eventually
 
 from services.coordination.durations import seconds
 from services.process import health

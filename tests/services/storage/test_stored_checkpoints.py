@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rigs.log import WrittenLog
 from rigs.s3 import S3Server
+from rigs.waiting import eventually
 
 from services.storage import checkpoints as stored_checkpoints
 from services.storage.checkpoints import CheckpointPusher
@@ -37,13 +38,6 @@ class Gang:
         with self.run.folder.metrics.open("a") as file:
             file.write(f'{{"kind": "step", "time_s": {step}}}\n')
         self.checkpoints.save(checkpoint(step), best)
-
-
-def eventually(condition):
-    deadline_s = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
 
 
 def steps(url):

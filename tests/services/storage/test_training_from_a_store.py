@@ -9,7 +9,8 @@ import uuid
 
 import pytest
 from rigs.small_corpus import write_digits
-from rigs.training_run import PATIENCE_S, end, tiny_recipe, wait_for
+from rigs.training_run import PATIENCE_S, end, tiny_recipe
+from rigs.waiting import eventually
 
 from services.storage.objects import ObjectStore
 from sonorant.recipe.loading import dump_recipe
@@ -77,13 +78,13 @@ def test_a_training_whose_pods_share_a_store_survives_the_loss_of_its_trainer(pr
         *("--run", str(tmp_path / "prepare"), "--data", str(write_digits(tmp_path / "data")), "--jobs", "1"),
     )
     assert made.wait(PATIENCE_S) == 0, processes.log("prepare")
-    wait_for(port_files["coordinator"].exists)
+    eventually(port_files["coordinator"].exists)
     address = ("--coordinator", port_files["coordinator"].read_text().strip())
     processes.start_in_run("example_server", "services.example_server", *address)
 
     trainer = (*address, "--redis", redis_url, "--export")
     lost = processes.start_in_run("lost", "services.trainer", *trainer)
-    wait_for(lambda: store.read("checkpoints/latest"), lost)
+    eventually(lambda: store.read("checkpoints/latest"), process=lost)
     lost.kill()
     lost.wait()
     assert store.read("finished.json") is None, "training was over too early: nothing is proved"
@@ -99,7 +100,7 @@ def test_a_training_whose_pods_share_a_store_survives_the_loss_of_its_trainer(pr
     lines = [json.loads(line) for line in store.read("metrics.jsonl").splitlines()]
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(1, totals["steps"] + 1))
 
-    wait_for(port_files["recognizer"].exists, recognizer)
+    eventually(port_files["recognizer"].exists, process=recognizer)
     assert list((tmp_path / "recognizer").glob("exports/tiny/1/manifest.json"))
     for name in ("coordinator", "example_server", "prepare", "lost", "goes_on", "recognizer"):
         assert "Traceback" not in processes.log(name), processes.log(name)

@@ -1,7 +1,8 @@
 """A prepared workplace, and a training in it."""
 
 import pytest
-from rigs.local import make_workplace, prepared, sonorant, steps, wait_for
+from rigs.local import make_workplace, prepared, sonorant, steps
+from rigs.waiting import eventually
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def workplace(tmp_path):
 def trained(workplace):
     """A training that makes steps; killed at the end."""
     process = sonorant(workplace, "train")
-    wait_for(lambda: steps(workplace) >= 5, process)
+    eventually(lambda: steps(workplace) >= 5, process=process)
     yield process
     process.kill()
     process.communicate()

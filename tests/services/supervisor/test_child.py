@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chaos.process_tree import alive
-from rigs.training_run import wait_for
+from rigs.waiting import eventually
 
 from services.process.leash import leashed
 from services.process.restarts import RestartPolicy
@@ -154,12 +154,12 @@ def test_the_leash_ends_a_process_whose_supervisor_was_killed(tmp_path):
         f"import subprocess, time; p = subprocess.Popen({inner!r}); open({str(pid_file)!r}, 'w').write(f'{{p.pid}}\\n')"
     )
     supervisor = subprocess.Popen([sys.executable, "-S", "-c", f"{outer}; time.sleep(600)"])
-    wait_for(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+    eventually(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
     pid = int(pid_file.read_text())
-    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(os.fsencode(sys.executable) + b"\0-S\0"))
+    eventually(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(os.fsencode(sys.executable) + b"\0-S\0"))
     supervisor.kill()
     supervisor.wait()
-    wait_for(lambda: not alive(pid))
+    eventually(lambda: not alive(pid))
 
 
 def test_the_leash_starts_nothing_when_the_supervisor_is_gone_already():

@@ -8,7 +8,8 @@ import sys
 import time
 
 import pytest
-from rigs.local import epochs_begun, finish, hit, make_workplace, prepared, processes_of, sonorant, steps, wait_for
+from rigs.local import epochs_begun, finish, hit, make_workplace, prepared, processes_of, sonorant, steps
+from rigs.waiting import eventually
 
 from services.supervisor import cluster
 
@@ -27,7 +28,7 @@ def workplace(tmp_path):
 def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_once(workplace):
     prepared(workplace)
     first = sonorant(workplace, "train")
-    wait_for(lambda: steps(workplace) >= 5, first)
+    eventually(lambda: steps(workplace) >= 5, process=first)
     status = subprocess.run(
         [sys.executable, "-m", "sonorant.cli", "status", "--run", workplace / "run", "--json"],
         capture_output=True, text=True, check=True,
@@ -46,11 +47,11 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
 
     reached = steps(workplace)
     second = sonorant(workplace, "train")
-    wait_for(lambda: steps(workplace) > reached, second)
+    eventually(lambda: steps(workplace) > reached, process=second)
     for victim in ("redis-server", "services.trainer"):
         reached = steps(workplace)
         hit(workplace, victim)
-        wait_for(lambda reached=reached: steps(workplace) > reached, second)
+        eventually(lambda reached=reached: steps(workplace) > reached, process=second)
     second.send_signal(signal.SIGINT)
     code, said = finish(second)
     assert (code, "goes on from the last checkpoint" in said) == (130, True)

@@ -6,7 +6,8 @@ import signal
 import time
 
 from rigs.accident import AT_ONCE, NEVER_WORKS, WORKS_NO_MORE, accident
-from rigs.local import back, find_process_of, finish, hit, sonorant, steps, supervised, wait_for
+from rigs.local import back, find_process_of, finish, hit, sonorant, steps, supervised
+from rigs.waiting import eventually
 
 ALL = ("redis-server", "services.coordinator", "services.example_server", "services.trainer")
 
@@ -31,7 +32,7 @@ def test_a_pause_of_seconds_ends_nobody(workplace, trained):
         time.sleep(5)  # what is tried is this very pause
         os.kill(pids[name], signal.SIGCONT)
     reached = steps(workplace)
-    wait_for(lambda: steps(workplace) > reached, trained)
+    eventually(lambda: steps(workplace) > reached, process=trained)
     assert {name: find_process_of(workplace, name) for name in ALL} == pids
 
 
@@ -57,7 +58,7 @@ def test_a_stage_that_stands_still_is_restarted_and_the_run_goes_on(workplace):
 def test_an_mpirun_that_hangs_does_not_hold_up_the_end(workplace):
     settings = ("--set", "pipeline.stall_after_s=15", "--set", "training.epochs=4")
     process = sonorant(workplace, "train", *settings)
-    wait_for(lambda: steps(workplace) >= 5, process)
+    eventually(lambda: steps(workplace) >= 5, process=process)
     hit(workplace, "mpirun", signal.SIGSTOP)
     code, said = finish(process)
     assert (code, "is complete" in said) == (0, True), said

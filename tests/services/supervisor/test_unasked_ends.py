@@ -17,8 +17,8 @@ from rigs.local import (
     sonorant,
     steps,
     supervised,
-    wait_for,
 )
+from rigs.waiting import eventually
 
 from services.supervisor.past_run import audit_run
 from sonorant.run_folder import RunFolder
@@ -33,10 +33,10 @@ def test_whoever_leaves_because_somebody_else_asked_it_to_is_started_again(workp
 
 def test_a_coordinator_killed_before_it_listens_does_not_end_the_run(workplace):
     process = sonorant(workplace, "train")
-    wait_for(lambda: find_process_of(workplace, "services.coordinator"), process)
+    eventually(lambda: find_process_of(workplace, "services.coordinator"), process=process)
     hit(workplace, "services.coordinator")
     assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
-    wait_for(lambda: steps(workplace) >= 5, process)
+    eventually(lambda: steps(workplace) >= 5, process=process)
     process.kill()
     process.communicate()
 
@@ -85,8 +85,8 @@ def test_a_second_command_on_a_run_in_use_changes_nothing(workplace, trained):
 def test_a_demo_that_is_ended_leaves_no_training_behind(tmp_path, number, code):
     workplace = make_workplace(tmp_path)
     demo = sonorant(workplace, "demo")
-    wait_for(lambda: steps(workplace) >= 5, demo)
+    eventually(lambda: steps(workplace) >= 5, process=demo)
     demo.send_signal(number)
     found, said = finish(demo)
     assert (found, "stopped; the same command goes on" in said) == (code, number is signal.SIGTERM), said
-    wait_for(lambda: not processes_of(workplace))
+    eventually(lambda: not processes_of(workplace))

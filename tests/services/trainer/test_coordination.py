@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 from rigs.coordinator import ScriptedCoordinator
-from rigs.links import eventually
+from rigs.waiting import eventually
 
 from services.trainer.coordination import StageWatch, end_training
 from sonorant.errors import Unavailable

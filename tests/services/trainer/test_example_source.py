@@ -4,8 +4,9 @@ import contextlib
 
 import pytest
 from rigs.coordinator import ScriptedCoordinator
-from rigs.links import Producer, eventually
+from rigs.links import Producer
 from rigs.small_corpus import digits_recipe
+from rigs.waiting import eventually
 
 from services.stage.wiring import stream_names
 from services.trainer.example_source import LinkedExampleSource
