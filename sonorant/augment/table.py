@@ -1,6 +1,6 @@
 """The table of stages: a new one is a file in this folder and a line here.
 
-The recipe's schema, the chart's, `sonorant recipe stages` and README's table follow from it.
+The recipe's schema, the chart's and `sonorant recipe stages` follow from it.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union

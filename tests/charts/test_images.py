@@ -37,8 +37,9 @@ def test_another_registry_and_tag_are_named_alike_on_both_sides(helm):
     assert built(image["prefix"], TAG="1") == asked_for(helm.render(digits_values(image=image)))
 
 
-def test_what_the_readme_builds_is_pushed_with_the_program_that_built_it():
-    prefix, tag = re.search(r"make images PUSH=1 IMAGES=(\S+) TAG=(\S+)", (ROOT / "README.md").read_text()).groups()
+def test_what_the_cluster_page_builds_is_pushed_with_the_program_that_built_it():
+    page = (ROOT / "docs/cluster.md").read_text()
+    prefix, tag = re.search(r"make images PUSH=1 IMAGES=(\S+) TAG=(\S+)", page).groups()
     command, settings = [ROOT / "docker" / "build", prefix], os.environ | {"BUILDER": "echo", "PUSH": "1", "TAG": tag}
     done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
     assert set(re.findall(r"^push (\S+)$", done.stdout, re.MULTILINE)) == built(prefix, TAG=tag)

@@ -6,9 +6,9 @@ from click.testing import CliRunner
 
 from sonorant.cli.recipe import command
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/train-your-speech.md"
 
 
-def test_readme_has_the_table_of_stages():
+def test_the_page_for_own_speech_has_the_table_of_stages():
     printed = CliRunner().invoke(command, ["stages"], catch_exceptions=False).output
-    assert printed in README.read_text()
+    assert printed in PAGE.read_text()

@@ -1,4 +1,4 @@
-"""How recordings get into their claim: the README's commands; and a preparation that finds none at first."""
+"""How recordings get into their claim: the cluster page's commands; and a preparation that finds none at first."""
 
 import re
 import shlex
@@ -24,9 +24,9 @@ def space(tmp_path):
     space.close()
 
 
-def readme(beginning):
-    """Return the README's command that begins so, without its comment."""
-    (line,) = re.findall(rf"^{re.escape(beginning)}[^#\n]*", (ROOT / "README.md").read_text(), re.MULTILINE)
+def page(beginning):
+    """Return the cluster page's command that begins so, without its comment."""
+    (line,) = re.findall(rf"^{re.escape(beginning)}[^#\n]*", (ROOT / "docs/cluster.md").read_text(), re.MULTILINE)
     return line.strip()
 
 
@@ -55,9 +55,7 @@ def test_recordings_get_into_the_claim_and_a_preparation_that_found_none_goes_on
     )
     kubectl = f"kubectl --namespace {space.name} "
     for beginning in ("kubectl wait", "tar -C"):
-        command = (
-            readme(beginning).replace("kubectl ", kubectl).replace("../shared/data", shlex.quote(str(data_folder)))
-        )
+        command = page(beginning).replace("kubectl ", kubectl).replace("../shared/data", shlex.quote(str(data_folder)))
         subprocess.run(command, shell=True, check=True)
     assert any((space.folders["corpora"] / "fsdd" / "recordings").iterdir())
     space.kubectl("wait", f"job/{job['metadata']['name']}", "--for=condition=Complete", "--timeout=300s")
