@@ -67,10 +67,14 @@ format: setup ## mend what ruff can mend
 verify: setup ## regenerate what is generated and compare
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
 	$(BIN)/python charts/stages.py | diff $(CHART_STAGES) - || { echo "run: make $(CHART_STAGES)"; exit 1; }
+	$(BIN)/sonorant recipe reference | diff docs/recipe.md - || { echo "run: make docs/recipe.md"; exit 1; }
 	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
 
 docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/sonorant recipe schema > $@
+
+docs/recipe.md: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
+	$(BIN)/sonorant recipe reference > $@
 
 $(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/python charts/schema.py > $@

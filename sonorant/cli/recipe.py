@@ -1,4 +1,4 @@
-"""`sonorant recipe`: show, check, values, schema, stages."""
+"""`sonorant recipe`: show, check, values, schema, reference, stages."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ from sonorant.augment.table import STAGES
 from sonorant.cli.settings import resolve_recipe, set_option
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.reference import reference
 
 __all__ = ["command"]
 
@@ -17,7 +18,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group("recipe")
 def command() -> None:
-    """Show or check a recipe, print it for a chart, or print the schema of recipes or the stages that they may name."""
+    """Show or check a recipe, print it for a chart, or print what recipes may have: schema, reference, stages."""
 
 
 @command.command("show")
@@ -50,6 +51,12 @@ def _values(file: Path, assignments: tuple[str, ...]) -> None:
 def _schema() -> None:
     """Print the JSON Schema of recipes."""
     click.echo(json.dumps(Recipe.model_json_schema(), indent=2, ensure_ascii=False))
+
+
+@command.command("reference")
+def _reference() -> None:
+    """Print all sections and keys with type, default, range and meaning, as a page in Markdown."""
+    click.echo(reference(Recipe.model_json_schema()), nl=False)
 
 
 @command.command("stages")
