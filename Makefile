@@ -18,7 +18,7 @@ TARGETS :=
 # Folder of helm, kubectl and an S3 server, if they are not in PATH; a test cluster keeps its programs there.
 CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
-.PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify protos lock clean distclean
+.PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify docs protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -64,11 +64,15 @@ format: setup ## mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-verify: setup ## regenerate what is generated and compare
+verify: setup ## regenerate what is generated and compare; the site, with its links
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
 	$(BIN)/python charts/stages.py | diff $(CHART_STAGES) - || { echo "run: make $(CHART_STAGES)"; exit 1; }
 	$(BIN)/sonorant recipe reference | diff docs/recipe.md - || { echo "run: make docs/recipe.md"; exit 1; }
 	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
+	$(BIN)/mkdocs build --strict
+
+docs: setup ## build the site of docs/ and docstrings in build/site
+	$(BIN)/mkdocs build
 
 docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
 	$(BIN)/sonorant recipe schema > $@
@@ -93,4 +97,4 @@ clean: ## undo `make demo`: runs, and what was downloaded or spoken for it
 	rm -rf runs .cache
 
 distclean: clean ## undo everything: virtual environment, caches, compiled protos
-	rm -rf $(VENV) $(CACHE) sonorant/v1 .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(CACHE) build/site sonorant/v1 .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
