@@ -223,12 +223,12 @@ def test_a_rank_0_that_is_deleted_by_force_goes_on_from_the_store(release, space
     def begun_again():
         return [event for event in generations(space) if event["generation"] not in before]
 
-    (begun, *_) = eventually(begun_again, lambda: state(space), PATIENCE_S)
+    (begun, *_) = eventually(begun_again, lambda: state(space), patience_s=PATIENCE_S)
     assert begun["step"] >= saved > 0
 
 
 def test_each_example_was_trained_on_once_an_epoch(watch, space, store):
-    totals = json.loads(eventually(lambda: store.read("finished.json"), lambda: state(space), PATIENCE_S, every_s=2.0))
+    totals = json.loads(eventually(lambda: store.read("finished.json"), lambda: state(space), patience_s=PATIENCE_S))
     assert totals["reason"] == "epochs"
     assert totals["examples"] == EPOCHS * TRAIN
     assert totals["ledger"] == {"committed": EPOCHS * TRAIN, "rejected": 0, "lost": 0, "duplicated": 0}

@@ -134,7 +134,7 @@ def test_a_pod_that_is_deleted_by_force_comes_back_and_training_goes_on(training
 
 
 def test_each_example_was_trained_on_once_an_epoch(training, figures):
-    eventually(training.finished, training.state, PATIENCE_S)
+    eventually(training.finished, training.state, patience_s=PATIENCE_S)
     figures["whole training"] = time.monotonic() - training.begun_s
     totals = json.loads((training.run / "finished.json").read_text())
     assert totals["reason"] == "epochs"
@@ -293,7 +293,7 @@ def test_an_upgrade_with_more_epochs_trains_on_and_ends_again(training):
     recipe = training.values["recipe"]["training"]
     recipe["epochs"] = EPOCHS + 1
     training.space.upgrade(training.helm, training.values)
-    eventually(lambda: training.finished(EPOCHS + 1), training.state, PATIENCE_S)
+    eventually(lambda: training.finished(EPOCHS + 1), training.state, patience_s=PATIENCE_S)
     totals = json.loads((training.run / "finished.json").read_text())
     assert totals["ledger"] == {"committed": (EPOCHS + 1) * TRAIN, "rejected": 0, "lost": 0, "duplicated": 0}
     eventually(lambda: not working(training.space), training.state)

@@ -43,7 +43,7 @@ class Training:
             before, seen = seen, self.steps()
             return seen > before
 
-        eventually(moved, self.state, every_s=0.1)
+        eventually(moved, self.state)
 
     def delete_one(self, name):
         """Delete a pod by force, and wait until another is ready in its place. name: a component, or a rank's pod."""

@@ -59,7 +59,7 @@ class Watch:
         return status
 
     def until(self, condition, patience_s=400.0):
-        eventually(lambda: (status := self.look()) and condition(status), self.said, patience_s)
+        eventually(lambda: (status := self.look()) and condition(status), self.said, patience_s=patience_s)
 
     def said(self):
         log = self.space.logs("autoscaler")
