@@ -164,7 +164,10 @@ def test_an_unknown_model_is_the_answer_of_the_recognizer(server, tmp_path):
 
 
 class Refusing(recognizer_pb2_grpc.RecognizerServicer):
-    """A recognizer that says what it serves, and ends every stream with a status."""
+    """A recognizer that says what it serves, and ends every stream with a status, once it was heard.
+
+    If it ended one before, grpc.aio might say of a write that it failed, and not the status.
+    """
 
     def __init__(self, code):
         self.code = code
@@ -174,6 +177,8 @@ class Refusing(recognizer_pb2_grpc.RecognizerServicer):
         return pb.RecognizeResponse(metadata=metadata)
 
     def StreamingRecognize(self, requests, context):
+        for _ in requests:
+            pass
         context.abort(self.code, "so it is")
 
 

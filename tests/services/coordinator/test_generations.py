@@ -81,6 +81,18 @@ def test_an_end_does_not_close_the_leases_of_a_generation_that_begins_meanwhile(
     assert goes_on(ledger) == EVERYTHING
 
 
+@pytest.mark.parametrize("told", [1, 3])
+def test_an_end_of_another_generation_ends_nothing(ledger, control, next_begins, told):
+    """Rank 0 of a gang that has ended wakes late, or the coordinator does not know of the newest one yet."""
+    control.start_generation(Start(1, 0, 0))
+    next_begins()
+    with pytest.raises(StaleGeneration):
+        control.end_training(told)
+    assert not control.finished
+    assert leased(control) == EVERYTHING
+    assert goes_on(ledger) == EVERYTHING
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_start_that_was_held_up_takes_nothing_from_the_generation_after_it(ledger, control, next_begins, when):
     setattr(ledger, when, next_begins)
