@@ -55,13 +55,13 @@ def _schema() -> None:
 
 @command.command("reference")
 def _reference() -> None:
-    """Print all sections and keys with type, default, range and meaning, as a page in Markdown."""
+    """Print every section and key, as a page in Markdown."""
     click.echo(reference(Recipe.model_json_schema()), nl=False)
 
 
 @command.command("stages")
 def _stages() -> None:
-    """Print the stages that a recipe may name, as a table in Markdown."""
+    """Print the stages that a recipe may name, as Markdown."""
     rows = [("stage", "what it does", "after"), ("---", "---", "---")]
     rows += [(f"`{name}`", stage.effect, stage.source) for name, stage in STAGES.items()]
     click.echo("\n".join(f"| {name} | {effect} | {source} |" for name, effect, source in rows))

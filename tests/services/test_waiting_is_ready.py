@@ -24,7 +24,7 @@ AWAY = "redis://{nobody}"
 RANK = (sys.executable, "-m", "services.trainer", "--launched", *RUN, *NOBODY, "--redis", AWAY)
 PROGRAMS = {
     "coordinator": ("services.coordinator", *RUN, "--redis", "{redis}"),
-    "stage": ("services.augmenter", "speed", *RUN, *NOBODY),
+    "stage": ("services.featurizer", *RUN, *NOBODY),
     "launcher": ("services.launcher", "--ranks", "1", "--rank", "0", "--host", "127.0.0.1", "--redis", AWAY),
     "recognizer": ("services.recognizer", "--exports", "run/exports", "--patience-s", "600", "--service", "{nobody}"),
 }
