@@ -4,6 +4,7 @@ VENV := .venv
 CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
 BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
+SECTIONS := $(wildcard sonorant/recipe/*.py sonorant/*/section.py sonorant/augment/*.py)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
 CHART_STAGES := charts/sonorant/stages.yaml
 RUN := runs/digits
@@ -74,13 +75,13 @@ verify: setup ## regenerate what is generated and compare; the site, with its li
 docs: setup ## build the site of docs/ and docstrings in build/site
 	$(BIN)/mkdocs build
 
-docs/recipe.schema.json: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
+docs/recipe.schema.json: $(SECTIONS)
 	$(BIN)/sonorant recipe schema > $@
 
-docs/recipe.md: $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
+docs/recipe.md: $(SECTIONS)
 	$(BIN)/sonorant recipe reference > $@
 
-$(VALUES_SCHEMA): charts/schema.py $(wildcard sonorant/recipe/*.py sonorant/augment/*.py sonorant/features/*.py)
+$(VALUES_SCHEMA): charts/schema.py $(SECTIONS)
 	$(BIN)/python charts/schema.py > $@
 
 $(CHART_STAGES): charts/stages.py $(wildcard sonorant/augment/*.py) services/stage/wiring.py

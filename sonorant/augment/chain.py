@@ -9,8 +9,8 @@ from sonorant.augment.table import STAGES
 from sonorant.delivery.example import Example
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.links.payload import as_carried
+from sonorant.links.section import PayloadRecipe
 from sonorant.randomness import generator
-from sonorant.recipe.pipeline import PayloadRecipe
 from sonorant.recipe.schema import Recipe
 
 __all__ = [

@@ -15,8 +15,8 @@ from sonorant.capacity.scenario import Draw
 from sonorant.corpus.shards import ShardSet
 from sonorant.delivery.example import Lineage
 from sonorant.errors import RejectedExample, SonorantError
+from sonorant.links.section import PayloadRecipe
 from sonorant.links.wire import encode_example
-from sonorant.recipe.pipeline import PayloadRecipe
 from sonorant.section import Section
 
 __all__ = [

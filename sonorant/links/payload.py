@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sonorant.audio.pcm import from_int16, to_int16
 from sonorant.delivery.example import Example
-from sonorant.recipe.pipeline import PayloadRecipe
+from sonorant.links.section import PayloadRecipe
 from sonorant.v1 import example_pb2 as pb
 
 __all__ = ["EXACT", "Packing", "as_carried", "packing_by_name", "packing_by_type"]

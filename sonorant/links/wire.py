@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.errors import SonorantError
 from sonorant.links.payload import EXACT, packing_by_name, packing_by_type
-from sonorant.recipe.pipeline import PayloadRecipe
+from sonorant.links.section import PayloadRecipe
 from sonorant.v1 import example_pb2 as pb
 
 __all__ = [

@@ -4,22 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from sonorant.links.section import PayloadRecipe
 from sonorant.section import Section
 
-__all__ = ["PayloadRecipe", "PipelineRecipe"]
+__all__ = ["PipelineRecipe"]
 
 _HEARTBEATS = 3  # that a replica may be silent at the least: one is lost, and the next one late
-
-
-class PayloadRecipe(Section):
-    """What travels on links; in layout `fused` values are rounded alike, so that both layouts give the same bits."""
-
-    waveform: Literal["float32", "int16"] = Field(
-        "float32", description="Samples: int16 takes half of the bytes, in steps of 2⁻¹⁵ as 16-bit recordings have."
-    )
-    features: Literal["float32", "float16"] = Field(
-        "float32", description="Features: float16 takes half of the bytes, and keeps 11 significant bits."
-    )
 
 
 class PipelineRecipe(Section):

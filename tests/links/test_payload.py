@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 from sonorant.delivery.example import Example, Lineage
 from sonorant.links.payload import as_carried
+from sonorant.links.section import PayloadRecipe
 from sonorant.links.wire import decode_examples, encode_example
-from sonorant.recipe.pipeline import PayloadRecipe
 
 HALF = PayloadRecipe(waveform="int16", features="float16")
 _ARRAYS = hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 9)), elements=st.floats(-9, 9, width=32))
