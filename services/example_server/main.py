@@ -1,5 +1,6 @@
 """Example server: the whole chain in one process, for `pipeline.layout: fused` (the name is Samsung's, section 2)."""
 
+from services.shard_reader.main import leased_records
 from services.stage.command import run_replica
 
 __all__ = ["main"]
@@ -7,4 +8,4 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run until told to leave."""
-    run_replica("example_server")
+    run_replica("example_server", open_source=leased_records)

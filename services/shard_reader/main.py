@@ -1,10 +1,24 @@
 """Shard reader: reads leased records and sends them on their way."""
 
+from typing import TYPE_CHECKING
+
 from services.stage.command import run_replica
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from services.stage.runtime import Runtime
+    from services.stage.source import Source
+    from sonorant.corpus.shards import ShardSet
+
+__all__ = ["leased_records", "main"]
 
 
 def main() -> None:
     """Run until told to leave."""
-    run_replica("shard_reader")
+    run_replica("shard_reader", open_source=leased_records)
+
+
+def leased_records(runtime: "Runtime", shards: "ShardSet", credits: int) -> "Source":
+    """Return the source of a first stage; see `LeaseSource`."""
+    from services.shard_reader.lease_source import LeaseSource  # numpy, which must not come before `run_replica`
+
+    return LeaseSource(runtime, shards, credits)

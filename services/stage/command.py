@@ -3,10 +3,10 @@
 import os
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 import structlog
@@ -28,15 +28,27 @@ if TYPE_CHECKING:
 
     from services.process.health import HealthServer
     from services.process.watchdog import Watchdog
-    from services.stage.runtime import Replica
+    from services.stage.runtime import Replica, Runtime
+    from services.stage.source import Source
     from services.storage.run import SharedRun
+    from sonorant.augment.resources import StageResources
+    from sonorant.augment.stage import Stage
+    from sonorant.corpus.shards import ShardSet
     from sonorant.recipe.schema import Recipe
 
-__all__ = ["command", "run_replica"]
+__all__ = ["OpenSource", "command", "run_replica"]
 
 log = structlog.get_logger()
 
 _SHOWN_FAULTS = 20
+
+OpenSource: TypeAlias = "Callable[[Runtime, ShardSet, int], Source]"
+"""Makes the source of a first stage, from runtime, train shards and the number of examples that it may hold."""
+
+
+class _Program(NamedTuple):
+    stage: str
+    open_source: "OpenSource | None"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,7 +75,7 @@ _SHOWN_FAULTS = 20
 @longest_turn_option
 @click.pass_obj
 def command(
-    stage: str,
+    program: _Program,
     run_path: Path,
     store_url: str,
     recipe_path: Path | None,
@@ -90,6 +102,7 @@ def command(
     from services.storage.run import open_run
 
     heed_signals()
+    stage = program.stage
     # A pod that is started again keeps its name and must not pass for the one that died.
     name = replica or f"{stage}-{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     configure_logging(stage, name)
@@ -99,13 +112,14 @@ def command(
         await_shards(run, recipe, patience_s, *((health.ready,) if health is not None else ()))
         whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
         with Watchdog(longest_turn_s) as watchdog:
-            _run(whose, recipe, run, data, health, watchdog, metrics)
+            _run(whose, program.open_source, recipe, run, data, health, watchdog, metrics)
 
 
-def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
+def run_replica(stage: str, arguments: Sequence[str] | None = None, open_source: "OpenSource | None" = None) -> None:
     """Run one replica of `stage` as this process: parse the command line, work, drain, exit.
 
-    arguments: of the command line; None: those of this process.
+    arguments: of the command line; None: those of this process. open_source: of a first stage; None: the examples come
+    from the stage before.
 
     A replica computes in one thread; parallel BLAS threads would only take the cores from the replicas beside it. BLAS
     reads the environment when numpy is first imported, so that import has to wait until here.
@@ -115,11 +129,12 @@ def run_replica(stage: str, arguments: Sequence[str] | None = None) -> None:
     from services.process.memory import keep_freed_memory
 
     keep_freed_memory()
-    run_program(command, stage, arguments, obj=stage)
+    run_program(command, stage, arguments, obj=_Program(stage, open_source))
 
 
 def _run(
     replica: "Replica",
+    open_source: "OpenSource | None",
     recipe: "Recipe",
     run: "SharedRun",
     data: Path,
@@ -129,29 +144,22 @@ def _run(
 ) -> None:
     from services.process.metrics import on_scrape
     from services.process.signals import Shutdown
-    from services.shard_reader.lease_source import LeaseSource
     from services.stage.build import build_replica
     from services.stage.link_source import LinkSource
     from services.stage.metrics import stage_metrics
     from services.stage.runtime import Runtime
     from services.stage.source import Source
     from services.stage.wiring import stage_before, stream_names
-    from sonorant.augment.chain import StageResources, build_chain, build_stage
     from sonorant.augment.probe import arithmetic
-    from sonorant.augment.stage import Stage
+    from sonorant.augment.resources import StageResources
 
     shards = run.open_shards("train")
     resources = StageResources(shards, data)
-    leases = replica.stage in ("shard_reader", "example_server")
-    chain: dict[str, Stage] = {}
-    if replica.stage == "example_server":
-        chain = build_chain(recipe, resources)
-    elif not leases:
-        chain = {replica.stage: build_stage(replica.stage, recipe, resources)}
+    chain = _chain(replica.stage, recipe, resources)
 
     def make_source(runtime: Runtime) -> Source:
-        if leases:
-            return LeaseSource(runtime, shards, recipe.pipeline.credits)
+        if open_source is not None:
+            return open_source(runtime, shards, recipe.pipeline.credits)
         before = stage_before(recipe, replica.stage)
         (stream,) = stream_names(recipe, before)
         return LinkSource(runtime, before, recipe.pipeline, stream)
@@ -167,3 +175,14 @@ def _run(
         running.run()
     if resources.counts:
         log.info("stage_counts", **resources.counts)
+
+
+def _chain(stage: str, recipe: "Recipe", resources: "StageResources") -> "dict[str, Stage]":
+    """Return what is applied to each example: the stage; all stages in an example server, none in a shard reader."""
+    from sonorant.augment.chain import build_chain, build_stage
+
+    if stage == "shard_reader":
+        return {}
+    if stage == "example_server":
+        return build_chain(recipe, resources)
+    return {stage: build_stage(stage, recipe, resources)}

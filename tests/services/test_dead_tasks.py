@@ -19,7 +19,7 @@ def broken(*arguments, **named):
 {main}
 """
 COORDINATOR = "from services.coordinator.main import main; main()"
-STAGE = "from services.stage.command import run_replica; run_replica('shard_reader', sys.argv[1:])"
+STAGE = "from services.shard_reader.main import main; main()"
 CLIENT = ("services.coordination.client", "CoordinatorClient")
 
 
