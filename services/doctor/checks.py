@@ -7,7 +7,7 @@ from services.doctor.cluster import Cluster
 from services.doctor.consistency import contradictions
 from services.doctor.findings import Finding, Values
 from services.doctor.permissions import PRIORITIES, needed
-from services.doctor.room import room
+from services.doctor.placement import placement
 from sonorant.errors import BadRecipe
 from sonorant.recipe.loading import check_recipe
 
@@ -30,7 +30,10 @@ def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
     except BadRecipe as error:
         found += [Finding("failure", "recipe", fault.removeprefix("recipe: ")) for fault in str(error).splitlines()]
     else:
-        found += [*contradictions(values, recipe), *room(cluster.nodes, values, recipe, pods_seen=cluster.pods_seen)]
+        found += [
+            *contradictions(values, recipe),
+            *placement(cluster.nodes, values, recipe, pods_seen=cluster.pods_seen),
+        ]
     found += [*_launcher(cluster, values), *_autoscaling(cluster, values), *_monitoring(cluster, values)]
     found += _gateway(cluster, values)
     return [Finding(f.level, f.about, f.says.replace("NAMESPACE", namespace)) for f in found]

@@ -1,4 +1,4 @@
-"""Whether the chart's pods find room: each on one node, with its cores, memory, storage and devices."""
+"""Whether the chart's pods can be scheduled: each on one node, with its cores, memory, storage and devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from services.stage.wiring import stage_order
 from sonorant.capacity.sizing import figure
 from sonorant.recipe import Recipe
 
-__all__ = ["room"]
+__all__ = ["placement"]
 
 _GB = 1e9
 _BYTES = ("memory", "ephemeral-storage")
@@ -29,7 +29,7 @@ class _Pods:
     tolerations: tuple[Mapping[str, Any], ...]
 
 
-def room(
+def placement(
     nodes: tuple[Node, ...] | None, values: Values, recipe: Recipe, *, pods_seen: bool = True
 ) -> Iterator[Finding]:
     """Yield what fits; nodes: None if one may not list them. pods_seen: whether what runs there is known."""
