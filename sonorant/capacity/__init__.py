@@ -1,1 +1,8 @@
-"""From rates to replicas: the capacity model and the simulation that the autoscaler and `sonorant plan` share."""
+"""Rates in, replicas out: what the autoscaler and `sonorant plan` share. Machines, time passed in.
+
+`size` (`sizing`) is the capacity model: from the busy seconds of an example at each stage, and a wanted rate, to the
+replicas of all stages at once. A `Planner` feeds it with `Measurements` and decides again and again: up at once, down
+slowly, hold when a measurement is missing; `Supply`, `Contention` and `Returns` bound it by what the cluster gives.
+`plan_cluster` applies it to a cluster that does not exist yet, with `ServiceTimes` measured on one machine, and
+`rehearse` runs that plan in the discrete-event `Simulation`.
+"""
