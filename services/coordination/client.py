@@ -35,7 +35,7 @@ _FINAL = frozenset(
 
 
 class CoordinatorClient:
-    """Registers one replica, beats for it, and asks on its behalf; threads do the waiting.
+    """Registers one replica, sends its heartbeats and calls the coordinator for it, in threads of its own.
 
     replica: its name. A replica that stays waits for leases even when the run is over.
 
@@ -88,7 +88,7 @@ class CoordinatorClient:
         return self._registered.wait(timeout_s)
 
     def beat_now(self) -> None:
-        """Send the next heartbeat at once: there is news."""
+        """Send the next heartbeat at once, out of schedule."""
         self._wake.set()
 
     def link_broke(self) -> None:
@@ -103,7 +103,7 @@ class CoordinatorClient:
         thread.start()
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, reason: str) -> None:
-        """Report an example that a stage could not process; it is sent as soon as the coordinator hears it."""
+        """Report an example that a stage could not process; it is sent as soon as the coordinator can be reached."""
         self._rejections.append(
             pb.RejectExampleRequest(lineage=Named(**lineage._asdict()), utterance=utterance, stage=stage, reason=reason)
         )
@@ -130,11 +130,11 @@ class CoordinatorClient:
         return None
 
     def stop_leasing(self) -> None:
-        """Make `acquire_lease` return None from now on, and wake who waits in it."""
+        """Make `acquire_lease` return None from now on, and wake threads that wait in it."""
         self._no_more_leases.set()
 
     def close(self, farewell: bool = True) -> None:
-        """Send what is left to say and a last heartbeat, unless there is to be no farewell, and hang up."""
+        """Send pending reports and a last heartbeat, unless `farewell` is False, and close the channel."""
         self._farewell = farewell
         self._no_more_leases.set()
         self._quit.set()

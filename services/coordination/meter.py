@@ -1,4 +1,4 @@
-"""What a replica did since it began, and since its last heartbeat."""
+"""Counters of a replica: totals since it began, and the delta since its last acknowledged heartbeat."""
 
 import threading
 from collections import Counter
@@ -32,7 +32,7 @@ class Totals:
 
 
 class Meter:
-    """Counts from any thread; a heartbeat tells by how much the counts grew since one got through.
+    """Counts from any thread; a heartbeat carries the delta since the last acknowledged one.
 
     queued: called at each heartbeat, says how many examples wait in the replica.
     link_faults: likewise, says how many faults its links have had.
@@ -117,7 +117,7 @@ class Meter:
             self._figures.update(figures)
 
     def take(self, replica: str, elapsed_s: float) -> pb.HeartbeatRequest:
-        """Return the next heartbeat, and count what it tells as told."""
+        """Return the next heartbeat, and count its deltas as reported."""
         with self._lock:
             now, told = self._totals, self._told
             request = pb.HeartbeatRequest(
@@ -144,7 +144,7 @@ class Meter:
         return request
 
     def restore(self, request: pb.HeartbeatRequest) -> None:
-        """Take back what a heartbeat told that did not get through; reporting an arrival twice is harmless."""
+        """Take back the deltas of a heartbeat that was not acknowledged; reporting an arrival twice is harmless."""
         with self._lock:
             self._told.busy_s -= seconds(request.busy)
             self._told.audio_s -= seconds(request.audio)

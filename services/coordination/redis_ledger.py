@@ -228,7 +228,7 @@ class RedisLedger:
     def hurry(self, patience_s: float) -> None:
         """Let nothing, not even the call that is under way in another thread, wait for Redis longer than that from now.
 
-        Whoever is asked to leave has little time, and Redis may be leaving as well.
+        After SIGTERM there is little time, and Redis may be terminating as well.
         """
         self._give_up_s = time.monotonic() + patience_s
 

@@ -1,8 +1,8 @@
 """The ledger's Lua scripts. KEYS[1] is the prefix of all keys.
 
 A step's ordinals go to Redis' own commands in bulk: a hundred of them cost hardly more than one, in time and in the
-append-only file. An epoch that is whole has no bitmaps any more, but an entry in `past`; who asks more about it than
-the counts say gets the answer "past" and looks there.
+append-only file. A complete epoch has no bitmaps, but an entry in `past`; queries beyond its counts are answered with
+"past", and the caller reads that entry.
 """
 
 __all__ = ["SCRIPTS"]

@@ -233,7 +233,7 @@ class ControlPlane:
 
     @property
     def finished(self) -> bool:
-        """True once rank 0 has said so, in this generation: its last checkpoint is written, and what came of the run.
+        """True once rank 0 has reported it, in this generation: its last checkpoint and the result are written.
 
         It does not follow from the ledger: a gang that is lost before its last checkpoint needs examples again. Of a
         Redis that has forgotten all, the run's totals tell.

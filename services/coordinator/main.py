@@ -105,5 +105,5 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
 
 
 def main() -> None:
-    """Run until told to leave; an error becomes one line and its exit code."""
+    """Run until a termination signal; an error becomes one line and its exit code."""
     run_program(command, "coordinator")

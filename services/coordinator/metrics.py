@@ -1,4 +1,4 @@
-"""What the coordinator tells Prometheus."""
+"""The coordinator's Prometheus metrics."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

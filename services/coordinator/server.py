@@ -176,7 +176,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
             self._control.tick(self._clock())
 
     async def _tell(self) -> None:
-        """Wake watchers when endpoints have changed: of many changes at a time, each watcher hears once."""
+        """Wake watchers when endpoints have changed; many changes at a time are one notification."""
         told = self._control.changes
         while True:
             await asyncio.sleep(_TELL_S)

@@ -1,4 +1,4 @@
-"""What a coordinator knows, as `sonorant status` and the planner are told."""
+"""The coordinator's state, as `sonorant status` and the planner read it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

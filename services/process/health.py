@@ -44,7 +44,7 @@ class HealthServer:
     """Answers `grpc.health.v1.Health/Check`: NOT_SERVING until `ready(True)`, and again while draining.
 
     `live` is SERVING while the process starts, however long it loads or waits; once its main loop has `turned`, as long
-    as that turns. Raises Unavailable if the port is taken.
+    as it iterates. Raises Unavailable if the port is taken.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -68,11 +68,11 @@ class HealthServer:
         self._servicer.set("", status)
 
     def turned(self) -> None:
-        """Note a turn of the main loop; the next has to follow within a minute."""
+        """Note an iteration of the main loop; the next has to follow within a minute."""
         self._servicer.turned_s = time.monotonic()
 
     def follow(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Note the turns of an event loop, which is the main loop."""
+        """Note the iterations of an event loop, which is the main loop."""
         self.turned()
         loop.call_later(_LOOK_EVERY_S, self.follow, loop)
 

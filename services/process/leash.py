@@ -1,4 +1,4 @@
-"""Run a command that dies with whoever started it: `python leash.py PARENT_PID COMMAND…` (Linux).
+"""Run a command that dies with its parent: `python leash.py PARENT_PID COMMAND…` (Linux).
 
 The kernel kills the command, by SIGKILL, when its parent ends, however that happens, so a supervisor that is killed
 leaves no orphan. It is a program of its own because nothing else is safe between fork and exec in a process that has

@@ -1,6 +1,7 @@
 """Logs are events: JSON lines in a pod or a file, coloured lines on a terminal. To log never raises.
 
-What a full disk or a closed pipe does not take is counted, and told once it takes something (`sturdy_file`).
+Lines lost to a full disk or a closed pipe are counted, and the count is logged once writing works again
+(`sturdy_file`).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A log to write to that never raises: a full disk, or nobody who reads, is no reason for a process to end."""
+"""A log file whose writes never raise: neither a full disk nor a closed pipe ends the process."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Tasks beside a server's calls, without which it is of no use: one that an error ends is heard of at once."""
+"""Tasks beside a server's calls, without which it is of no use: an error that ends one is raised at once."""
 
 import asyncio
 from collections.abc import Coroutine

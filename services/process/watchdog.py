@@ -40,7 +40,7 @@ class Watchdog:
         self._thread.join()
 
     def turned(self) -> None:
-        """Note a turn of the loop."""
+        """Note an iteration of the loop."""
         self._turned_s = self._clock()
 
     def _watch(self) -> None:

@@ -143,7 +143,7 @@ class ClusterWatch:
             target.abort()
 
     def _heard(self, status: pb.GetStatusResponse) -> set[str]:
-        """Return whom the coordinator hears; ranks have the names of those of the gang before."""
+        """Return the processes whose heartbeats reach the coordinator; ranks keep the names of the gang before."""
         age_s = time.monotonic() - self._gang.started_s
         return {r.replica for r in status.replicas if r.stage != TRAINER or seconds(r.heartbeat_age) < age_s}
 
@@ -153,7 +153,7 @@ class ClusterWatch:
 
 
 async def _answers(client: "redis.asyncio.Redis") -> bool:
-    """Return whether Redis says anything; while it reads its append-only file, it says that."""
+    """Return whether Redis answers at all, also while it still loads its append-only file."""
     try:
         await client.ping()
     except redis.BusyLoadingError:

@@ -1,11 +1,10 @@
-"""Leases: who reads which records, in which order, and what is read again when somebody dies.
+"""Leases: records to shard readers, in order, and again after a failure (at-least-once delivery).
 
 An example is *pending* until it is leased to a shard reader, *leased* until it is settled, and *settled* once it has
-arrived at a trainer, was rejected, or stands in the ledger. Nobody can tell where in the pipeline a leased example is,
-so when any replica dies, or a link breaks, all leased examples become pending again; when a lease is too old, those of
-it do. The copies that come of it are refused where they are claimed. An epoch is through when nothing of it is
-outstanding, that is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds)
-where it matters.
+arrived at a trainer, was rejected, or stands in the ledger. The position of a leased example in the pipeline is not
+known, so when any replica dies, or a link breaks, all leased examples become pending again; when a lease expires, its
+own do. Duplicates are refused when they are claimed. An epoch is through when none of its examples is outstanding, that
+is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds) where it matters.
 
 What it remembers of an epoch is a bit for each settled example, the order of the blocks, and what is under way.
 """
@@ -111,9 +110,8 @@ class LeaseBook:
 
     counts: records in each shard. lease_examples: most examples in a lease. lease_timeout_s: least age at which a lease
     is given up, however fast the chain is measured to be. lookahead_examples: examples of the next epoch that may be
-    under way before the one before is through.
-    reach_examples: how far past the oldest example that is not settled others may be leased, a lease at least; None:
-    any distance. Whoever puts examples back into the epoch's order needs no more room than that.
+    under way before the one before is through. reach_examples: how far past the oldest example that is not settled
+    others may be leased, a lease at least; None: any distance. This bounds a reorder buffer of the epoch's order.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How long leases take, so that one is given up for lost only at an age that hardly any reaches.
+"""The time-out of leases, from their measured durations: an age that hardly any reaches.
 
 The only reason for a deadline is an example that is lost where nobody notices: deaths and broken links are noticed.
 So it may be long; but a deadline below the chain's latency has everything read and computed twice. Latency follows from

@@ -91,7 +91,7 @@ class Ledger(Protocol):
         ...
 
     def verify(self, generation: int) -> None:
-        """Raise if another generation is current, or writes of this one were lost; for who has nothing to write."""
+        """Raise if another generation is current, or writes of this one were lost; for clients without a write."""
         ...
 
     def receipt(self) -> Receipt:

@@ -1,4 +1,4 @@
-"""The order in which an epoch's examples are read: a function of seed and epoch, the same for whoever asks."""
+"""The order in which an epoch's examples are read: a pure function of seed and epoch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ __all__ = ["EpochOrder"]
 class EpochOrder:
     """An epoch's examples in blocks of neighbouring records, which are what is leased.
 
-    Each shard is cut at a random phase, so that who shares a block with whom changes from epoch to epoch; blocks are
+    Each shard is cut at a random phase, so that the records that share a block change from epoch to epoch; blocks are
     shuffled over all shards, records within a block. A block stays contiguous in its shard, so that readers read
     forward. Only the blocks' order is kept, 4 bytes for each: 10⁸ examples in blocks of 32 take 12.5 MB.
 

@@ -1,4 +1,4 @@
-"""Who is there and whether work goes on: registry of replicas, gang of ranks, bottleneck, silence and standstill.
+"""The fleet: registry of replicas, gang of ranks, bottleneck, silence and standstill.
 
 Machines: events and times in, decisions out.
 """

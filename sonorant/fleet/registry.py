@@ -1,4 +1,4 @@
-"""Who is there: replicas by stage, when they were last heard, and what they measured."""
+"""The registry: living replicas by stage, their last heartbeat, and their measurements."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class Replica:
 
     @property
     def left_cleanly(self) -> bool:
-        """True if it had said that it drains and holds nothing any more: its silence is no death."""
+        """True if it reported that it drains and is empty: the end of its heartbeats is no failure."""
         return self.draining and self.queued == 0
 
     @property
@@ -84,7 +84,7 @@ class Replica:
 
 
 class Registry:
-    """The replicas that live; one that is silent for too long does not.
+    """The living replicas; one without a heartbeat for too long is removed.
 
     heartbeat_s: time between a replica's heartbeats, in a fleet that is not too large for it; dead_after_s: silence
     that counts as death then. Whatever the fleet's size, at most `MOST_BEATS` heartbeats come a second: the more
@@ -154,7 +154,7 @@ class Registry:
         return sorted(self._replicas.values(), key=lambda r: (r.stage, r.name))
 
     def _hear(self, replica: Replica, now: float) -> None:
-        """Put off a replica's death by what fits the time between heartbeats that it is told now."""
+        """Extend a replica's deadline, in proportion to the heartbeat interval of the answer."""
         replica.heard_s = now
         replica.dead_s = now + self._dead_after_s * self.heartbeat_s / self._heartbeat_s
 

@@ -1,4 +1,4 @@
-"""Which processes hang: they live, were heard in this life, and have said nothing for too long since."""
+"""Detection of hanging processes: running, heartbeats received since their start, and none for too long."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class _Life:
 class SilenceWatch:
     """Silence of `silent_s` ends a life, of a process that was heard in it or that is stopped.
 
-    One that was never heard still loads: it may take as long as it wants here.
+    A process without any heartbeat so far is still loading, for which there is no limit here.
     """
 
     def __init__(self, silent_s: float) -> None:
@@ -31,8 +31,8 @@ class SilenceWatch:
     ) -> list[str]:
         """Return the names of those that hang now, each once a life.
 
-        elapsed_s: since the look before. lives: the process number of each that runs and could have been heard.
-        heard: who has said something since; stopped: whom a signal keeps from running.
+        elapsed_s: since the look before. lives: the process number of each that runs and could have been heard. heard:
+        processes with a sign of life since; stopped: those that a signal keeps from running.
         """
         hung = []
         for name, number in lives.items():

@@ -1,4 +1,4 @@
-"""A run that stands still: when that is so, whom it waits for, and when to give it up.
+"""Standstill of a run: its detection, the process to restart, and when to abort the run.
 
 Progress is a step, a settled example or an utterance of dev that was recognised. A trainer that waits for batches, and
 one that is told to have finished, may stand still for `stall_after_s`; where something loads, compiles, or is busy in a
@@ -111,7 +111,7 @@ class StallWatch:
             self._moving |= {s.name for s in scene.stages if s.handed_on > before.get(s.name, s.handed_on)}
 
     def _whom(self, scene: Scene) -> tuple[str, str, float]:
-        """Return whom the run waits for, why that is so, and how long it may."""
+        """Return the process that blocks the run, the reason, and the allowed time."""
         if not scene.redis:
             return REDIS, "Redis does not answer", self._stall_after_s
         if not scene.coordinator:
