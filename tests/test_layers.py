@@ -24,6 +24,23 @@ GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "d
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
 AMBIENT = CLOCKS | WALL_CLOCKS | {"os.environ", "os.getenv"}
+# Rooms of the library that know no recipe but sections of their own, and what they may know of each other.
+GROUND = {"arrays", "errors", "randomness", "section", "v1"}
+LOW = {
+    "audio": GROUND,
+    "fleet": GROUND,
+    "delivery": GROUND,
+    "features": {*GROUND, "audio"},
+    "links": {*GROUND, "audio", "delivery"},
+}
+# What services share, and which of it stands on what; none of it knows a service.
+SHARED = {
+    "process": set(),
+    "links": {"process"},
+    "coordination": {"process"},
+    "storage": {"process"},
+    "stage": {"process", "links", "coordination", "storage"},
+}
 
 MODULES = sorted(ROOT.rglob("*.py"))
 SERVICES = sorted((ROOT.parent / "services").rglob("*.py"))
@@ -96,6 +113,18 @@ def test_no_module_imports_itself_by_way_of_others():
         for name in (_name(path).removesuffix(".__init__"),)
     }
     graphlib.TopologicalSorter(imported).prepare()
+
+
+@pytest.mark.parametrize(
+    ("package", "room", "allowed"),
+    [("sonorant", *entry) for entry in LOW.items()] + [("services", *entry) for entry in SHARED.items()],
+)
+def test_a_room_knows_only_those_below_it(package, room, allowed):
+    paths = sorted((ROOT.parent / package / room).glob("*.py"))
+    names = [name.split(".") for path in paths for name in _imports(ast.parse(path.read_text()))]
+    known = {name[1] for name in names if name[0] == package and len(name) > 1}
+    assert room in known
+    assert known <= {room, *allowed}
 
 
 def test_nothing_looks_at_the_clock_on_the_wall_which_may_jump():
