@@ -14,6 +14,7 @@ from sonorant.training.evaluation import DevUtterance, Evaluator
 from sonorant.training.example_source import ExampleSource
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
+from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer, TrainerParts
 from sonorant.training.reporting import Reporter
@@ -72,14 +73,7 @@ def build_trainer(
     step = TrainStep(model, objective, recipe, ports.collective)
     if checkpoint:
         step.restore(checkpoint)
-    rank = ports.collective.rank
-    place = (rank, progress.epoch, progress.batches[rank])
-    intake: FastIntake | StrictIntake
-    if recipe.pipeline.order == "strict":
-        strict = StrictIntake.of(recipe, data.shard_counts, ports.ledger.settled(progress.epoch), *place)
-        intake, held_up = strict, strict.widen
-    else:
-        intake, held_up = FastIntake(recipe.training, recipe.seed, *place), None
+    intake, held_up = _build_intake(recipe, data, progress, ports)
     return Trainer(
         TrainerParts(
             recipe=recipe,
@@ -106,3 +100,15 @@ def build_trainer(
         ),
         progress,
     )
+
+
+def _build_intake(
+    recipe: Recipe, data: TrainingData, progress: Progress, ports: TrainerPorts
+) -> tuple[Intake, Callable[[], None] | None]:
+    """Return the intake of the recipe's order, and what to call while another rank is late; see `TrainerParts`."""
+    rank = ports.collective.rank
+    begin = (rank, progress.epoch, progress.batches[rank])
+    if recipe.pipeline.order == "fast":
+        return FastIntake(recipe.training, recipe.seed, *begin), None
+    strict = StrictIntake.of(recipe, data.shard_counts, ports.ledger.settled(progress.epoch), *begin)
+    return strict, strict.widen
