@@ -187,7 +187,7 @@ class ProducerLinks:
                 self._forget(consumer, "bye")
             return
         if consumer not in self._outbox:
-            self._send(consumer, Kind.BYE)  # it believes in a link that is no more
+            self._send(consumer, Kind.BYE)  # its link has ended here: it was silent, or this is another process
             raise BadMessage(f"{kind.name} before HELLO")
         self._liveness.heard(consumer, now_s)
         if kind is Kind.GRANT:

@@ -96,5 +96,4 @@ EQUALISER = Augmentation(
     EqualiserRecipe,
     lambda section, context: equaliser_stage(section),
     effect="another microphone's response",
-    source="",
 )

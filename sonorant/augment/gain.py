@@ -13,7 +13,6 @@ from sonorant.section import Fraction, Interval
 
 __all__ = ["GAIN", "GainRecipe", "gain_stage"]
 
-
 _MOST_GAIN_DB = 60.0
 
 
@@ -49,5 +48,4 @@ GAIN = Augmentation(
     GainRecipe,
     lambda section, context: gain_stage(section),
     effect="another level",
-    source="",
 )

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import zmq
+from rigs.waiting import eventually
 
 from services.links.loop import LinkLoop
 
@@ -44,8 +45,7 @@ def test_what_a_task_posts_is_done_at_once(loop):
 
 def test_a_crash_ends_the_loop_and_is_told(loop, crashes):
     loop.post(lambda: 1 / 0)
-    loop._thread.join(PATIENCE_S)
-    assert not loop._thread.is_alive()
+    eventually(lambda: crashes)  # the last thing that its thread does
     assert [type(crash) for crash in crashes] == [ZeroDivisionError]
 
 
