@@ -109,23 +109,23 @@ class LocalCluster:
         log.info("interrupted")
         interrupted.set()
 
-    async def _work(self, place: LocalRedis) -> None:
+    async def _work(self, redis_server: LocalRedis) -> None:
         make_folder(self._run.logs)
-        redis = Child("redis", lambda _: place.command, self._log("redis"), self._environment)
+        redis = Child("redis", lambda _: redis_server.command, self._log("redis"), self._environment)
         self._keep(redis)
-        await place.wait_ready(_READY_S, self._log("redis"))
-        coordinator = self._coordinator(place.url)
+        await redis_server.wait_ready(_READY_S, self._log("redis"))
+        coordinator = self._coordinator(redis_server.url)
         self._keep(coordinator)
         address = await self._address()
         stages = {stage: self._replicas(stage, address) for stage in stage_order(self._recipe)}
         for replicas in stages.values():
             for child in replicas:
                 self._keep(child)
-        self._gang = self._make_gang(address, place.url)
+        self._gang = self._make_gang(address, redis_server.url)
         watched = Watched(redis, coordinator, stages, self._recipe.training.ranks, _replica)
         pipeline = self._recipe.pipeline
         times = (pipeline.stall_after_s, pipeline.dead_after_s)
-        watch = ClusterWatch(watched, self._gang, place.url, address, *times, self._show, self._say)
+        watch = ClusterWatch(watched, self._gang, redis_server.url, address, *times, self._show, self._say)
         self._watching = asyncio.create_task(watch.run())
         self._watching.add_done_callback(self._note_failure)
         try:
