@@ -27,8 +27,9 @@ def test_sessions_refusals_and_latency_are_counted(store):
                 await asyncio.sleep(0.01)
             with pytest.raises(Exception, match="no more than 1 at once"):
                 await stub.Recognize(pb.RecognizeRequest(content=AUDIO))
+            found = await asyncio.to_thread(scrape, server.port)
             held.cancel()
-            return await asyncio.to_thread(scrape, server.port)
+            return found
 
     found = asyncio.run(run())
     server.close()
