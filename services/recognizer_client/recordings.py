@@ -11,6 +11,7 @@ import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
+from sonorant.corpus.containers import shortfall
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import path_fault, shown
 
@@ -23,6 +24,8 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
         raise BadAudio(shown(path), f"{fault}; expected a recording that soundfile reads")
     try:
         with path.open("rb") as file:  # by its descriptor: soundfile takes no name that is not UTF-8
+            if fault := shortfall(file.fileno()):
+                raise BadAudio(shown(path), fault)
             samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
     except (soundfile.LibsndfileError, OSError) as error:
         raise BadAudio(shown(path), f"{error}; expected a recording that soundfile reads") from error

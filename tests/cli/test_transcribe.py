@@ -149,6 +149,16 @@ def test_a_bad_file_is_named_and_the_others_are_transcribed(server, heard, tmp_p
     assert "1 of 2 recordings" in done.stderr
 
 
+def test_a_recording_that_is_cut_short_is_not_taken_for_whole(server, tmp_path):
+    whole = recording(tmp_path / "whole.ogg", murmur(1.0), subtype="VORBIS").read_bytes()
+    path = tmp_path / "cut.ogg"
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    result = transcribe(path, "--server", server)
+    assert (result.returncode, result.stdout) == (65, "")
+    assert str(path) in result.stderr
+    assert "is cut short" in result.stderr
+
+
 def test_samples_that_are_not_finite_are_refused(server, tmp_path):
     samples = murmur(1.0)
     samples[100] = np.nan
