@@ -6,7 +6,8 @@ from services.coordination.redis_ledger import RedisLedger
 from services.storage.run import SharedRun
 from services.trainer.coordination import end_training, knows_end, start_generation
 from sonorant.recipe import Recipe
-from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
+from sonorant.training.identity import identity
 
 __all__ = ["begin_generation", "run_checkpoints", "tell_end"]
 
@@ -27,7 +28,7 @@ def begin_generation(
 ) -> tuple[int, Checkpoint | None]:
     """Put the ledger back to the latest checkpoint, and let the coordinator lease what is left of its epoch."""
     run.pull_checkpoints()
-    generation, checkpoint = checkpoints.begin(ledger.generation(), fingerprint(recipe))
+    generation, checkpoint = checkpoints.begin(ledger.generation(), identity(recipe))
     run.push_generation()
     ledger.restore(generation, checkpoint.ledger if checkpoint else None)
     progress = checkpoint.progress if checkpoint else Progress()

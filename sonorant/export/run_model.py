@@ -8,7 +8,8 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
-from sonorant.training.checkpoints import fingerprint, load_checkpoint
+from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.identity import differences, identity
 
 __all__ = ["export_run"]
 
@@ -21,10 +22,8 @@ def export_run(run: RunFolder, which: str = "best") -> Export:
     recipe = load_recipe(run.recipe)
     units = _units(run.shards / "units.json")
     checkpoint = load_checkpoint(run.checkpoints, which)
-    if checkpoint.fingerprint != fingerprint(recipe):
-        raise BadExport(
-            f"{run.recipe}: the checkpoint was trained with another corpus, features, model or seed; train again"
-        )
+    if found := differences(checkpoint.identity, identity(recipe)):
+        raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {', '.join(found)}; train again")
     version, content = newest_version(run.exports / recipe.name)
     if content == content_sha256(checkpoint.evaluated, recipe, units):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)

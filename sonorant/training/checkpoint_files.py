@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.errors import SonorantError, Unavailable
+from sonorant.training.identity import Identity
 
 __all__ = ["BadCheckpoint", "Checkpoint", "Progress", "decode", "encode", "read_file", "read_state"]
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
 _CONTENT = ("arrays.npz", "state.json", "ledger.bin")
+# Of a checkpoint from before recipes were kept: no recipe equals it, so that nobody trains over it.
+_EARLIER = {"version": "before 0.2"}
 _GROUPS = ("weights", "evaluated", "average", "adam")
 
 
@@ -54,10 +57,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything to go on from. `evaluated`: the weights to export, the average's if one is kept; by name."""
+    """Everything to go on from.
+
+    identity: of the recipe; evaluated: the weights to export, the average's if one is kept; arrays by name.
+    """
 
     progress: Progress
-    fingerprint: str
+    identity: Identity
     weights: Arrays
     evaluated: Arrays
     average: Arrays
@@ -72,7 +78,7 @@ def encode(checkpoint: Checkpoint, generation: int, best: bool) -> dict[str, byt
     np.savez(file, **arrays)
     state = {
         "progress": dataclasses.asdict(checkpoint.progress),
-        "fingerprint": checkpoint.fingerprint,
+        "identity": checkpoint.identity,
         "generation": generation,
         "best": best,
     }
@@ -101,7 +107,7 @@ def decode(path: Path) -> Checkpoint:
             groups[group][name] = arrays[key]
     return Checkpoint(
         progress=Progress(**state["progress"]),
-        fingerprint=state["fingerprint"],
+        identity=state.get("identity", _EARLIER),
         ledger=content["ledger.bin"],
         weights=groups["weights"],
         evaluated=groups["evaluated"],

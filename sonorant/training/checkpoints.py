@@ -13,7 +13,6 @@ another's writes late, as NFS's caches may let it, sees the fence late; what it 
 have saved, and is pruned with their next checkpoint, which sets the pointers again.
 """
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -31,14 +30,11 @@ from sonorant.training.checkpoint_files import (
     read_file,
     read_state,
 )
+from sonorant.training.identity import Identity, differences, identity
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "check_recipe", "fingerprint", "load_checkpoint"]
+__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "check_recipe", "load_checkpoint"]
 
-
-def fingerprint(recipe: Recipe) -> str:
-    """Return a checksum of what may not change between two resumptions: data, features, units and model."""
-    fixed = recipe.model_dump_json(include={"seed", "corpus", "text", "stages", "features", "model"})
-    return hashlib.sha256(fixed.encode()).hexdigest()
+_SHOWN_DIFFERENCES = 5
 
 
 class _Saved(NamedTuple):
@@ -46,7 +42,7 @@ class _Saved(NamedTuple):
 
     generation: int
     path: Path
-    fingerprint: str | None
+    identity: Identity | None
 
 
 class Checkpoints:
@@ -62,18 +58,18 @@ class Checkpoints:
         self._generation = 0
         self._best: str | None = None
 
-    def begin(self, above: int, expected_fingerprint: str) -> tuple[int, Checkpoint | None]:
+    def begin(self, above: int, expected: Identity) -> tuple[int, Checkpoint | None]:
         """Begin a generation above `above`; return it, and the newest checkpoint that is whole.
 
         What a kill or a full disk kept the one before from doing is done: its temporaries go, pointers are set.
         Raises BadCheckpoint if the checkpoints are another recipe's, and Unavailable if the folder cannot be used.
         """
-        newest = next((saved for saved in reversed(self._saved()) if saved.fingerprint), None)
-        if newest is not None and newest.fingerprint != expected_fingerprint:  # before it fences who trains here
-            raise _of_another_recipe(newest.path)
+        newest = next((saved for saved in reversed(self._saved()) if saved.identity), None)
+        if newest is not None and newest.identity:  # before it fences who trains here
+            _check_identity(newest.path, newest.identity, expected)
         generation = self.next_generation(above)
         sweep(self._folder)
-        checkpoint = self.latest(expected_fingerprint)
+        checkpoint = self.latest(expected)
         self._point_again(checkpoint)
         return generation, checkpoint
 
@@ -96,7 +92,7 @@ class Checkpoints:
         self._prune(path)
         return path
 
-    def latest(self, expected_fingerprint: str) -> Checkpoint | None:
+    def latest(self, expected: Identity) -> Checkpoint | None:
         """Return the newest checkpoint that is whole, or None; raises BadCheckpoint if it is another recipe's."""
         found = self._saved()
         for saved in reversed(found):
@@ -105,8 +101,7 @@ class Checkpoints:
             except BadCheckpoint as error:
                 self._warn(f"{error}; it is passed over")
                 continue
-            if checkpoint.fingerprint != expected_fingerprint:
-                raise _of_another_recipe(saved.path)
+            _check_identity(saved.path, checkpoint.identity, expected)
             return checkpoint
         if found:
             self._warn(f"{self._folder}: none of {len(found)} checkpoints is whole; there is nothing to go on from")
@@ -149,7 +144,7 @@ class Checkpoints:
         states = [read_state(path) for path in paths]
         newest = self._newest_generation()  # whose a damaged one may be
         return sorted(
-            _Saved(state.get("generation", 0) if "progress" in state else newest, path, state.get("fingerprint"))
+            _Saved(state.get("generation", 0) if "progress" in state else newest, path, state.get("identity"))
             for path, state in zip(paths, states, strict=True)
         )
 
@@ -167,7 +162,7 @@ def check_recipe(folder: Path, recipe: Recipe, warn: Callable[[str], None]) -> N
 
     warn: as of `Checkpoints`.
     """
-    Checkpoints(folder, keep=1, warn=warn).latest(fingerprint(recipe))
+    Checkpoints(folder, keep=1, warn=warn).latest(identity(recipe))
 
 
 def load_checkpoint(folder: Path, which: str) -> Checkpoint:
@@ -198,8 +193,10 @@ def _named(folder: Path, pointer: str) -> Path | None:
     return path if path is not None and path.is_dir() else None
 
 
-def _of_another_recipe(path: Path) -> BadCheckpoint:
-    return BadCheckpoint(
-        f"{path}: made with another corpus, text, stages, features, model or seed than the recipe has now; "
-        "train into another run folder, or go back to the old recipe"
-    )
+def _check_identity(path: Path, then: Identity, now: Identity) -> None:
+    if found := differences(then, now):
+        more = f" and {len(found) - _SHOWN_DIFFERENCES} more" if len(found) > _SHOWN_DIFFERENCES else ""
+        raise BadCheckpoint(
+            f"{path}: made with another recipe: {'; '.join(found[:_SHOWN_DIFFERENCES])}{more}; train into another run "
+            "folder, or go back to the old recipe"
+        )

@@ -10,11 +10,12 @@ from sonorant.delivery.ledger import Ledger, LedgerLost, Receipt
 from sonorant.errors import SonorantError
 from sonorant.recipe.schema import Recipe
 from sonorant.training.batch import Batch, empty_tensors
-from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, fingerprint
+from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.evaluation import Evaluator
 from sonorant.training.feeder import Feeder
+from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.reporting import Reporter
@@ -250,7 +251,7 @@ class Trainer:
                 evaluated = step.model.named_weights()
             checkpoint = Checkpoint(
                 progress=self.progress,
-                fingerprint=fingerprint(self.parts.recipe),
+                identity=identity(self.parts.recipe),
                 weights=weights,
                 evaluated=evaluated,
                 average=step.average.state(),

@@ -7,16 +7,17 @@ import numpy as np
 from training.tiny import BINS, MemorySource, shard_counts, tiny_example, tiny_units
 
 from sonorant.training.building import TrainerPorts, TrainingData, build_trainer, resumed_progress
-from sonorant.training.checkpoints import Checkpoints, fingerprint
+from sonorant.training.checkpoints import Checkpoints
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance
+from sonorant.training.identity import identity
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 
 
 def begin(ledger, checkpoints, recipe):
     """What services/trainer does at its start: the ledger of the latest checkpoint."""
-    generation, checkpoint = checkpoints.begin(ledger.generation(), fingerprint(recipe))
+    generation, checkpoint = checkpoints.begin(ledger.generation(), identity(recipe))
     ledger.restore(generation, checkpoint.ledger if checkpoint else None)
     return generation, checkpoint
 

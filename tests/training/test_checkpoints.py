@@ -1,6 +1,7 @@
 import contextlib
 import dataclasses
 import errno
+import hashlib
 import json
 import os
 import re
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training.tiny import tiny_recipe
 
 from services.process.restarts import FINAL_CODES
 from sonorant.delivery.ledger import StaleGeneration
@@ -20,12 +20,13 @@ from sonorant.training.checkpoints import (
     Checkpoint,
     Checkpoints,
     Progress,
-    fingerprint,
     load_checkpoint,
 )
 
+RECIPE = {"seed": 1}
 
-def checkpoint(step, mark="recipe"):
+
+def checkpoint(step, mark=RECIPE):
     arrays = {"lstm_0/weight": np.full((2, 3), step, np.float32)}
     return Checkpoint(
         Progress(step=step, batches=[4, 5]), mark, arrays, arrays, {"0": np.ones(2)}, {"t": np.ones(())}, b"ledger"
@@ -44,7 +45,7 @@ def checkpoints(tmp_path, warnings):
 
 def test_what_is_saved_comes_back(checkpoints):
     checkpoints.save(checkpoint(7), best=False)
-    found = checkpoints.latest("recipe")
+    found = checkpoints.latest(RECIPE)
     assert found.progress == Progress(step=7, batches=[4, 5])
     assert found.ledger == b"ledger"
     np.testing.assert_array_equal(found.weights["lstm_0/weight"], np.full((2, 3), 7))
@@ -52,7 +53,7 @@ def test_what_is_saved_comes_back(checkpoints):
 
 
 def test_without_any_there_is_none(checkpoints, tmp_path):
-    assert checkpoints.latest("recipe") is None
+    assert checkpoints.latest(RECIPE) is None
     with pytest.raises(BadCheckpoint, match="train first"):
         load_checkpoint(tmp_path, "best")
 
@@ -69,14 +70,14 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_message(checkpoints, warning
         file.write_bytes(content[: len(content) // 2])
     else:
         file.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
-    assert checkpoints.latest("recipe").progress.step == 1
+    assert checkpoints.latest(RECIPE).progress.step == 1
     assert "step-00000002" in warnings[0]
 
 
 def test_that_no_checkpoint_is_whole_is_said(checkpoints, warnings):
     for step in (1, 2):
         damage(checkpoints.save(checkpoint(step), best=False))
-    assert checkpoints.latest("recipe") is None
+    assert checkpoints.latest(RECIPE) is None
     assert len(warnings) == 3
     assert warnings[-1].endswith("none of 2 checkpoints is whole; there is nothing to go on from")
 
@@ -99,15 +100,20 @@ def test_the_best_of_none_looked_at_is_the_latest(checkpoints, tmp_path):
 
 def test_another_recipe_s_checkpoint_is_refused(checkpoints):
     checkpoints.save(checkpoint(1), best=False)
-    with pytest.raises(BadCheckpoint, match="another run folder"):
-        checkpoints.latest("other recipe")
+    with pytest.raises(BadCheckpoint, match=r"seed: 1 then, 2 now; train into another run folder"):
+        checkpoints.latest({"seed": 2})
 
 
-def test_fingerprint_lets_limits_change_but_not_the_model():
-    recipe = tiny_recipe(epochs=2)
-    assert fingerprint(recipe) == fingerprint(tiny_recipe(epochs=9, patience=1))
-    wider = recipe.model_copy(update={"model": recipe.model.model_copy(update={"cells": 13})})
-    assert fingerprint(recipe) != fingerprint(wider)
+def test_a_checkpoint_from_before_recipes_were_kept_is_refused_and_not_trained_over(checkpoints, monkeypatch):
+    path = checkpoints.save(checkpoint(1), best=False)
+    state = json.loads((path / "state.json").read_text())
+    state["fingerprint"] = state.pop("identity")
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "state.json").write_text(json.dumps(state))
+    manifest["state.json"] = hashlib.sha256((path / "state.json").read_bytes()).hexdigest()
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BadCheckpoint, match=r"version: before 0\.2 then"):
+        checkpoints.begin(0, RECIPE)
 
 
 def test_generations_grow_whatever_the_ledger_forgot(checkpoints):
@@ -117,7 +123,7 @@ def test_generations_grow_whatever_the_ledger_forgot(checkpoints):
 def gang(folder, keep=2, warnings=None):
     """Return the checkpoints of a gang that begins now, its generation, and the step that it begins from."""
     checkpoints = Checkpoints(folder, keep, [].append if warnings is None else warnings.append)
-    generation, begun = checkpoints.begin(0, "recipe")
+    generation, begun = checkpoints.begin(0, RECIPE)
     return checkpoints, generation, begun and begun.progress.step
 
 
@@ -150,7 +156,7 @@ def test_after_the_best_checkpoint_is_lost_the_next_look_at_dev_finds_a_best_one
     third.progress.best_wer = 0.2
     first.save(third, best=False)
     damage(first.save(checkpoint(8), best=True))
-    assert Checkpoints(tmp_path, 2, [].append).begin(0, "recipe")[1].progress.best_wer is None
+    assert Checkpoints(tmp_path, 2, [].append).begin(0, RECIPE)[1].progress.best_wer is None
     assert not (tmp_path / "best").exists()
 
 
@@ -200,7 +206,7 @@ def test_an_older_gang_that_wakes_late_leaves_everything_as_the_newer_one_has_it
     new.save(checkpoint(4), best=False)
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     with pytest.raises(StaleGeneration, match=r"generation 1: .* is in generation 2") as caught:
-        old.save(checkpoint(step, "recipe"), best=True)
+        old.save(checkpoint(step, RECIPE), best=True)
     assert caught.value.exit_code not in FINAL_CODES
     assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
@@ -220,7 +226,7 @@ def test_an_older_gang_that_is_stopped_before_a_rename_does_not_make_it(tmp_path
     old.save(checkpoint(1), best=True)
     Stopped(monkeypatch, renames, another_gang)
     with pytest.raises(Unavailable, match="cannot be written"):
-        old.save(checkpoint(9, "recipe"), best=True)
+        old.save(checkpoint(9, RECIPE), best=True)
     assert begun == [9 if renames else 1]
     for which in ("latest", "best"):
         assert load_checkpoint(tmp_path, which).progress.step == 9 + later
@@ -250,7 +256,7 @@ def test_what_an_older_gang_saves_without_seeing_the_fence_is_not_gone_on_from(t
     new.save(checkpoint(3), best=True)
     monkeypatch.setattr(old, "_fence", lambda: None)
     old.save(checkpoint(9), best=True)
-    assert Checkpoints(tmp_path, 2, [].append).latest("recipe").progress.step == 3
+    assert Checkpoints(tmp_path, 2, [].append).latest(RECIPE).progress.step == 3
     new.save(checkpoint(4), best=False)
     assert steps(tmp_path) == [3, 4]
     assert [load_checkpoint(tmp_path, which).progress.step for which in ("best", "latest")] == [3, 4]
@@ -277,7 +283,7 @@ def test_a_save_that_is_killed_anywhere_leaves_no_litter_and_no_gap(tmp_path, mo
         checkpoints.save(second, best=True)
     monkeypatch.undo()
     checkpoints, _, begun = gang(tmp_path, keep=1)
-    found = checkpoints.latest("recipe")
+    found = checkpoints.latest(RECIPE)
     whole = renames > (1 if again else 0)
     assert (begun, found.progress.epoch) == (2 if whole and not again else 1, int(whole))
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
@@ -290,8 +296,8 @@ def test_a_save_that_is_killed_anywhere_leaves_no_litter_and_no_gap(tmp_path, mo
 def test_a_gang_of_another_recipe_does_not_fence_the_one_that_trains(tmp_path):
     checkpoints, _, _ = gang(tmp_path)
     checkpoints.save(checkpoint(1), best=False)
-    with pytest.raises(BadCheckpoint, match="another run folder"):
-        Checkpoints(tmp_path, 2, [].append).begin(0, "other recipe")
+    with pytest.raises(BadCheckpoint, match=r"seed: 1 then, 2 now; train into another run folder"):
+        Checkpoints(tmp_path, 2, [].append).begin(0, {"seed": 2})
     checkpoints.save(checkpoint(2), best=False)
 
 
@@ -348,5 +354,5 @@ def test_a_checkpoint_that_finds_no_room_is_named_and_the_one_before_stays(check
     with pytest.raises(Unavailable, match="step-00000002: cannot be written: File too large"):
         checkpoints.save(big, best=True)
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["step-00000001"]
-    assert checkpoints.latest("recipe").progress.step == 1
+    assert checkpoints.latest(RECIPE).progress.step == 1
     assert load_checkpoint(tmp_path, "best").progress.step == 1

@@ -11,8 +11,8 @@ from services.process.restarts import FINAL_CODES
 from sonorant.delivery.bitmap import Bitmap
 from sonorant.delivery.ledger import LedgerLost, MemoryLedger, StaleGeneration
 from sonorant.training import evaluation
-from sonorant.training.checkpoints import fingerprint
 from sonorant.training.collective import SingleProcess
+from sonorant.training.identity import identity
 from sonorant.training.loop import NonFiniteSteps, Reason
 from sonorant.training.rejections import TooManyRejected
 from sonorant.training.step import StepResult
@@ -210,7 +210,7 @@ def test_a_gang_that_wakes_after_its_end_writes_no_checkpoint(ledger, tmp_path):
         trainer._save(best=False)
     trainer.parts.feeder.close()
     trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
 
 
 class _Losing(SingleProcess):
@@ -237,7 +237,7 @@ def test_no_checkpoint_is_written_with_a_ledger_that_lost_the_last_commit(ledger
     with pytest.raises(LedgerLost, match=r"1 of \d+ acknowledged writes"):
         trainer._save(best=False)
     trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
     again = tiny_trainer(recipe, tmp_path, ledger, total=22)
     assert run(again) is Reason.EPOCHS
     assert again.progress.examples == ledger.progress(0).committed == 22
@@ -261,7 +261,7 @@ def test_no_checkpoint_is_written_with_a_ledger_that_lost_what_another_rank_flus
         trainer._save(best=False)
     trainer.parts.feeder.close()
     trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(fingerprint(recipe)) is None
+    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
 
 
 def test_an_epoch_is_not_over_while_the_ledger_lacks_an_example(ledger, tmp_path):

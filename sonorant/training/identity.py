@@ -1,0 +1,42 @@
+"""A run's identity: the part of its recipe that may not change between two resumptions, kept in each checkpoint.
+
+Options that are at their defaults are left out, so that a later version, which has more of them, resumes older runs.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from sonorant.recipe.schema import Recipe
+
+__all__ = ["Identity", "differences", "identity"]
+
+Identity: TypeAlias = Mapping[str, Any]
+
+_SECTIONS = {"seed", "corpus", "text", "stages", "features", "model"}
+
+
+def identity(recipe: Recipe) -> Identity:
+    """Return data, features, units and model of a recipe as JSON values."""
+    found: Identity = json.loads(recipe.model_dump_json(include=_SECTIONS, exclude_defaults=True))
+    return found
+
+
+def differences(then: Identity, now: Identity) -> list[str]:
+    """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default."""
+    old, new = dict(_leaves(then)), dict(_leaves(now))
+    return [
+        f"{key}: {old.get(key, 'default')} then, {new.get(key, 'default')} now"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the path and value of everything that is no mapping or list with content."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    nested = list(items)
+    for key, inner in nested:
+        yield from _leaves(inner, (*path, str(key)))
+    if path and not nested:
+        yield ".".join(path), value
