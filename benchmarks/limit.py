@@ -14,7 +14,7 @@ from benchmarks.timing import quickest_s
 
 __all__ = ["fft_flops", "fft_flops_per_s", "memory_bytes_per_s"]
 
-_LANES, _SIZES = 32, (512, 800, 1024, 2048)  # batches that stay in the cache
+_ROWS, _SIZES = 32, (512, 800, 1024, 2048)  # batches that stay in the cache
 _COPIED = 1 << 24  # float32 in an array that no cache holds
 
 
@@ -43,14 +43,14 @@ def fft_flops(work: Callable[[], object]) -> float:
 
 def fft_flops_per_s() -> float:
     """Return the best rate of real FFTs on one core."""
-    arrays = {size: np.ones((_LANES, size), np.float32) for size in _SIZES}
-    spectra = {size: np.empty((_LANES, size // 2 + 1), np.complex64) for size in _SIZES}
+    arrays = {size: np.ones((_ROWS, size), np.float32) for size in _SIZES}
+    spectra = {size: np.empty((_ROWS, size // 2 + 1), np.complex64) for size in _SIZES}
 
     def transform(size: int) -> Callable[[], object]:
         return lambda: [fft.r2c(arrays[size], axes=(1,), out=spectra[size]) for _ in range(50)]
 
     took = quickest_s({str(size): transform(size) for size in _SIZES}, 30)
-    return max(50 * _flops((_LANES, size)) / took[str(size)] for size in _SIZES)
+    return max(50 * _flops((_ROWS, size)) / took[str(size)] for size in _SIZES)
 
 
 def memory_bytes_per_s() -> float:

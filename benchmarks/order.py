@@ -1,6 +1,6 @@
 """What `pipeline.order: strict` costs: batches a trainer gets, beside those of `order: fast` in the same run.
 
-Two pipelines of two replicas each take turns, and whoever's turn it is not has no room for examples and stands still.
+Two pipelines of two replicas each take turns; the other one has no credit meanwhile and stands still.
 The consumer does no steps: it takes batches as fast as they are made. The rate is that of the wall clock, since what
 strict order costs is waiting for the slowest example of each batch.
 """

@@ -31,7 +31,7 @@ _CORPORA = ((12.0, 16000), (2.0, 8000))  # seconds of an utterance, rate
 _TURNS = 3
 _PEER_WARM, _PEER_TURN = 4, 24
 _LOOK_S = 0.1
-_TURN_S = 1.0  # of computing in one loop, which says how many examples a turn has
+_TURN_S = 1.0  # of computing in one loop, from which the examples of a turn follow
 _Layout = Literal["fused", "split"]
 _PEERS: Mapping[_Layout, tuple[str, Main]] = {
     "fused": ("tf.data", serve_in_process),

@@ -60,7 +60,7 @@ class LedgerUnderLoad:
             self._exit.callback(ledger.close)
         self._ledgers[0].restore(1, None)
         self._orders = [EpochOrder(shards(total), 1, epoch, LEASE) for epoch in (0, 1)]
-        self._place = threading.Lock()
+        self._lock = threading.Lock()
         self._next = [0, 0]
         self._held: list[tuple[int, list[int]]] = [(0, [])] * ranks
 
@@ -75,7 +75,7 @@ class LedgerUnderLoad:
 
     def memory_mb(self) -> float:
         """Return what Redis holds of the ledger; connections have their buffers beside it."""
-        client = self._ledgers[0]._redis  # nobody else needs to know this
+        client = self._ledgers[0]._redis
         return float(sum(client.memory_usage(key, samples=0) or 0 for key in client.keys("sonorant:*"))) / 1e6
 
     def cpu_s(self) -> float:
@@ -94,8 +94,8 @@ class LedgerUnderLoad:
 
     def _play(self, epoch: int, number: int, count: int, batch: int) -> None:
         mine = range(number, len(self._ledgers), self._threads)
-        for turn in range(count):
-            rank = mine[turn % len(mine)]
+        for step in range(count):
+            rank = mine[step % len(mine)]
             wanted = self._take(epoch, batch)
             granted = self._ledgers[rank].commit_and_claim(1, self._held[rank], (epoch, wanted))
             assert all(granted)
@@ -104,9 +104,9 @@ class LedgerUnderLoad:
     def _take(self, epoch: int, batch: int) -> list[int]:
         ordinals: list[int] = []
         while len(ordinals) < batch:
-            with self._place:
-                place, self._next[epoch] = self._next[epoch], self._next[epoch] + 1
-            ordinals += self._orders[epoch].ordinals(place).tolist()
+            with self._lock:
+                position, self._next[epoch] = self._next[epoch], self._next[epoch] + 1
+            ordinals += self._orders[epoch].ordinals(position).tolist()
         return ordinals
 
 

@@ -23,7 +23,7 @@ __all__ = ["GrpcWay", "ZeroMqWay"]
 _METHOD = "/bench.Source/Stream"
 _GRPC_OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 _QUEUED = 8  # messages at either end of a connection
-_LOOK_MS = 1000  # whether it is all over; those that wait for their turn shall not disturb the others
+_LOOK_MS = 1000  # between looks at the end of the benchmark: rare, so that waiting ways cost the measured one nothing
 
 
 class _Pausing:

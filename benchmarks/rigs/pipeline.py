@@ -15,9 +15,10 @@ import grpc
 
 from benchmarks.rigs.corpus import write_corpus
 from services.coordination.redis_ledger import RedisLedger
-from services.stage.wiring import program, stage_order
+from services.stage.wiring import program
 from services.supervisor.redis_server import LocalRedis
 from services.trainer.example_source import LinkedExampleSource
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder

@@ -25,7 +25,7 @@ from services.links.loop import LinkLoop
 from services.links.producer import ProducerLinks
 from services.links.sockets import link_context
 from services.links.zmq_message import memory_for
-from services.stage.replica import TURN_S
+from services.stage.replica import COMPUTE_S
 from sonorant.delivery.example import Example, Lineage
 from sonorant.links.wire import Parcel
 
@@ -34,7 +34,7 @@ structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.
 __all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "stand_idle", "take_slowly"]
 
 CREDITS = 64  # at least, and two for each producer
-_A_TURN = CREDITS // 4  # examples between two looks at the links, as many as a stage computes
+_PER_ITERATION = CREDITS // 4  # examples between two polls of the links, as in a stage
 _DEAD_AFTER_S = 30.0
 _LARGEST_BYTES = 1 << 24
 
@@ -99,7 +99,7 @@ class _LinksConsumer:
         return len(self._kept)
 
     def let_go(self) -> None:
-        """Make room again where examples were kept."""
+        """Free the slots of examples that were kept."""
         self._loop.post(self._let_go)
 
     def close(self) -> None:
@@ -121,12 +121,12 @@ class _LinksConsumer:
 
 
 def produce_links(connection: Connection, samples: int) -> None:
-    """Encode the same waveform for ever, between the turns of the loop as a stage does, each with its own envelope."""
+    """Encode the same waveform for ever, between iterations of the loop as a stage does, each with its own envelope."""
     waveform, numbers = np.full(samples, 0.5, np.float32), itertools.count()
 
     def work() -> bool:
-        until_s, room = time.monotonic() + TURN_S, _A_TURN - links.waiting
-        for _ in range(room):
+        until_s, free = time.monotonic() + COMPUTE_S, _PER_ITERATION - links.waiting
+        for _ in range(free):
             lineage = Lineage(0, 0, next(numbers))
             example = Example(lineage, "utterance", "text", 16000, samples / 16000, waveform=waveform)
             parcel = Parcel(example)
@@ -134,7 +134,7 @@ def produce_links(connection: Connection, samples: int) -> None:
             links.offer(parcel)
             if time.monotonic() > until_s:
                 break
-        return room > 0
+        return free > 0
 
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     links = ProducerLinks(context, "127.0.0.1", lambda _: None, dead_after_s=_DEAD_AFTER_S)

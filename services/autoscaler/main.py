@@ -19,10 +19,10 @@ from services.process.metrics import metrics_at, on_scrape
 from services.process.options import health_port_option, metrics_port_option
 from services.process.program import run_program
 from services.process.signals import Shutdown
-from services.stage.wiring import TRAINER, stage_order
 from sonorant.capacity.planner import PlannerSettings
 from sonorant.capacity.rest import Rest
 from sonorant.capacity.sizing import MOST, Bounds
+from sonorant.recipe.layout import TRAINER, stage_order
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["command", "main"]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from services.coordination.durations import seconds
-from services.stage.wiring import TRAINER
 from sonorant.capacity.measurements import Counters, Snapshot
+from sonorant.recipe.layout import TRAINER
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["snapshot_of"]

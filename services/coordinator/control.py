@@ -11,7 +11,6 @@ import structlog
 from services.coordination.durations import seconds
 from services.coordination.redis_ledger import RedisLedger, Start
 from services.coordinator.status import epoch_progress, loads, rejection_status, replica_status, t_session
-from services.stage.wiring import TRAINER, stage_order
 from sonorant.augment.chain import stage_names
 from sonorant.delivery.lease import Lease, LeaseBook
 from sonorant.delivery.ledger import LedgerLost, LedgerProgress, Rejection, StaleGeneration
@@ -19,6 +18,7 @@ from sonorant.errors import Unavailable
 from sonorant.fleet.bottleneck import find_bottleneck
 from sonorant.fleet.registry import MOST_REPLICAS, Load, Registry
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import TRAINER, stage_order
 from sonorant.v1 import coordinator_pb2 as pb
 
 __all__ = ["ControlPlane", "Tallies"]

@@ -33,7 +33,7 @@ _Call: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, _Response]]
 
 
 def _answering_errors(call: _Call[_Response]) -> _Call[_Response]:
-    """Turn errors that are meant into gRPC statuses."""
+    """Map expected errors to gRPC statuses."""
 
     @wraps(call)
     async def answer(self: Any, request: Any, context: Any) -> _Response:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kubernetes.utils import parse_quantity
 
 from services.doctor.findings import Finding, Values
-from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 __all__ = ["contradictions"]
 

@@ -8,9 +8,9 @@ from kubernetes.utils import parse_quantity
 
 from services.doctor.findings import Finding, Values
 from services.doctor.nodes import Node
-from services.stage.wiring import stage_order
 from sonorant.capacity.sizing import figure
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 __all__ = ["placement"]
 

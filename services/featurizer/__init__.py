@@ -1,1 +1,1 @@
-"""Turns waveforms into features."""
+"""Computes features from waveforms."""

@@ -1,4 +1,4 @@
-"""Featurizer: turns each utterance's waveform into features."""
+"""Featurizer: computes features from each utterance's waveform."""
 
 from services.stage.command import run_replica
 
@@ -6,5 +6,5 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run until told to leave."""
+    """Run until the run is complete or a termination signal arrives."""
     run_replica("featurizer")

@@ -27,13 +27,13 @@ __all__ = ["ConsumerLinks"]
 
 log = structlog.get_logger()
 
-_READS = 64  # messages taken from one socket before the others have their turn
+_READS = 64  # messages read from one socket before the next socket
 
 
 class ConsumerLinks:
-    """A link to each listed endpoint, and `deliver` called with each example of `stream`.
+    """A link to each listed endpoint, and `deliver` called with each example of the lane.
 
-    Flow control: a credit for each example that there is room for; `release` gives room back. Life of a link, with
+    Flow control: a credit for each free slot; `release` frees slots. Life of a link, with
     reconnection and time-outs: `sonorant.links.life`. At-least-once: `on_broken` is called when a link ends without a
     goodbye, since examples may have been lost on it; its credits go to other producers. Malformed messages are dropped
     and counted. Not thread-safe.
@@ -48,10 +48,10 @@ class ConsumerLinks:
         max_example_bytes: int,
         on_broken: Callable[[], None] = lambda: None,
         curve: CurvePair | None = None,
-        stream: str = "",
+        lane_name: str = "",
     ) -> None:
         self._context = context
-        self._hello = encode_hello(stream)
+        self._hello = encode_hello(lane_name)
         self._deliver = deliver
         self._on_broken = on_broken
         self._curve = curve
@@ -72,6 +72,11 @@ class ConsumerLinks:
     def faults(self) -> int:
         """Messages that were dropped, and links that ended without a goodbye."""
         return self._faults.total
+
+    @property
+    def producers(self) -> int:
+        """Number of producers with an open link; any thread may call."""
+        return sum(life.is_open for life in tuple(self._lives.values()))
 
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
         """Return the sockets to listen to now."""
@@ -95,7 +100,7 @@ class ConsumerLinks:
             self._do(endpoint, life, life.unlisted(now_s), now_s)
 
     def release(self, count: int) -> None:
-        """Note room for `count` examples more; `on_time` grants it, once a turn."""
+        """Free `count` slots; `on_time` grants them, once an iteration."""
         self._grants.release(count)
 
     def drain(self, on_drained: Callable[[], None], now_s: float) -> None:

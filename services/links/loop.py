@@ -38,7 +38,7 @@ class Links(Protocol):
         ...
 
     def on_time(self, now_s: float) -> float:
-        """Do what is due, at every turn of the loop; return when the next thing will be (infinity: nothing)."""
+        """Do what is due, at every iteration of the loop; return when the next thing will be (infinity: nothing)."""
         ...
 
     def close(self) -> None:
@@ -53,9 +53,9 @@ class Links(Protocol):
 class LinkLoop:
     """Polls the sockets of all links, and sleeps until a message, a task or a deadline comes.
 
-    It has a thread of its own (`start`), or the caller's, which computes between the turns (`run`): what is computed in
-    the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every example.
-    Tasks that are posted before it runs are done in its first turn.
+    It has a thread of its own (`start`), or the caller's, which computes between iterations (`run`): what is computed
+    in the thread that sends needs no waking of another, nor the interpreter's lock to be handed over, for every
+    example. Tasks that are posted before it runs are done in its first iteration.
     """
 
     def __init__(self) -> None:
@@ -81,13 +81,13 @@ class LinkLoop:
     ) -> None:
         """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, abort them.
 
-        work: called at every turn, after messages were received and before the loop sleeps; it sleeps if `work` did
-        nothing, and returned False. What takes longer than dead_after_s makes this end look dead to the others.
-        on_awake: called at every turn with the seconds that the loop did not sleep.
+        work: called at every iteration, after messages were received and before the loop sleeps; it sleeps if `work`
+        did nothing, and returned False. What takes longer than dead_after_s makes this end look dead to the others.
+        on_awake: called at every iteration with the seconds that the loop did not sleep.
         """
         self._owner = threading.get_ident()
         try:
-            self._turn(links, work, on_awake)
+            self._iterate(links, work, on_awake)
         except BaseException:
             self._aborting = True
             raise
@@ -109,7 +109,7 @@ class LinkLoop:
         self.wake()
 
     def wake(self) -> None:
-        """Let the loop have a turn soon; any thread may ask for it."""
+        """Make the loop iterate soon; any thread may call it."""
         if self._rung:  # and the tasks are not looked at before it is taken back
             return
         self._rung = True
@@ -140,8 +140,8 @@ class LinkLoop:
         except Exception as error:  # the thread's edge
             on_crash(error)
 
-    def _turn(self, every: Sequence[Links], work: Callable[[], bool], on_awake: Callable[[float], None]) -> None:
-        """Turn until stopped: receive, so that no peer whose message is here counts as silent; then act; then work."""
+    def _iterate(self, every: Sequence[Links], work: Callable[[], bool], on_awake: Callable[[float], None]) -> None:
+        """Iterate until stopped: receive, so that no peer with a message here counts as silent; then act; then work."""
         owners: dict[zmq.Socket[bytes], Links] = {}
         listed: list[Sequence[zmq.Socket[bytes]]] | None = None
         timeout_ms = 0

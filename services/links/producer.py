@@ -24,7 +24,7 @@ from sonorant.links.wire import (
     decode_header,
     encode_header,
     join_examples,
-    stream_of,
+    lane_name_of,
 )
 
 __all__ = ["ProducerLinks"]
@@ -42,8 +42,8 @@ _EVENTS = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EV
 class ProducerLinks:
     """Flow control by credit: a parcel for each credit, to the consumer with most; `on_handed` is called after each.
 
-    Bundling: small parcels for one consumer in the same turn of the loop share a message; none waits for others.
-    Lanes: one for each of `streams`, by the name in a consumer's HELLO. Liveness: a consumer that is silent for
+    Bundling: small parcels for one consumer in the same iteration of the loop share a message; none waits for others.
+    Lanes: one for each of `lane_names`; a consumer's HELLO names its own. Liveness: a consumer that is silent for
     dead_after_s is dead. At-least-once: a parcel that was not sent goes to another consumer of its lane; `on_broken` is
     called when a link ends without a goodbye after parcels were sent on it, since they may not have arrived.
     Address: `port` of `host`, 0: a free one, and the port's local address (`addresses`). curve: the key that consumers
@@ -61,13 +61,13 @@ class ProducerLinks:
         dead_after_s: float,
         on_broken: Callable[[], None] = lambda: None,
         curve: CurvePair | None = None,
-        streams: Sequence[str] = ("",),
+        lane_names: Sequence[str] = ("",),
     ) -> None:
-        self._lanes = {stream: lane for lane, stream in enumerate(streams)}
+        self._lanes = {name: lane for lane, name in enumerate(lane_names)}
         self._on_handed = on_handed
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
-        self._outbox: Outbox[bytes, Parcel] = Outbox(len(streams))
+        self._outbox: Outbox[bytes, Parcel] = Outbox(len(lane_names))
         self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
         self._on_drained: Callable[[], None] | None = None
@@ -107,7 +107,7 @@ class ProducerLinks:
         return len(self._outbox)
 
     def offer(self, parcel: Parcel) -> None:
-        """Take a parcel that is written; `on_time` sends it, once a turn."""
+        """Take a parcel that is written; `on_time` sends it, once an iteration."""
         self._outbox.offer(parcel)
 
     def drain(self, on_drained: Callable[[], None]) -> None:
@@ -179,7 +179,7 @@ class ProducerLinks:
             raise BadMessage(f"message of {len(frames)} frames from a consumer: must have 1")
         kind, number = decode_header(frames[0])
         if kind is Kind.HELLO:
-            self._on_hello(consumer, number, stream_of(frames[0]), now_s)
+            self._on_hello(consumer, number, lane_name_of(frames[0]), now_s)
             return
         if kind is Kind.BYE:
             if consumer in self._outbox:
@@ -201,16 +201,16 @@ class ProducerLinks:
         else:
             raise BadMessage(f"{kind.name} from a consumer")
 
-    def _on_hello(self, consumer: bytes, version: int, stream: str, now_s: float) -> None:
+    def _on_hello(self, consumer: bytes, version: int, lane_name: str, now_s: float) -> None:
         if self._said_goodbye:
             return
         if version != PROTOCOL_VERSION:
             self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
             raise BadMessage(f"HELLO of protocol version {version}: must be {PROTOCOL_VERSION}")
-        if stream not in self._lanes:
+        if lane_name not in self._lanes:
             self._send(consumer, Kind.BYE)
-            raise BadMessage(f"HELLO for {stream[:_LONGEST_SHOWN]!r}: what is sent here is {next(iter(self._lanes))!r}")
-        self._outbox.join(consumer, self._lanes[stream])
+            raise BadMessage(f"HELLO for {lane_name[:_LONGEST_SHOWN]!r}: this producer has {next(iter(self._lanes))!r}")
+        self._outbox.join(consumer, self._lanes[lane_name])
         self._liveness.heard(consumer, now_s)
         self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
 

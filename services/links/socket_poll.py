@@ -1,4 +1,4 @@
-"""Which of many sockets have something to read: the kernel is asked once, not each socket at every turn."""
+"""Which of many sockets have something to read: one system call, not one query of each socket at every iteration."""
 
 import selectors
 import socket
@@ -8,16 +8,16 @@ import zmq
 
 __all__ = ["SocketPoll"]
 
-_EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)  # numbers: an enumeration's take as long as the question itself
+_EVENTS, _READABLE = int(zmq.EVENTS), int(zmq.POLLIN)  # numbers: an enumeration's take as long as the query itself
 
 
 class SocketPoll:
     """Waits for a bell and for ZeroMQ sockets, at a cost that grows with those in use, not with all.
 
-    ZeroMQ's own poll asks every socket at every turn. A socket also tells of news by a file (ZMQ_FD in its manual), but
-    once only: whoever writes to the socket, or does not read all, may have taken the notice away. So those that were
-    found readable are asked again at the next `wait`, and whoever writes to others names them (`touch`). Only one
-    thread may use it.
+    ZeroMQ's own poll queries every socket at every iteration. A socket also has a file descriptor (ZMQ_FD in its
+    manual), which is edge-triggered: a write to the socket, or an incomplete read, may consume the notification. So
+    sockets that were readable are queried again at the next `wait`, and sockets that were written to are named by
+    `touch`. Only one thread may use it.
     """
 
     def __init__(self, bell: socket.socket) -> None:

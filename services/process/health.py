@@ -1,4 +1,4 @@
-"""Standard gRPC health on a port of its own, in plain text: what a kubelet's probe asks."""
+"""Standard gRPC health on a port of its own, in plain text, for a kubelet's probes."""
 
 import asyncio
 import time
@@ -18,23 +18,23 @@ __all__ = ["LIVE", "HealthServer", "health_at"]
 log = structlog.get_logger()
 
 LIVE = "live"
-"""The service that is SERVING as long as the main loop turns, ready or not: what a liveness probe asks for."""
+"""The service that is SERVING as long as the main loop iterates, ready or not: for liveness probes."""
 
-_LONGEST_TURN_S = 60.0  # a record from a store may take 20 s and its last try; a kubelet asks six times more
+_MAX_ITERATION_S = 60.0  # a read from a store may take 20 s and its last try; a kubelet probes six times more
 _LOOK_EVERY_S = 1.0
 
 
 class _Servicer(health.HealthServicer):  # type: ignore[misc]  # the package ships no types
-    """Answers `live` by when the main loop last turned: it is gRPC's threads that answer, however the loop hangs."""
+    """Answers `live` by the time of the main loop's last iteration, in threads that a hanging loop leaves free."""
 
-    turned_s = float("inf")
+    iterated_s = float("inf")
 
     def Check(
         self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
     ) -> health_pb2.HealthCheckResponse:
         """See health.proto."""
-        stood_still_s = time.monotonic() - self.turned_s
-        if request.service == LIVE and stood_still_s > _LONGEST_TURN_S:
+        stood_still_s = time.monotonic() - self.iterated_s
+        if request.service == LIVE and stood_still_s > _MAX_ITERATION_S:
             log.error("main_loop_hangs", since_s=round(stood_still_s, 1), at=where_main_is())
             return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.NOT_SERVING)
         return super().Check(request, context)
@@ -43,8 +43,8 @@ class _Servicer(health.HealthServicer):  # type: ignore[misc]  # the package shi
 class HealthServer:
     """Answers `grpc.health.v1.Health/Check`: NOT_SERVING until `ready(True)`, and again while draining.
 
-    `live` is SERVING while the process starts, however long it loads or waits; once its main loop has `turned`, as long
-    as it iterates. Raises Unavailable if the port is taken.
+    `live` is SERVING while the process starts, however long it loads or waits; after the first iteration of its main
+    loop (`iterated`), as long as another follows within a minute. Raises Unavailable if the port is taken.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -63,21 +63,21 @@ class HealthServer:
         self._server.start()
 
     def ready(self, ready: bool) -> None:
-        """Say whether the process is warm and takes work."""
+        """Set whether the process is warm and takes work."""
         status = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
         self._servicer.set("", status)
 
-    def turned(self) -> None:
+    def iterated(self) -> None:
         """Note an iteration of the main loop; the next has to follow within a minute."""
-        self._servicer.turned_s = time.monotonic()
+        self._servicer.iterated_s = time.monotonic()
 
     def follow(self, loop: asyncio.AbstractEventLoop) -> None:
         """Note the iterations of an event loop, which is the main loop."""
-        self.turned()
+        self.iterated()
         loop.call_later(_LOOK_EVERY_S, self.follow, loop)
 
     def close(self) -> None:
-        """Answer NOT_SERVING to all that still ask, and stop."""
+        """Answer NOT_SERVING to requests that still come, and stop."""
         self._servicer.enter_graceful_shutdown()
         self._server.stop(grace=0.1).wait()
 

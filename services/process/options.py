@@ -8,7 +8,7 @@ import click
 
 __all__ = [
     "health_port_option",
-    "longest_turn_option",
+    "max_iteration_option",
     "metrics_port_option",
     "patience_option",
     "recipe_option",
@@ -60,11 +60,11 @@ health_port_option: _Option = click.option(
 metrics_port_option: _Option = click.option(
     "--metrics-port", type=click.IntRange(0, 65535), help="Port of Prometheus' /metrics, over HTTP; absent: none."
 )
-longest_turn_option: _Option = click.option(
-    "--longest-turn-s",
+max_iteration_option: _Option = click.option(
+    "--max-iteration-s",
     type=click.FloatRange(min=1),
-    help="End with exit code 75 once the main loop has not turned for so long; absent: the health port tells.",
+    help="Limit of an iteration of the main loop, in seconds; beyond it the process exits with 75; absent: none.",
 )
 stay_option: _Option = click.option(
-    "--stay", is_flag=True, help="Do not leave when the run is over: who would only start the process again wants this."
+    "--stay", is_flag=True, help="Do not exit when the run is complete: for supervisors that would restart the process."
 )

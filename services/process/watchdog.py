@@ -1,4 +1,4 @@
-"""Ends a process whose main loop stands still, where nobody else can see that it does."""
+"""Ends a process whose main loop hangs, where no liveness probe would."""
 
 import os
 import sys
@@ -17,17 +17,17 @@ _EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
 
 
 class Watchdog:
-    """Ends the process with exit code 75 once its loop, having turned, does not turn again for `longest_turn_s`.
+    """Ends the process with exit code 75 when an iteration of its loop takes longer than `max_iteration_s`.
 
-    Example: `with Watchdog(600) as watchdog: train(watchdog.turned)`. It is a thread: a loop that hangs with Python's
-    lock in its hands stays. None: there is no limit. clock: seconds, monotonic; it is read at least ten times in
-    `longest_turn_s`.
+    Example: `with Watchdog(600) as watchdog: train(watchdog.iterated)`. It is a thread: a loop that hangs while it
+    holds Python's lock is not ended. None: no limit. No limit holds before the first iteration. clock: seconds,
+    monotonic; it is read at least ten times in `max_iteration_s`.
     """
 
-    def __init__(self, longest_turn_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._longest_turn_s = float("inf") if longest_turn_s is None else longest_turn_s
+    def __init__(self, max_iteration_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_iteration_s = float("inf") if max_iteration_s is None else max_iteration_s
         self._clock = clock
-        self._turned_s = float("inf")
+        self._iterated_s = float("inf")
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -39,14 +39,14 @@ class Watchdog:
         self._over.set()
         self._thread.join()
 
-    def turned(self) -> None:
+    def iterated(self) -> None:
         """Note an iteration of the loop."""
-        self._turned_s = self._clock()
+        self._iterated_s = self._clock()
 
     def _watch(self) -> None:
-        while not self._over.wait(min(1.0, self._longest_turn_s / 10)):
-            stood_still_s = self._clock() - self._turned_s
-            if stood_still_s > self._longest_turn_s:
+        while not self._over.wait(min(1.0, self._max_iteration_s / 10)):
+            stood_still_s = self._clock() - self._iterated_s
+            if stood_still_s > self._max_iteration_s:
                 log.error("main_loop_hangs", since_s=round(stood_still_s, 1), at=where_main_is())
                 os._exit(_EXIT_AGAIN)
 

@@ -24,7 +24,7 @@ def build_replica(
     pipeline: PipelineRecipe,
     shutdown: Shutdown,
     health: HealthServer | None = None,
-    turned: Callable[[], None] = lambda: None,
+    iterated: Callable[[], None] = lambda: None,
 ) -> StageReplica:
     """Build what all parts share, then source, outlet and replica; see `StageReplica`.
 
@@ -45,6 +45,6 @@ def build_replica(
         dead_after_s=pipeline.dead_after_s,
         on_broken=runtime.client.link_broke,
         curve=process_keys().curve,
-        streams=replica.streams,
+        lane_names=replica.lane_names,
     )
-    return StageReplica(runtime, source, outlet, chain, seed, pipeline, shutdown, health, turned)
+    return StageReplica(runtime, source, outlet, chain, seed, pipeline, shutdown, health, iterated)

@@ -13,7 +13,7 @@ import structlog
 
 from services.process.options import (
     health_port_option,
-    longest_turn_option,
+    max_iteration_option,
     metrics_port_option,
     patience_option,
     recipe_option,
@@ -72,7 +72,7 @@ class _Program(NamedTuple):
 @metrics_port_option
 @patience_option
 @stay_option
-@longest_turn_option
+@max_iteration_option
 @click.pass_obj
 def command(
     program: _Program,
@@ -88,7 +88,7 @@ def command(
     metrics_port: int | None,
     patience_s: float,
     stay: bool,
-    longest_turn_s: float | None,
+    max_iteration_s: float | None,
 ) -> None:
     """Run one replica of a stage."""
     from services.process.health import health_at
@@ -97,9 +97,9 @@ def command(
     from services.process.signals import heed_signals
     from services.process.watchdog import Watchdog
     from services.stage.runtime import Replica
-    from services.stage.wiring import stream_names
     from services.storage.prepared import await_shards
     from services.storage.run import open_run
+    from sonorant.recipe.layout import lane_names
 
     heed_signals()
     stage = program.stage
@@ -110,8 +110,8 @@ def command(
     recipe = run.recipe(recipe_path)
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         await_shards(run, recipe, patience_s, *((health.ready,) if health is not None else ()))
-        whose = Replica(stage, name, coordinator, host, port, stream_names(recipe, stage), stay)
-        with Watchdog(longest_turn_s) as watchdog:
+        whose = Replica(stage, name, coordinator, host, port, lane_names(recipe, stage), stay)
+        with Watchdog(max_iteration_s) as watchdog:
             _run(whose, program.open_source, recipe, run, data, health, watchdog, metrics)
 
 
@@ -149,9 +149,9 @@ def _run(
     from services.stage.metrics import stage_metrics
     from services.stage.runtime import Runtime
     from services.stage.source import Source
-    from services.stage.wiring import stage_before, stream_names
     from sonorant.augment.probe import arithmetic
     from sonorant.augment.resources import StageResources
+    from sonorant.recipe.layout import lane_names, stage_before
 
     shards = run.open_shards("train")
     resources = StageResources(shards, data)
@@ -161,15 +161,15 @@ def _run(
         if open_source is not None:
             return open_source(runtime, shards, recipe.pipeline.credits)
         before = stage_before(recipe, replica.stage)
-        (stream,) = stream_names(recipe, before)
-        return LinkSource(runtime, before, recipe.pipeline, stream)
+        (lane_name,) = lane_names(recipe, before)
+        return LinkSource(runtime, before, recipe.pipeline, lane_name)
 
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
     with Shutdown() as shutdown:
         running = build_replica(
-            replica, make_source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.turned
+            replica, make_source, chain, recipe.seed, recipe.pipeline, shutdown, health, watchdog.iterated
         )
         on_scrape(metrics, lambda: stage_metrics(replica.stage, running.meter, resources.counts.copy()))
         running.run()

@@ -13,9 +13,9 @@ __all__ = ["LinkSource"]
 
 
 class LinkSource:
-    """Pulls examples of `stream` from the replicas of `stage`, at most `pipeline.credits` at a time."""
+    """Pulls examples of a lane from the replicas of `stage`, at most `pipeline.credits` at a time."""
 
-    def __init__(self, runtime: Runtime, stage: str, pipeline: PipelineRecipe, stream: str = "") -> None:
+    def __init__(self, runtime: Runtime, stage: str, pipeline: PipelineRecipe, lane_name: str = "") -> None:
         self._client, self._loop = runtime.client, runtime.loop
         self._stage = stage
         self._credits = pipeline.credits
@@ -28,7 +28,7 @@ class LinkSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=self._client.link_broke,
             curve=process_keys().curve,
-            stream=stream,
+            lane_name=lane_name,
         )
         self.links = (self._inlet,)
 
@@ -51,7 +51,7 @@ class LinkSource:
         return len(self._inbox)
 
     def release(self) -> None:
-        """Note that an example has left the replica: there is room for another."""
+        """Free the slot of an example that has left the replica."""
         self._inlet.release(1)
 
     def drain(self) -> None:

@@ -1,7 +1,7 @@
 """One replica of a stage: it takes examples from a source, computes, and hands them on.
 
-The main thread receives, computes and sends, in turns; the coordinator client's threads report. Backpressure: at most
-`credits` examples are here at any time, whether they wait, are computed or wait for credit of a consumer.
+The main thread receives, computes and sends, in a loop; the coordinator client's threads report. Backpressure: a
+replica holds at most `credits` examples, whether they wait, are computed or wait for a consumer's credit.
 """
 
 import time
@@ -25,11 +25,11 @@ from sonorant.links.wire import Parcel
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["DRAIN_S", "TURN_S", "StageReplica"]
+__all__ = ["COMPUTE_S", "DRAIN_S", "StageReplica"]
 
 log = structlog.get_logger()
 
-TURN_S = 0.02  # of computing, at most, before the links are looked at again
+COMPUTE_S = 0.02  # at most, before the links are polled again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
 _MAY_PASS = (OSError, Unavailable)
 _PATIENCE_S = 10.0  # with a volume that is away
@@ -38,8 +38,8 @@ _PATIENCE_S = 10.0  # with a volume that is away
 class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
-    health: told of each turn of the loop, when the coordinator knows the replica, which is then ready, and when it
-    drains. turned: called with each turn of the loop.
+    health: gets each iteration of the loop, and readiness: from registration with the coordinator to the drain.
+    iterated: called at each iteration of the loop.
     An example that a stage cannot process is reported and skipped. Where the machine fails, with a volume that is away
     say, the example waits for another try, for ten seconds; then, and for want of memory at once, the replica ends with
     an error, and what it held is read again. `run` returns after a drain:
@@ -56,7 +56,7 @@ class StageReplica:
         pipeline: PipelineRecipe,
         shutdown: Shutdown,
         health: HealthServer | None = None,
-        turned: Callable[[], None] = lambda: None,
+        iterated: Callable[[], None] = lambda: None,
     ) -> None:
         self.meter = runtime.meter
         self._runtime = runtime
@@ -69,13 +69,13 @@ class StageReplica:
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
         self._health = health
-        self._turned = turned
-        self._most_per_turn = max(1, pipeline.credits // 4)  # the others come meanwhile
+        self._iterated = iterated
+        self._max_per_iteration = max(1, pipeline.credits // 4)  # others arrive meanwhile
         self._draining_outlet = False
         self._trouble = Trouble(_PATIENCE_S)
         self._held: Example | None = None  # the machine failed at it; it is tried again
         self._known = False
-        self._cpu_s = 0.0  # of the loop's thread, at its last turn
+        self._cpu_s = 0.0  # of the loop's thread, at its last iteration
         self._links = (outlet, *source.links)
         self.meter.queued, self.meter.link_faults = self._waiting, self._link_faults
 
@@ -86,7 +86,7 @@ class StageReplica:
         try:
             self._loop.post(self._source.start)
             self._shutdown.on_request(self._begin_drain)
-            self._loop.run(self._links, self._work, self._on_turn)
+            self._loop.run(self._links, self._work, self._on_iteration)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
             self._leave(farewell=False)
@@ -99,21 +99,21 @@ class StageReplica:
     def _link_faults(self) -> int:
         return sum(links.faults for links in self._links)
 
-    def _on_turn(self, awake_s: float) -> None:
+    def _on_iteration(self, awake_s: float) -> None:
         before_s, self._cpu_s = self._cpu_s, time.thread_time()
         self.meter.worked(awake_s, min(self._cpu_s - before_s, awake_s))
-        self._turned()
+        self._iterated()
         if self._health is not None:
-            self._health.turned()
+            self._health.iterated()
 
     def _work(self) -> bool:
-        """Compute for a moment what is here; return whether there was anything.
+        """Compute for at most `COMPUTE_S`; return whether there was an example.
 
-        Several short examples share one look at the links, and a message; but most of what may be here stays for the
-        next turn, so that none begins with waiting for what the last one made room for.
+        Several short examples share a poll of the links and a message. At most a quarter of the credits is computed in
+        an iteration, so that the next one need not wait for the examples of the slots that this one frees.
         """
-        until_s, worked = time.monotonic() + TURN_S, 0
-        while worked < self._most_per_turn and time.monotonic() < until_s and self._process():
+        until_s, worked = time.monotonic() + COMPUTE_S, 0
+        while worked < self._max_per_iteration and time.monotonic() < until_s and self._process():
             worked += 1
         if not worked and self._source.ended and self._held is None and not self._draining_outlet:
             self._draining_outlet = True
@@ -154,7 +154,7 @@ class StageReplica:
         try:
             for name, stage in self._chain.items():
                 example = apply_stage(name, stage, example, self._seed)
-            parcel = Parcel(example, self._payload, lane_of(example.lineage, len(self._replica.streams)))
+            parcel = Parcel(example, self._payload, lane_of(example.lineage, len(self._replica.lane_names)))
             if parcel.size > self._largest_bytes:
                 raise RejectedExample(
                     f"{parcel.size} bytes after {name}: links carry at most pipeline.max_example_mb, "

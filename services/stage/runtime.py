@@ -21,7 +21,7 @@ log = structlog.get_logger()
 class Replica:
     """Who a process is, and whom it talks to.
 
-    port: to serve at; 0 takes a free one. streams: what leaves it, by the names that consumers ask for.
+    port: to serve at; 0 takes a free one. lane_names: of its lanes, by which consumers request them.
     stays: whether it goes on waiting for work when the run is over. arithmetic: what `augment.probe` says of it.
     """
 
@@ -30,7 +30,7 @@ class Replica:
     coordinator: str
     host: str = "127.0.0.1"
     port: int = 0
-    streams: tuple[str, ...] = ("",)
+    lane_names: tuple[str, ...] = ("",)
     stays: bool = False
     arithmetic: str = ""
 

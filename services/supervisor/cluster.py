@@ -13,14 +13,15 @@ from typing import Any
 import structlog
 
 from services.process.restarts import RestartPolicy
-from services.stage.wiring import program, stage_order
+from services.stage.wiring import program
 from services.supervisor.child import Child
 from services.supervisor.gang import Gang, mpirun
 from services.supervisor.redis_server import LocalRedis
-from services.supervisor.watch import LONGEST_TURN_S, ClusterWatch, Watched
+from services.supervisor.watch import MAX_ITERATION_S, ClusterWatch, Watched
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
 from sonorant.v1 import coordinator_pb2 as pb
@@ -30,7 +31,7 @@ __all__ = ["Interrupted", "LocalCluster"]
 log = structlog.get_logger()
 
 _READY_S = 60.0
-_STAGE_TURN_S = 120.0  # as long as probes leave a pod
+_STAGE_ITERATION_S = 120.0  # as long as probes leave a pod
 _STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
 _GRACE_S = 10.0
 _CHECKPOINT_S = 60.0
@@ -188,7 +189,7 @@ class LocalCluster:
             return [
                 *(sys.executable, "-m", *program(stage), "--run", str(self._run.path)),
                 *("--coordinator", address, "--replica", _replica(child), "--stay"),
-                *("--longest-turn-s", str(_STAGE_TURN_S)),
+                *("--max-iteration-s", str(_STAGE_ITERATION_S)),
             ]
 
         child = Child(name, command, self._log(name), self._environment)
@@ -197,7 +198,7 @@ class LocalCluster:
     def _make_gang(self, address: str, redis_url: str) -> Gang:
         ranks = self._recipe.training.ranks
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
-        threads = ["--threads", str(_rank_threads(ranks)), "--longest-turn-s", str(LONGEST_TURN_S)]
+        threads = ["--threads", str(_rank_threads(ranks)), "--max-iteration-s", str(MAX_ITERATION_S)]
         command = mpirun(ranks, [*trainer, "--redis", redis_url, *threads])
         return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
 

@@ -27,12 +27,12 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 if TYPE_CHECKING:
     from sonorant.v1.coordinator_pb2_grpc import CoordinatorAsyncStub
 
-__all__ = ["LONGEST_TURN_S", "ClusterWatch", "Stalled", "Watched"]
+__all__ = ["MAX_ITERATION_S", "ClusterWatch", "Stalled", "Watched"]
 
 log = structlog.get_logger()
 
-LONGEST_TURN_S = 600.0
-"""What a rank may take from one turn of its loop to the next, or a process to load."""
+MAX_ITERATION_S = 600.0
+"""Limit of one iteration of a rank's loop, and of loading a process."""
 
 _LOOK_EVERY_S = 1.0
 _ANSWER_S = 2.0
@@ -88,7 +88,7 @@ class ClusterWatch:
         self._show = show
         self._say = say
         self._silence = SilenceWatch(max(_SILENT_S, 4 * dead_after_s))
-        self._stall = StallWatch(stall_after_s, LONGEST_TURN_S) if stall_after_s else None
+        self._stall = StallWatch(stall_after_s, MAX_ITERATION_S) if stall_after_s else None
 
     async def run(self) -> None:
         """Look, and act."""

@@ -14,9 +14,9 @@ from services.links.consumer import ConsumerLinks
 from services.links.loop import LinkLoop
 from services.links.sockets import link_context
 from services.process.keys import process_keys
-from services.stage.wiring import TRAINER, stage_before, stream_names
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import Unavailable
+from sonorant.recipe.layout import TRAINER, lane_names, stage_before
 from sonorant.recipe.schema import Recipe
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -59,7 +59,7 @@ class LinkedExampleSource:
         self._loop = LinkLoop()
         self._context = link_context()
         before = stage_before(recipe, TRAINER)
-        streams = stream_names(recipe, before)
+        lanes = lane_names(recipe, before)
         self._inlet = ConsumerLinks(
             self._context,
             self._on_example,
@@ -67,7 +67,7 @@ class LinkedExampleSource:
             max_example_bytes=int(pipeline.max_example_mb * 1e6),
             on_broken=self._client.link_broke,
             curve=process_keys().curve,
-            stream=streams[rank if len(streams) > 1 else 0],
+            lane_name=lanes[rank if len(lanes) > 1 else 0],
         )
         self.meter.link_faults = lambda: self._inlet.faults
         self._loop.start([self._inlet], self._on_crash)

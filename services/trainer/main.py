@@ -47,7 +47,7 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @metrics_port_option
 @patience_option
 @click.option(
-    "--longest-turn-s", type=click.FloatRange(1), default=600.0, show_default=True,
+    "--max-iteration-s", type=click.FloatRange(1), default=600.0, show_default=True,
     help="Start again if a step takes longer, with dev set and checkpoint: a rank that never comes keeps the others.",
 )  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
@@ -63,7 +63,7 @@ def command(
     host: str,
     metrics_port: int | None,
     patience_s: float,
-    longest_turn_s: float,
+    max_iteration_s: float,
     export: bool,
     launched: bool,
 ) -> None:
@@ -96,12 +96,12 @@ def command(
         _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
         collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
         # Horovod's own watch sees nothing with Gloo: the controller leaves the list of ranks empty (0.28.1).
-        with Shutdown() as shutdown, Watchdog(longest_turn_s) as watchdog:
+        with Shutdown() as shutdown, Watchdog(max_iteration_s) as watchdog:
             signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
             name = f"{replica}-{collective.rank}"
             with metrics_at(host, metrics_port) as metrics:
                 given = (recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
-                code = Rank(*given, turned=watchdog.turned).run()
+                code = Rank(*given, turned=watchdog.iterated).run()
         if code:
             sys.exit(code)
     if _first_of(_RANK_VARIABLES, 0) == 0:

@@ -126,7 +126,7 @@ constexpr size_t REACH = 2;  // bins on either side that a peak tops
 
 struct Map {
     const float *rise, *slope;
-    float turns_per_bin;
+    float rotations_per_bin;
 };
 
 // Peaks of one frame, a column each.
@@ -174,26 +174,27 @@ INLINE size_t find_peaks(const float* __restrict power, size_t bins, uint8_t* __
 }
 
 // Steps (whole bins) and rotation of each peak: `kernels.pyi` has the formulae.
-INLINE void plan_moves(size_t count, float turns_per_bin, const float* __restrict before, const float* __restrict top,
+INLINE void plan_moves(size_t count, float rotations_per_bin, const float* __restrict before,
+                       const float* __restrict top,
                        const float* __restrict after, const float* __restrict slopes, const float* __restrict rises,
-                       float* __restrict turns, int32_t* __restrict steps, float* __restrict reals,
+                       float* __restrict rotations, int32_t* __restrict steps, float* __restrict reals,
                        float* __restrict imags) {
     for (size_t j = 0; j < count; ++j) {
         const float b = std::sqrt(before[j]), t = std::sqrt(top[j]), a = std::sqrt(after[j]);
         const float tone = 2 * (a - b) / (a + b + 2 * t + 1e-30f);
         const float offset = tone > .5f ? .5f : tone < -.5f ? -.5f : tone;
         const float rise = rises[j] + slopes[j] * offset;
-        const float whole = std::rint(rise), rest = rise - whole, turned = turns[j] + rise * turns_per_bin;
-        const float turn = turned - std::rint(turned);
+        const float whole = std::rint(rise), rest = rise - whole, rotated = rotations[j] + rise * rotations_per_bin;
+        const float rotation = rotated - std::rint(rotated);
         steps[j] = static_cast<int32_t>(whole);
-        turns[j] = turn;
-        const float x = turn * 3.14159265f, q = x * x;  // half the angle, within a quarter turn: Taylor will do
+        rotations[j] = rotation;
+        const float x = rotation * 3.14159265f, q = x * x;  // half the angle, within pi / 2: Taylor will do
         const float sine =
             x * (1 + q * (-1 / 6.f + q * (1 / 120.f + q * (-1 / 5040.f + q * (1 / 362880.f - q * (1 / 39916800.f))))));
         const float cosine =
             1 + q * (-.5f + q * (1 / 24.f + q * (-1 / 720.f + q * (1 / 40320.f + q * (-1 / 3628800.f + q * (1 / 479001600.f))))));
         const float d = rest * rest, gain = 1 + d * (.394934f + d * (.0880f + d * .0147f));
-        const float signed_gain = gain * (1 - 4 * std::fabs(whole * .5f - std::rint(whole * .5f)));  // half turns
+        const float signed_gain = gain * (1 - 4 * std::fabs(whole * .5f - std::rint(whole * .5f)));  // +-1
         reals[j] = signed_gain * (1 - 2 * sine * sine);
         imags[j] = signed_gain * (2 * sine * cosine);
     }
@@ -202,7 +203,7 @@ INLINE void plan_moves(size_t count, float turns_per_bin, const float* __restric
 constexpr float FAR_LOUDER = 100;  // in power: 20 dB
 
 // Peak j takes bins edge[j]..edge[j + 1] along, of which from..till come to lie where the spectrum is and no peak nearer.
-// Beside one that is far louder there is less room: that keeps all its bins, up to the other's top.
+// Beside a far louder peak it takes fewer: that one keeps all its bins, up to the other's top.
 INLINE void plan_regions(size_t count, int32_t size, const int32_t* __restrict bin, const int32_t* __restrict steps,
                          const float* __restrict top, int32_t* __restrict edge, int32_t* __restrict from,
                          int32_t* __restrict till) {
@@ -250,13 +251,13 @@ INLINE void fill(float* out, int32_t size, float value) {
         for (int32_t i = 8; i < size; i += 8) std::memcpy(out + i, &values, sizeof values);
 }
 
-FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __restrict turns,
+FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __restrict rotations,
                      float* __restrict power, Peaks& peaks, float* __restrict out) {
     for (size_t i = 0; i < bins; ++i) power[i] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
     int32_t *bin = peaks.bin.data(), *steps = peaks.steps.data();
     const size_t count = find_peaks(power, bins, peaks.flags.data(), bin);
     float *before = peaks.column(0), *top = peaks.column(1), *after = peaks.column(2), *slope = peaks.column(3);
-    float *rise = peaks.column(4), *turn = peaks.column(5), *real = peaks.column(6), *imag = peaks.column(7);
+    float *rise = peaks.column(4), *rotation = peaks.column(5), *real = peaks.column(6), *imag = peaks.column(7);
     const int32_t size = static_cast<int32_t>(bins);
     power[-1] = power[std::min(size - 1, 1)];  // the spectrum is mirrored: a peak at an edge has no offset
     power[size] = power[std::max(size - 2, 0)];
@@ -267,10 +268,10 @@ FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __
         after[j] = power[i + 1];
         rise[j] = map.rise[i];
         slope[j] = map.slope[i];
-        turn[j] = turns[i];
+        rotation[j] = rotations[i];
     }
     power[-1] = power[size] = -1;
-    plan_moves(count, map.turns_per_bin, before, top, after, slope, rise, turn, steps, real, imag);
+    plan_moves(count, map.rotations_per_bin, before, top, after, slope, rise, rotation, steps, real, imag);
     plan_regions(count, size, bin, steps, top, peaks.edge.data(), peaks.from.data(), peaks.till.data());
     const int32_t *edge = peaks.edge.data(), *from = peaks.from.data(), *till = peaks.till.data();
     int32_t written = 0;
@@ -281,17 +282,18 @@ FAST void move_frame(const float* __restrict in, size_t bins, Map map, float* __
             rotate(in + 2 * from[j], till[j] - from[j], real[j], imag[j], out + 2 * to);
             written = till[j] + steps[j];
         }
-        fill(turns + edge[j], edge[j + 1] - edge[j], turn[j]);
+        fill(rotations + edge[j], edge[j + 1] - edge[j], rotation[j]);
     }
     fill(out + 2 * written, 2 * (size - written), 0);
 }
 
-void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float turns_per_bin, Row turns, Spectra moved) {
+void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float rotations_per_bin, Row rotations,
+                Spectra moved) {
     const size_t frames = spectra.shape(0), bins = spectra.shape(1);
-    expect(bins > 0 && rise.size() == bins && slope.size() == bins && turns.size() == bins,
-           "move_peaks: rise, slope and turns must have a value for each bin");
+    expect(bins > 0 && rise.size() == bins && slope.size() == bins && rotations.size() == bins,
+           "move_peaks: rise, slope and rotations must have a value for each bin");
     expect(moved.shape(0) == frames && moved.shape(1) == bins, "move_peaks: moved must have the shape of spectra");
-    std::vector<float> power(bins + 2 * REACH, -1.f), last(turns.data(), turns.data() + bins);
+    std::vector<float> power(bins + 2 * REACH, -1.f), last(rotations.data(), rotations.data() + bins);
     std::vector<float> spare_in(2 * bins + SLACK), spare_out(2 * bins + SLACK);
     last.resize(bins + SLACK);
     Peaks peaks(bins);
@@ -302,11 +304,11 @@ void move_peaks(ConstSpectra spectra, Floats rise, Floats slope, float turns_per
         // Whole vectors may run into the next row, which is written later; the last rows have none to run into.
         const bool runs_over = (frames - frame - 1) * row < SLACK;
         if (runs_over) std::copy(in, in + row, spare_in.data());
-        move_frame(runs_over ? spare_in.data() : in, bins, {rise.data(), slope.data(), turns_per_bin}, last.data(),
+        move_frame(runs_over ? spare_in.data() : in, bins, {rise.data(), slope.data(), rotations_per_bin}, last.data(),
                    power.data() + REACH, peaks, runs_over ? spare_out.data() : out);
         if (runs_over) std::copy(spare_out.data(), spare_out.data() + row, out);
     }
-    std::memcpy(turns.data(), last.data(), bins * sizeof *turns.data());
+    std::memcpy(rotations.data(), last.data(), bins * sizeof *rotations.data());
 }
 
 FAST void cut(const float* __restrict samples, size_t hop, const float* __restrict window, size_t size, size_t count,
@@ -338,13 +340,13 @@ void overlap_add(ConstRows frames, Floats window, size_t hop, Row sum) {
 // ---------------------------------------------------------------------------------------------------------- mixing
 
 FAST double sum_squares(const float* values, size_t count) {
-    constexpr size_t LANES = 8;
-    double sum[LANES] = {};
+    constexpr size_t WIDTH = 8;  // of SIMD
+    double sum[WIDTH] = {};
     size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (size_t lane = 0; lane < LANES; ++lane) {
-            const double value = values[i + lane];
-            sum[lane] += value * value;
+    for (; i + WIDTH <= count; i += WIDTH)
+        for (size_t k = 0; k < WIDTH; ++k) {
+            const double value = values[i + k];
+            sum[k] += value * value;
         }
     for (; i < count; ++i) sum[0] += static_cast<double>(values[i]) * values[i];
     return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
@@ -354,8 +356,8 @@ double energy(Floats values) { return sum_squares(values.data(), values.size());
 
 FAST float scale_and_add(float* __restrict speech, float* __restrict noise, float* __restrict total, size_t count,
                          float speech_gain, float noise_gain) {
-    constexpr size_t LANES = 8;
-    float peak[LANES] = {};
+    constexpr size_t WIDTH = 8;
+    float peak[WIDTH] = {};
     const auto add = [&](size_t i, float& most) {
         speech[i] *= speech_gain;
         noise[i] *= noise_gain;
@@ -364,10 +366,10 @@ FAST float scale_and_add(float* __restrict speech, float* __restrict noise, floa
         most = size > most ? size : most;
     };
     size_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (size_t lane = 0; lane < LANES; ++lane) add(i + lane, peak[lane]);
+    for (; i + WIDTH <= count; i += WIDTH)
+        for (size_t k = 0; k < WIDTH; ++k) add(i + k, peak[k]);
     for (; i < count; ++i) add(i, peak[0]);
-    return *std::max_element(peak, peak + LANES);
+    return *std::max_element(peak, peak + WIDTH);
 }
 
 float add_scaled(Rows speech, Rows noise, float speech_gain, float noise_gain, Rows total) {
@@ -385,7 +387,7 @@ struct Filters {
     size_t count;
 };
 
-// `power` has room for a group beyond the bins.
+// `power` has space for a group beyond the bins.
 FAST void filter_frame(const float* __restrict in, size_t bins, Filters filters, float* __restrict power,
                        float* __restrict energy) {
     for (size_t i = 0; i < bins; ++i) power[i] = in[2 * i] * in[2 * i] + in[2 * i + 1] * in[2 * i + 1];
@@ -455,8 +457,8 @@ NB_MODULE(MODULE, module) {
     module.def("spread", &spread, exact("x2"), exact("x_gain"), exact("y2"), exact("y_gain"), exact("z2"),
                exact("z_gain"), "reach"_a, exact("grid"), free);
     module.def("biquad", &biquad, exact("values"), "b0"_a, "b1"_a, "b2"_a, "a1"_a, "a2"_a, free);
-    module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "turns_per_bin"_a,
-               exact("turns"), exact("moved"), free);
+    module.def("move_peaks", &move_peaks, exact("spectra"), exact("rise"), exact("slope"), "rotations_per_bin"_a,
+               exact("rotations"), exact("moved"), free);
     module.def("cut_frames", &cut_frames, exact("samples"), "hop"_a, exact("window"), exact("frames"), free);
     module.def("overlap_add", &overlap_add, exact("frames"), exact("window"), "hop"_a, exact("sum"), free);
     module.def("energy", &energy, exact("values"), free);

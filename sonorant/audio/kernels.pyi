@@ -1,6 +1,6 @@
 """The inner loops of signal processing, compiled from `kernels.cpp`.
 
-Arrays must be contiguous and of the very type; outputs are written in place. All release the GIL and raise ValueError
+Arrays must be contiguous and of the very type; outputs are overwritten. All release the GIL and raise ValueError
 if sizes do not fit. `tests/audio/test_kernels.py` has each one in NumPy.
 """
 
@@ -31,7 +31,7 @@ def spread(
     """
 
 def biquad(values: NDArray[np.float32], b0: float, b1: float, b2: float, a1: float, a2: float) -> None:
-    """Filter each row of Float32[rows, samples], in place and in double precision, from rest.
+    """Filter and overwrite each row of Float32[rows, samples], in double precision, from rest.
 
     The transfer function is (b0 + b1/z + b2/z²) / (1 + a1/z + a2/z²); the transposed direct form II computes it.
     """
@@ -40,8 +40,8 @@ def move_peaks(
     spectra: NDArray[np.complex64],
     rise: NDArray[np.float32],
     slope: NDArray[np.float32],
-    turns_per_bin: float,
-    turns: NDArray[np.float32],
+    rotations_per_bin: float,
+    rotations: NDArray[np.float32],
     moved: NDArray[np.complex64],
 ) -> None:
     """Move the spectral peaks of successive frames under a Hann window as long as the transform: `vtlp` says why.
@@ -49,13 +49,13 @@ def move_peaks(
     A peak tops two bins on either side; of three magnitudes b, t, a around it, its tone lies 2(a − b) / (a + 2t + b)
     bins above it, which is exact for one tone. It takes the bins nearer to it than to other peaks `rise` bins up,
     rounded to a whole number, where no other peak comes to lie nearer; one that is louder by 20 dB keeps all its bins,
-    up to the other's top. `slope` is rise's change per bin. Its rotation, in turns, is rise·turns_per_bin more than
-    that of its bin a frame before, and the window's centre keeps its phase. A tone that is `rest` bins from where it
-    belongs beats with itself in the frames beside; its level is restored by
-    (1 − rest²)(1 − rest²/4) / sinc(rest), the reciprocal of the squared window's transform.
+    up to the other's top. `slope` is rise's change per bin. Its rotation, 1 being the whole circle, is
+    rise·rotations_per_bin more than that of its bin a frame before, and the window's centre keeps its phase. A tone
+    that is `rest` bins from where it belongs beats with itself in the frames beside; its level is restored by (1 −
+    rest²)(1 − rest²/4) / sinc(rest), the reciprocal of the squared window's transform.
 
-    spectra and moved: Complex64[frames, bins]. rise, slope: Float32[bins]. turns: Float32[bins], the rotation of the
-    last frame's bins; it is updated.
+    spectra and moved: Complex64[frames, bins]. rise, slope: Float32[bins]. rotations: Float32[bins], those of
+    the last frame's bins; updated.
     """
 
 def cut_frames(
@@ -76,7 +76,7 @@ def add_scaled(
     noise_gain: float,
     total: NDArray[np.float32],
 ) -> float:
-    """Scale speech and noise in place, fill total with their sum, and return its peak; all Float32[rows, samples]."""
+    """Scale speech and noise themselves, fill total with their sum, and return its peak; all Float32[rows, samples]."""
 
 def filter_power(
     spectra: NDArray[np.complex64],
@@ -92,7 +92,7 @@ def filter_power(
     """
 
 def power_law(values: NDArray[np.float32], exponent: float) -> None:
-    """Raise Float32[rows, columns], not negative, to an exponent in (0, 1], in place.
+    """Raise the values of Float32[rows, columns] themselves, not negative, to an exponent in (0, 1].
 
     The relative error is below 3e-7 + 1e-5·exponent, up to 1e38; what is below the least normal number becomes 0.
     """

@@ -13,7 +13,7 @@ def amplify(waveform: Waveform, gain_db: float) -> Waveform:
 
 
 def within_full_scale(waveform: Waveform) -> Waveform:
-    """Return the waveform, turned down to a peak of 1 if it exceeds that: Float32[..., samples]."""
+    """Return the waveform, attenuated to a peak of 1 if it exceeds that: Float32[..., samples]."""
     peak = np.abs(waveform).max(initial=0)
     return waveform / peak if peak > 1 else waveform
 

@@ -19,7 +19,7 @@ __all__ = ["Mixture", "mix"]
 
 Spectra: TypeAlias = NDArray[np.complex64]  # [signals, bins]
 
-_LANES = 4  # transforms that are computed side by side; one left over costs as much as three
+_SIMD_WIDTH = 4  # transforms that are computed side by side; one left over costs as much as three
 _LARGEST_BLOCK = 1 << 15  # samples; so many more side by side leave the cache
 
 
@@ -50,7 +50,7 @@ def mix(
     speech that the result has.
 
     Levels: the reverberant speech at microphone 0 keeps the power of the dry speech; the noises are scaled to the SNR;
-    only if that exceeds [-1, 1] is everything turned down, to a peak of 1. Silent noises leave speech alone.
+    only if that exceeds [-1, 1] is everything attenuated, to a peak of 1. Silent noises leave speech alone.
     Raises RejectedExample if the speech is silent, at its source or at microphone 0.
     """
     heard, noise, early = _images(speech, noises, responses, start, early_taps)
@@ -190,5 +190,5 @@ def _block_length(samples: int, taps: int, sources: int, responses: int, rows: i
 
 
 def _full(lines: int) -> int:
-    """Return the number of lines in the least full groups of lanes that hold so many."""
-    return -(-lines // _LANES) * _LANES
+    """Return the number of lines in the fewest full SIMD groups that hold so many."""
+    return -(-lines // _SIMD_WIDTH) * _SIMD_WIDTH

@@ -13,7 +13,7 @@ def monotone_curve(x: _Floats, y: _Floats, at: _Floats) -> _Floats:
 
     Between two points the curve is a cubic, and as monotone as they are (Fritsch and Carlson, "Monotone piecewise cubic
     interpolation", SIAM J. Numer. Anal. 17, 1980). At a point its slope is the weighted harmonic mean of the slopes on
-    both sides, or 0 where it turns (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
+    both sides, or 0 at an extremum (Fritsch and Butland, "A method for constructing local monotone piecewise cubic
     interpolants", SIAM J. Sci. Stat. Comput. 5, 1984).
     """
     width, rise = np.diff(x), np.diff(y)

@@ -41,9 +41,9 @@ class PeakMover:
         rise = (warp_frequency(omega, alpha) - omega) * window / (2 * np.pi)  # ω′ − ω, in bins
         self._rise = rise.astype(np.float32)
         self._rise_slope = (_slope(omega, alpha) - 1).astype(np.float32)
-        self._turns_per_bin = hop / window  # of rotation, from frame to frame
-        self._turns = np.zeros(bins, np.float32)  # by which the last frame's bins were rotated
+        self._rotations_per_bin = hop / window  # from frame to frame
+        self._rotations = np.zeros(bins, np.float32)  # of the last frame's bins; 1 is the whole circle
 
     def move(self, spectra: Spectra, moved: Spectra) -> None:
         """Fill Complex64[frames, bins] from the next frames' spectra, Complex64[frames, bins]."""
-        kernels.move_peaks(spectra, self._rise, self._rise_slope, self._turns_per_bin, self._turns, moved)
+        kernels.move_peaks(spectra, self._rise, self._rise_slope, self._rotations_per_bin, self._rotations, moved)

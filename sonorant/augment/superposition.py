@@ -102,7 +102,7 @@ def reference_shares(recordings: NoiseFolder) -> _Shares:
 
 
 def superimpose(speech: Waveform, noise: Waveform, snr_db: float) -> Waveform:
-    """Return speech and noise: Float32[..., samples]; only if that exceeds full scale, both are turned down.
+    """Return speech and noise: Float32[..., samples]; only if that exceeds full scale, both are attenuated.
 
     speech: Float32[..., samples]. noise: Float32[samples], the same at all microphones; silence leaves speech alone.
     snr_db: power of speech over power of noise, whole utterance, at microphone 0. RejectedExample if speech is silent.

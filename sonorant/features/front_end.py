@@ -5,7 +5,7 @@ a vector waits for no sample beyond its own, and what fills no vector at the end
 Offline is a stream that gets everything in one push.
 
 A vector has the same bits however its samples arrive, since no value depends on how many frames are computed at once:
-FFTs come in full groups of SIMD lanes, and filters sum in one fixed order; BLAS would choose the order by shape.
+FFTs come in full SIMD groups, and filters sum in one fixed order; BLAS would choose the order by shape.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from sonorant.features.section import FeaturesRecipe
 __all__ = ["FeatureExtractor", "FeatureStream"]
 
 _BLOCK = 128  # frames computed at once; their spectra fit the L2 cache
-_LANES = 16  # float32 in the widest SIMD register: the FFT takes so many frames side by side
+_SIMD_WIDTH = 16  # float32 in the widest register: the FFT takes so many frames side by side
 _WEIGHTS = 8  # of a filter, in a group
 _LOG_FLOOR = np.float32(1e-10)  # keeps the logarithm of digital silence finite
 
@@ -86,13 +86,13 @@ class FeatureExtractor:
         frames = 1 + (samples.size - self._window) // self.hop
         samples = np.ascontiguousarray(samples, np.float32)
         features = np.empty((frames, self.frame_bins), np.float32)
-        windowed = np.zeros((_lanes(min(frames, _BLOCK)), self._fft_size), np.float32)
+        windowed = np.zeros((_full_groups(min(frames, _BLOCK)), self._fft_size), np.float32)
         spectra = np.empty((len(windowed), self._fft_size // 2 + 1), np.complex64)
         for start in range(0, frames, _BLOCK):
             count = min(_BLOCK, frames - start)
             kernels.cut_frames(samples[start * self.hop :], self.hop, self._hann, windowed[:count])
-            lanes = slice(0, _lanes(count))
-            fft.r2c(windowed[lanes], axes=(1,), out=spectra[lanes])
+            groups = slice(0, _full_groups(count))
+            fft.r2c(windowed[groups], axes=(1,), out=spectra[groups])
             self._fill(features[start : start + _BLOCK], spectra)
         return features
 
@@ -147,9 +147,9 @@ class FeatureStream:
         return np.empty((0, self._extractor.bins), np.float32)
 
 
-def _lanes(frames: int) -> int:
-    """Return the number of frames in the least full groups of lanes that hold so many."""
-    return -(-frames // _LANES) * _LANES
+def _full_groups(frames: int) -> int:
+    """Return the number of frames in the fewest full SIMD groups that hold so many."""
+    return -(-frames // _SIMD_WIDTH) * _SIMD_WIDTH
 
 
 def _triangles(filters: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:

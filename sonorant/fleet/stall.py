@@ -1,8 +1,8 @@
 """Standstill of a run: its detection, the process to restart, and when to abort the run.
 
 Progress is a step, a settled example or an utterance of dev that was recognised. A trainer that waits for batches, and
-one that is told to have finished, may stand still for `stall_after_s`; where something loads, compiles, or is busy in a
-turn of its own, `turn_s` are allowed, as for any single turn of a rank's loop.
+one whose run is complete, may stand still for `stall_after_s`; for loading, compiling and any one iteration of a rank's
+loop the limit is `max_iteration_s`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,9 +65,9 @@ class GiveUp:
 class StallWatch:
     """Decides from a scene at a time; `look` is called every second or so."""
 
-    def __init__(self, stall_after_s: float, turn_s: float) -> None:
+    def __init__(self, stall_after_s: float, max_iteration_s: float) -> None:
         self._stall_after_s = stall_after_s
-        self._turn_s = max(turn_s, stall_after_s)
+        self._max_iteration_s = max(max_iteration_s, stall_after_s)
         self._quiet_s = 0.0  # since there was progress, somebody was restarted, or a generation began
         self._barren_s = 0.0  # since there was progress
         self._restarts = 0
@@ -83,10 +83,10 @@ class StallWatch:
         if scene.coordinator:
             self._note(scene)
         name, because, patience_s = self._whom(scene)
-        if self._quiet_s < patience_s and self._barren_s < (_RESTARTS + 1) * self._turn_s:
+        if self._quiet_s < patience_s and self._barren_s < (_RESTARTS + 1) * self._max_iteration_s:
             return None
         stood = f"no step and no settled example for {self._barren_s:.0f} s: {because}"
-        if self._restarts >= _RESTARTS or self._barren_s >= (_RESTARTS + 1) * self._turn_s:
+        if self._restarts >= _RESTARTS or self._barren_s >= (_RESTARTS + 1) * self._max_iteration_s:
             return GiveUp(stood)
         self._restarts += 1
         if self._restarts > 1:  # a new gang has everything leased again, whatever was lost on the way
@@ -120,11 +120,11 @@ class StallWatch:
             return TRAINER, "training is complete, but the trainer does not leave", self._stall_after_s
         for stage in scene.stages:
             if not stage.registered:
-                return stage.name, f"no replica of {stage.name} is there", self._turn_s
+                return stage.name, f"no replica of {stage.name} is there", self._max_iteration_s
         if not scene.ranks:
-            return TRAINER, "no rank of the trainer is there", self._turn_s
+            return TRAINER, "no rank of the trainer is there", self._max_iteration_s
         if 2 * self._waited_s < self._quiet_s:
-            return TRAINER, "the trainer does not come to its next batch", self._turn_s
+            return TRAINER, "the trainer does not come to its next batch", self._max_iteration_s
         return self._idle_stage(scene)
 
     def _idle_stage(self, scene: Scene) -> tuple[str, str, float]:

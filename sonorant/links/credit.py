@@ -1,11 +1,11 @@
 """Credit-based flow control, the consumer's side. Events in, actions out; no sockets, no clock.
 
-A consumer grants a credit for each example that it has room for, a slot; a producer sends one example per credit. This
-is backpressure: work goes to free consumers, and a consumer bounds what it holds.
+A consumer grants a credit for each of its free slots; a producer sends one example per credit. This is backpressure:
+work goes to free consumers, and a consumer bounds what it holds.
 
-Free slots are spread over all producers. A credit that lies idle with one producer is missing at another; so a producer
-with a backlog and no credit announces the backlog, and the consumer recalls idle credits. Messages of one link keep
-their order: when a recall is answered, all examples sent before have arrived.
+Free slots are spread over all producers. A credit idle at one producer is missing at another; so a producer with a
+backlog and no credit announces the backlog, and the consumer recalls idle credits. Messages of one link keep their
+order: when a recall is answered, all examples sent before have arrived.
 """
 
 import heapq
@@ -16,20 +16,20 @@ from typing import Generic, NamedTuple, TypeVar
 __all__ = ["Grant", "Grants", "Recall"]
 
 _WORTH_A_MESSAGE = 4  # slots are granted when this times as many have come free as producers have credits
-_HANDFUL, _HANDFULS = 16, 8  # slots dealt together, at most, and how many such deals there are slots for, at least
+_BATCH, _BATCHES = 16, 8  # slots granted together, at most, and how many such grants the slots suffice for, at least
 
 Peer = TypeVar("Peer", bound=Hashable)
 
 
 class Grant(NamedTuple, Generic[Peer]):
-    """Tell `producer` that it may send so many `examples` more."""
+    """Grant `producer` credit for so many `examples`."""
 
     producer: Peer
     examples: int
 
 
 class Recall(NamedTuple, Generic[Peer]):
-    """Ask `producer` for the credits that it has not used."""
+    """Request the credits that `producer` has not used."""
 
     producer: Peer
 
@@ -39,12 +39,12 @@ class _Producer:
     granted: int = 0
     waiting: int = 0  # its backlog, in examples, as announced last
     recalling: bool = False
-    turn: int = 0
+    last_grant: int = 0  # its number among all
 
     @property
     def priority(self) -> tuple[bool, int, int]:
         """Grant priority: backlog exceeds credit, then least credit, then least recently granted."""
-        return self.waiting <= self.granted, self.granted, self.turn
+        return self.waiting <= self.granted, self.granted, self.last_grant
 
 
 class Grants(Generic[Peer]):
@@ -53,9 +53,9 @@ class Grants(Generic[Peer]):
     def __init__(self) -> None:
         self._free = 0
         self._granted = 0
-        self._turn = 0
+        self._last_grant = 0
         self._withdrawn = False
-        self._changed = False  # since the last actions; without news there is nothing to do
+        self._changed = False  # since the last actions
         self._producers: dict[Peer, _Producer] = {}
 
     @property
@@ -83,9 +83,9 @@ class Grants(Generic[Peer]):
             self._changed = True
 
     def on_examples(self, producer: Peer, count: int, waiting: int) -> bool:
-        """Note examples that came, and how many others wait; return False if they had not credit enough.
+        """Note examples that came, and how many others wait; return False if the credit was exceeded.
 
-        They must be dropped then.
+        The caller must drop them then.
         """
         sender = self._producers.get(producer)
         if sender is None or sender.granted < count:
@@ -115,7 +115,7 @@ class Grants(Generic[Peer]):
         return True
 
     def withdraw(self) -> None:
-        """Grant nothing any more, and take back what is unused."""
+        """Grant nothing more, and recall unused credit."""
         self._withdrawn = self._changed = True
 
     def actions(self) -> list[Grant[Peer] | Recall[Peer]]:
@@ -133,11 +133,11 @@ class Grants(Generic[Peer]):
         return any(p.waiting and not p.granted for p in self._producers.values())
 
     def _spread(self) -> list[Grant[Peer]]:
-        """Grant free slots in handfuls: to a backlog no more than its size, elsewhere an equal share at most.
+        """Grant free slots in batches: to a backlog at most its size, to other producers at most an equal share.
 
-        Handfuls: one wake-up of a producer for several examples; single slots would wake all of many producers for
-        each. Batching: while credit is plenty and no backlog is without any, slots gather until a message is worth it.
-        The handful shrinks with the slots that circulate, those neither idle nor held.
+        A batch wakes a producer once for several examples. Free slots are collected until a fourth of the granted ones
+        is free, unless a backlog has no credit. The batch shrinks with the circulating slots, those neither idle nor
+        held.
         """
         if not self._free or (self._free * _WORTH_A_MESSAGE < self._granted and not self._starving):
             return []
@@ -145,8 +145,8 @@ class Grants(Generic[Peer]):
         if not open_to:
             return []
         moving = self._free + sum(p.granted for p in self._producers.values() if p.waiting or p.recalling)
-        handful = max(1, min(_HANDFUL, moving // _HANDFULS))
-        share = max(1, min(_HANDFUL, (self._free + self._granted) // max(_HANDFULS, len(open_to))))
+        batch = max(1, min(_BATCH, moving // _BATCHES))
+        share = max(1, min(_BATCH, (self._free + self._granted) // max(_BATCHES, len(open_to))))
         first = [(p.priority, number) for number, (_, p) in enumerate(open_to)]
         heapq.heapify(first)
         counts: dict[Peer, int] = {}
@@ -154,30 +154,30 @@ class Grants(Generic[Peer]):
             number = first[0][-1]
             peer, producer = open_to[number]
             lacking = producer.waiting - producer.granted
-            count = min(handful, lacking) if lacking > 0 else min(share, self._free)
+            count = min(batch, lacking) if lacking > 0 else min(share, self._free)
             if count > self._free:
                 break
-            self._turn += 1
+            self._last_grant += 1
             self._free -= count
             self._granted += count
             producer.granted += count
-            producer.turn = self._turn
+            producer.last_grant = self._last_grant
             counts[peer] = counts.get(peer, 0) + count
             heapq.heapreplace(first, (producer.priority, number))
         return [Grant(peer, count) for peer, count in counts.items()]
 
     def _rebalance(self) -> list[Recall[Peer]]:
-        """Recall what lies idle, the most of it first, as far as producers without any credit could use it."""
-        wanted = sum(min(p.waiting, _HANDFUL) for p in self._producers.values() if not p.granted)
-        wanted -= self._free + sum(p.granted for p in self._producers.values() if p.recalling)
-        if wanted <= 0:
+        """Recall idle credit, largest first, as far as producers without credit have a backlog for it."""
+        needed = sum(min(p.waiting, _BATCH) for p in self._producers.values() if not p.granted)
+        needed -= self._free + sum(p.granted for p in self._producers.values() if p.recalling)
+        if needed <= 0:
             return []
         idle = [(peer, p) for peer, p in self._producers.items() if p.granted and not p.waiting and not p.recalling]
         recalls = []
         for peer, producer in sorted(idle, key=lambda entry: -entry[1].granted):
             recalls.append(self._recall(peer))
-            wanted -= producer.granted
-            if wanted <= 0:
+            needed -= producer.granted
+            if needed <= 0:
                 break
         return recalls
 

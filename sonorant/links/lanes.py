@@ -1,4 +1,4 @@
-"""Lanes: which of a producer's consumers may have an example. What waits in each: `outbox`."""
+"""Lanes: which of a producer's consumers may receive an example. The queues themselves: `outbox`."""
 
 from sonorant.delivery.example import Lineage
 
@@ -6,5 +6,5 @@ __all__ = ["lane_of"]
 
 
 def lane_of(lineage: Lineage, lanes: int) -> int:
-    """Return the lane that an example takes in every epoch; neighbours, leased together, take them in turn."""
+    """Return the lane of an example, the same in every epoch; neighbours in a shard go to successive lanes."""
     return (lineage.shard + lineage.index) % lanes

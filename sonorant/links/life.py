@@ -147,7 +147,7 @@ class LinkLife:
         self._ping_s = now_s + self._dead_after_s / _PINGS
 
     def said_goodbye(self, now_s: float) -> Sequence[Action]:
-        """Note the producer's BYE: all that it sent is here, or it has no such stream.
+        """Note the producer's BYE: all that it sent is here, or it has no such lane.
 
         The answer, BYE, tells the producer so. Only then it closes the connection: if it did so earlier, what is sent
         to it would make TCP reset the connection, and throw away what had not been read yet.

@@ -17,7 +17,7 @@ _BUNDLE_EXAMPLES = 64
 
 
 class Sendable(Protocol):
-    """What an outbox knows of an item."""
+    """An item of an outbox."""
 
     @property
     def size(self) -> int:
@@ -26,7 +26,7 @@ class Sendable(Protocol):
 
     @property
     def lane(self) -> int:
-        """Whose consumers may have it."""
+        """The lane whose consumers may receive it."""
         ...
 
 
@@ -45,7 +45,7 @@ class Bundle(Generic[Peer, Item]):
 
 
 class Backlog(NamedTuple, Generic[Peer]):
-    """Tell `consumer` how many examples wait here without credit."""
+    """Announce to `consumer` the examples that wait here without credit."""
 
     consumer: Peer
     waiting: int
@@ -54,12 +54,12 @@ class Backlog(NamedTuple, Generic[Peer]):
 @dataclass(slots=True)
 class _Consumer:
     credit: int = 0
-    told: bool = False
-    turn: int = 0
+    announced: bool = False  # that examples wait
+    last_sent: int = 0  # number of the last item for it, among all
 
     def before(self, other: "_Consumer") -> bool:
-        """Whether this one is sent to rather than the other: more credit, or less recently sent to."""
-        return self.credit > other.credit or (self.credit == other.credit and self.turn < other.turn)
+        """Send priority: more credit, then less recently sent to."""
+        return self.credit > other.credit or (self.credit == other.credit and self.last_sent < other.last_sent)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _Lane(Generic[Peer, Item]):
 
 
 class Outbox(Generic[Peer, Item]):
-    """Items in as many lanes as there are; a consumer stands at one of them.
+    """Items that wait in `lanes` lanes; a consumer belongs to one of them.
 
     Small items for the same consumer share a message, 64 and `BUNDLE_BYTES` at most; none waits for others to come.
     """
@@ -77,19 +77,19 @@ class Outbox(Generic[Peer, Item]):
     def __init__(self, lanes: int = 1) -> None:
         self._lanes: tuple[_Lane[Peer, Item], ...] = tuple(_Lane() for _ in range(lanes))
         self._of: dict[Peer, _Lane[Peer, Item]] = {}
-        self._turn = 0
+        self._last_sent = 0
 
     def __len__(self) -> int:
         """Return the number of items that wait in any lane."""
         return sum([len(lane.items) for lane in self._lanes])
 
     def __contains__(self, consumer: Peer) -> bool:
-        """Whether a consumer is known."""
+        """Whether a consumer has joined."""
         return consumer in self._of
 
     @property
     def consumers(self) -> frozenset[Peer]:
-        """The consumers that are known."""
+        """The consumers that have joined."""
         return frozenset(self._of)
 
     def offer(self, item: Item) -> None:
@@ -107,12 +107,10 @@ class Outbox(Generic[Peer, Item]):
         if (lane := self._of.pop(consumer, None)) is not None:
             del lane.consumers[consumer]
 
-    def on_grant(self, consumer: Peer, count: int) -> bool:
-        """Note credits; return False if nobody of that name is known."""
-        if (lane := self._of.get(consumer)) is None:
-            return False
-        lane.consumers[consumer].credit += count
-        return True
+    def on_grant(self, consumer: Peer, count: int) -> None:
+        """Note credits of a consumer; without effect if it has not joined."""
+        if (lane := self._of.get(consumer)) is not None:
+            lane.consumers[consumer].credit += count
 
     def on_recall(self, consumer: Peer) -> int:
         """Take all unused credits from a consumer; return how many go back to it."""
@@ -123,7 +121,7 @@ class Outbox(Generic[Peer, Item]):
         return unused
 
     def bundles(self) -> list[Bundle[Peer, Item]]:
-        """Take out all that there is credit for: to the consumer with most credit first, in turn among equals."""
+        """Take out all items that have credit, for the consumer with most credit first, then least recently sent to."""
         bundles: list[Bundle[Peer, Item]] = []
         for lane in self._lanes:
             if lane.items:
@@ -137,17 +135,17 @@ class Outbox(Generic[Peer, Item]):
             self._lanes[bundle.items[0].lane].items.extendleft(reversed(bundle.items))
 
     def backlogs(self) -> list[Backlog[Peer]]:
-        """Return what consumers should learn about their lane; call it when there are no bundles.
+        """Return changes of backlogs to announce; call it when there are no bundles.
 
-        A backlog that is gone is announced together with the next credit, not earlier; what was granted for it the
-        consumer recalls when others lack it.
+        The end of a backlog is announced with the next credit, not earlier; the consumer recalls credit that was
+        granted for it when other producers lack it.
         """
         changes = []
         for lane in self._lanes:
             waiting = len(lane.items)
             for peer, consumer in lane.consumers.items():
-                if bool(waiting) != consumer.told and (waiting or consumer.credit):
-                    consumer.told = bool(waiting)
+                if bool(waiting) != consumer.announced and (waiting or consumer.credit):
+                    consumer.announced = bool(waiting)
                     changes.append(Backlog(peer, waiting))
         return changes
 
@@ -161,11 +159,11 @@ class Outbox(Generic[Peer, Item]):
                     peer, richest = other, consumer
             if richest is None:
                 return
-            self._turn += 1
+            self._last_sent += 1
             richest.credit -= 1
-            richest.turn = self._turn
+            richest.last_sent = self._last_sent
             item = items.popleft()
-            richest.told = bool(items)
+            richest.announced = bool(items)
             bundle = latest.get(peer)
             if bundle is None or len(bundle.items) == _BUNDLE_EXAMPLES or bundle.size + item.size > BUNDLE_BYTES:
                 bundle = latest[peer] = Bundle(peer)

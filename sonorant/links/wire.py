@@ -4,8 +4,8 @@ A message is one frame. It begins with a header of eight bytes: the kind, and a 
 message of kind EXAMPLES a record of each example follows: the sizes of its array and its envelope in 16 bytes, the raw
 array, and the envelope (`sonorant.v1.Example`); array and envelope are padded to multiples of 16 bytes.
 
-The consumer opens a link with HELLO, which names the stream that it wants behind the header; the producer answers
-WELCOME, or BYE if it sends another: it may have the address of one that died.
+The consumer opens a link with HELLO, the header followed by the name of the requested lane. The producer answers
+WELCOME, or BYE if it has no such lane: its address may have been another producer's, which died.
 
 Why 16: numpy aligns its own arrays to that. One that is aligned less may be summed in another order by vectorised code,
 and an example must not depend, not even in its last bit, on the way that it came. ZeroMQ puts a large frame 40 bytes
@@ -44,7 +44,7 @@ __all__ = [
     "encode_header",
     "encode_hello",
     "join_examples",
-    "stream_of",
+    "lane_name_of",
 ]
 
 PROTOCOL_VERSION = 4
@@ -69,7 +69,7 @@ class BadMessage(SonorantError):
 class Kind(IntEnum):
     """What a message says, and what its number means. C: sent by the consumer, P: by the producer."""
 
-    HELLO = 1  # C: opens a link to the stream that is named; protocol version
+    HELLO = 1  # C: opens a link to the named lane; protocol version
     WELCOME = 2  # P: answer to HELLO, the link is open; protocol version
     GRANT = 3  # C: more credit; number of credits
     RECALL = 4  # C: asks for unused credit; 0
@@ -110,13 +110,13 @@ def decode_header(frame: Buffer) -> Header:
     return Header(kind, number)
 
 
-def encode_hello(stream: str) -> bytes:
-    """Return a HELLO that asks for a stream."""
-    return encode_header(Kind.HELLO, PROTOCOL_VERSION) + stream.encode()
+def encode_hello(lane_name: str) -> bytes:
+    """Return a HELLO that requests a lane."""
+    return encode_header(Kind.HELLO, PROTOCOL_VERSION) + lane_name.encode()
 
 
-def stream_of(hello: Buffer) -> str:
-    """Return the stream that a HELLO names; what is no text comes out as one that nobody has."""
+def lane_name_of(hello: Buffer) -> str:
+    """Return the name of the lane that a HELLO requests; bytes that are not UTF-8 give a name that no lane has."""
     return bytes(hello[_HEADER.size :]).decode(errors="replace")
 
 
@@ -186,7 +186,7 @@ def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape
         sample_rate_hz=example.sample_rate_hz,
         duration_s=example.duration_s,
     )
-    # Messages within it are filled in place: to make them apart and have them copied takes half as long again.
+    # Nested messages are filled directly: building them apart and copying them takes half as long again.
     lineage, header = message.lineage, message.waveform if example.waveform is not None else message.features
     lineage.epoch, lineage.shard, lineage.index = example.lineage
     header.data_type = data_type

@@ -35,7 +35,7 @@ def spread(axes, reach, grid):
         grid[int(d) : int(d) + 4] += g * weights
 
 
-def move_peaks(spectra, rise, slope, turns_per_bin, turns):
+def move_peaks(spectra, rise, slope, rotations_per_bin, last_rotations):
     """Frame by frame and peak by peak; returns what is moved and each bin's rotation in the last frame."""
     bins = spectra.shape[1]
     moved = np.zeros(spectra.shape, complex)
@@ -45,17 +45,17 @@ def move_peaks(spectra, rise, slope, turns_per_bin, turns):
         tops = [
             k for k in range(bins) if power[k + 2] > power[k : k + 2].max() and power[k + 2] >= power[k + 3 :][:2].max()
         ]
-        places, rotations, steps = [], [], []
+        factors, rotations, steps = [], [], []
         for k in tops:
             b, t, a = magnitude[k - 1 : k + 2] if 0 < k < bins - 1 else (0, magnitude[k], 0)
             risen = rise[k] + slope[k] * np.clip(2 * (a - b) / (a + b + 2 * t + 1e-30), -0.5, 0.5)
             step = round(float(risen))
             rest = risen - step
-            turn = (turns[k] + risen * turns_per_bin + 0.5) % 1 - 0.5
+            rotation = (last_rotations[k] + risen * rotations_per_bin + 0.5) % 1 - 0.5
             steps.append(step)
-            rotations.append(turn)
+            rotations.append(rotation)
             gain = (1 - rest**2) * (1 - rest**2 / 4) / np.sinc(rest)
-            places.append(gain * np.exp(2j * np.pi * (turn - step / 2)))
+            factors.append(gain * np.exp(2j * np.pi * (rotation - step / 2)))
         edges = [0, *((a + b + 1) // 2 for a, b in pairwise(tops)), bins]
         to_edges = [0]
         for edge, (left, right), (a, b) in zip(edges[1:], pairwise(tops), pairwise(steps), strict=False):
@@ -66,12 +66,12 @@ def move_peaks(spectra, rise, slope, turns_per_bin, turns):
             else:
                 to_edges.append((left + a + right + b + 1) // 2)
         to_edges.append(bins)
-        turns = np.repeat(rotations, np.diff(edges))
+        last_rotations = np.repeat(rotations, np.diff(edges))
         for j, step in enumerate(steps):
             for k in range(edges[j], edges[j + 1]):
                 if to_edges[j] <= k + step < to_edges[j + 1]:
-                    out[k + step] = frame[k] * places[j]
-    return moved, turns
+                    out[k + step] = frame[k] * factors[j]
+    return moved, last_rotations
 
 
 def axis(images, reach, seed):
@@ -104,12 +104,12 @@ def test_peaks_move_as_one_by_one(kernels, bins, most, seed):
     spectra = complex_noise(4, bins, seed) * 10 ** RNG(seed).uniform(-3, 0, (4, bins)).astype(np.float32)
     rise = (most * np.sin(np.arange(bins) / bins * np.pi)).astype(np.float32)
     slope = np.gradient(rise).astype(np.float32) if bins > 1 else np.zeros(1, np.float32)
-    turns = RNG(seed).uniform(-0.5, 0.5, bins).astype(np.float32)
-    expected, last = move_peaks(spectra, rise, slope, 0.25, turns.astype(float))
+    rotations = RNG(seed).uniform(-0.5, 0.5, bins).astype(np.float32)
+    expected, last = move_peaks(spectra, rise, slope, 0.25, rotations.astype(float))
     moved = np.full_like(spectra, np.nan)
-    kernels.move_peaks(spectra, rise, slope, 0.25, turns, moved)
+    kernels.move_peaks(spectra, rise, slope, 0.25, rotations, moved)
     np.testing.assert_allclose(moved, expected, atol=1e-4)
-    np.testing.assert_allclose(np.exp(2j * np.pi * turns), np.exp(2j * np.pi * last), atol=1e-4)
+    np.testing.assert_allclose(np.exp(2j * np.pi * rotations), np.exp(2j * np.pi * last), atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0), (1, 1), (3, 700)])

@@ -21,7 +21,7 @@ from chaos.faults import NEED_DISK, Blow, Fault
 from chaos.ground import Ground
 from chaos.standstill import Standstill, times
 
-from services.stage.wiring import stage_order
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import load_recipe
 
 __all__: list[str] = []

@@ -12,10 +12,11 @@ from pathlib import Path
 from chaos.network import Network, Relay
 
 from services.process.restarts import FINAL_CODES, RestartPolicy
-from services.stage.wiring import program, stage_order
+from services.stage.wiring import program
 from services.supervisor.child import Child, Process, ProcessFailed
 from services.supervisor.gang import mpirun
 from services.supervisor.redis_server import LocalRedis
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["Fleet"]

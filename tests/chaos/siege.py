@@ -9,7 +9,7 @@ from chaos.faults import AT_THE_END, FAULTS, NEED_DISK, SLOW, deal
 from chaos.ground import Ground
 from chaos.variants import EPOCHS
 
-from services.stage.wiring import stage_order
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["Siege"]

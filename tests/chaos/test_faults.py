@@ -13,8 +13,8 @@ def test_a_seed_gives_its_sequence_of_blows():
 
 def test_each_fault_comes_once_before_any_comes_again():
     faults = [blow.fault for blow in islice(deal(3, STAGES, FAULTS), 3 * len(FAULTS))]
-    for turn in range(3):
-        assert set(faults[turn * len(FAULTS) : (turn + 1) * len(FAULTS)]) == set(FAULTS)
+    for cycle in range(3):
+        assert set(faults[cycle * len(FAULTS) : (cycle + 1) * len(FAULTS)]) == set(FAULTS)
 
 
 def test_every_kind_has_its_own_name_and_no_faults_give_no_blows():

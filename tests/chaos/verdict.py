@@ -31,7 +31,7 @@ class EpochVerdict:
     committed: int
     rejected: int
     misjudged: list[int] = field(default_factory=list)  # rejected against what is expected, or not rejected against it
-    out_of_order: list[int] = field(default_factory=list)  # of a strict run: places where another one should stand
+    out_of_order: list[int] = field(default_factory=list)  # of a strict run: positions of wrong examples
     lost: list[int] = field(default_factory=list)
     twice: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)  # whose features are not those of an undisturbed run
@@ -62,8 +62,8 @@ def undisturbed(run, epochs):
     sequence_of = _strict_sequences(recipe, run, shards) if recipe.pipeline.order == "strict" else None
     digests, sequence = [], []
     for epoch in range(epochs):
-        places = [(s, i) for s, n in enumerate(shards.counts) for i in range(n)]
-        examples = [_example(recipe, chain, shards, Lineage(epoch, *place)) for place in places]
+        records = [(s, i) for s, n in enumerate(shards.counts) for i in range(n)]
+        examples = [_example(recipe, chain, shards, Lineage(epoch, *record)) for record in records]
         digests.append([example and digest(example.features) for example in examples])
         if sequence_of:
             sequence.append(sequence_of(examples))
@@ -81,7 +81,7 @@ def _example(recipe, chain, shards, lineage):
 
 
 def _strict_sequences(recipe, run, shards):
-    """Return what turns all examples of one epoch after the other into ordinals, in the order of a strict rank."""
+    """Return a function from all examples of an epoch to the ordinals, in a strict rank's order; call it epoch by epoch."""
     from sonorant.training.labeller import Labeller  # which needs TensorFlow, and only strict runs do
     from sonorant.training.strict_intake import StrictIntake
 

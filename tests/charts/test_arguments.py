@@ -11,10 +11,10 @@ from services.evaluation.probe import command as probe
 from services.launcher.main import command as launcher
 from services.recognizer.main import command as recognizer
 from services.stage.command import command as replica
-from services.stage.wiring import stage_order
 from services.trainer.main import command as trainer
 from sonorant.capacity.sizing import Bounds
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 FILLED_IN = {"POD_IP": "10.0.0.1", "CPUS": "2", "REVISION": "words-trainer-1"}

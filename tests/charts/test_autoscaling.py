@@ -4,8 +4,8 @@ import pytest
 from rigs.helm import component, container, digits_values, pods
 
 from services.autoscaler.scaler import deployments_of
-from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 STAGES = {component(stage) for stage in CHAIN}

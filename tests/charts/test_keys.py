@@ -11,8 +11,8 @@ from rigs.helm import component, container, digits_values, pods
 from services.coordination.forwarding import secret_of_clients
 from services.process.channels import add_port, open_channel
 from services.process.keys import KEYS_VARIABLE, load_keys
-from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 CHAIN = [component(stage) for stage in stage_order(Recipe.model_validate(digits_values()["recipe"]))]
 FOLDER = "/etc/sonorant-keys"

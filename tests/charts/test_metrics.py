@@ -18,11 +18,11 @@ from services.coordinator.metrics import coordinator_metrics
 from services.process.metrics import on_scrape
 from services.recognizer.metrics import RecognizerMetrics
 from services.stage.metrics import stage_metrics
-from services.stage.wiring import stage_order
 from services.trainer.metrics import rank_metrics
 from sonorant.capacity.measurements import Demand
 from sonorant.capacity.planner import Decision
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 from sonorant.serving.admission import Admission
 from sonorant.v1 import coordinator_pb2 as pb
 

@@ -9,9 +9,10 @@ import yaml
 from rigs.helm import CHART, component, container, digits_values, edges, pods
 from rigs.value_sets import render_set
 
-from services.stage.wiring import TRAINER, program, stage_before, stage_order
+from services.stage.wiring import program
 from sonorant.augment.table import StageRecipe
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import TRAINER, stage_before, stage_order
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 

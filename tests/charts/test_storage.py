@@ -6,8 +6,8 @@ import pytest
 from rigs.helm import component, container, digits_values, edges, pods
 from rigs.value_sets import SERVED, SETS, STORE
 
-from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 HOLDERS = {component(stage) for stage in CHAIN} | {"coordinator", "trainer", "recognizer", "test"}

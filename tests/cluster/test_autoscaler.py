@@ -15,8 +15,8 @@ from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
 from rigs.small_corpus import digits_recipe
 from rigs.waiting import eventually
 
-from services.stage.wiring import stage_order
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import dump_recipe
 
 NAMESPACE = "sonorant-autoscaler-test"

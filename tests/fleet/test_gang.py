@@ -61,7 +61,7 @@ class Pod:
         self.running = None
         self.member.renew()
 
-    def turn(self, wall):
+    def step(self, wall):
         self.member.ready()
         self.seen = wall.board
         return self.act(wall)
@@ -70,7 +70,7 @@ class Pod:
 class Cluster:
     """Pods, and those that were given up but live on where nobody sees them; events happen to one pod."""
 
-    EVENTS = (*("turn",) * 6, *("read", "act") * 2, "is_ready", "dies", "dies", "is_replaced", "lives_on", "roll_out")
+    EVENTS = (*("step",) * 6, *("read", "act") * 2, "is_ready", "dies", "dies", "is_replaced", "lives_on", "roll_out")
 
     def __init__(self, ranks):
         self.revision = 0
@@ -87,8 +87,8 @@ class Cluster:
             self.revision += 1
         elif pod.displaced:
             pass
-        elif event == "turn":  # read and act at once; "read" and "act" are for what happens in between
-            pod.turn(self.wall)
+        elif event == "step":  # read and act at once; "read" and "act" are for what happens in between
+            pod.step(self.wall)
         elif event == "read":
             pod.seen = self.wall.board
         elif event == "act":
@@ -116,10 +116,10 @@ class Cluster:
                 self.replace(rank)
         for _ in range(6):
             for rank, pod in enumerate(self.pods):
-                if pod.turn(self.wall) is Action.LEAVE:
+                if pod.step(self.wall) is Action.LEAVE:
                     self.replace(rank)
         assert {pod.running for pod in self.pods} == {self.wall.board.generation}
-        assert [pod.turn(self.wall) for pod in self.pods] == [Action.RUN] * len(self.pods)
+        assert [pod.step(self.wall) for pod in self.pods] == [Action.RUN] * len(self.pods)
 
 
 @given(

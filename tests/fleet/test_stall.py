@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sonorant.fleet.stall import COORDINATOR, REDIS, TRAINER, GiveUp, Restart, Scene, StageScene, StallWatch
 
-STALL_S, TURN_S = 180.0, 600.0
+STALL_S, ITERATION_S = 180.0, 600.0
 READER, ROOM = StageScene("shard_reader", queued=3, handed_on=50), StageScene("room", queued=4, handed_on=40)
 RUNNING = Scene(generation=1, marks={"step": 5}, stages=(READER, ROOM), ranks=1, waited_s=10.0)
 
@@ -17,7 +17,7 @@ class World:
     """Looks once a second at a scene in which only what the trainer waits goes on."""
 
     def __init__(self, scene=RUNNING, waits=True):
-        self.watch = StallWatch(STALL_S, TURN_S)
+        self.watch = StallWatch(STALL_S, ITERATION_S)
         self.scene, self._waits, self.now_s = scene, waits, 0.0
         self.watch.look(0.0, scene)
 
@@ -76,8 +76,8 @@ def test_the_reader_is_restarted_when_nobody_has_an_example():
         ({"redis": False}, REDIS, STALL_S),
         ({"coordinator": False}, COORDINATOR, STALL_S),
         ({"finished": True, "ranks": 0}, TRAINER, STALL_S),
-        ({"stages": (READER, replace(ROOM, registered=0))}, "room", TURN_S),
-        ({"ranks": 0}, TRAINER, TURN_S),
+        ({"stages": (READER, replace(ROOM, registered=0))}, "room", ITERATION_S),
+        ({"ranks": 0}, TRAINER, ITERATION_S),
     ],
     ids=["redis", "coordinator", "finished", "no replica", "no rank"],
 )
@@ -88,8 +88,8 @@ def test_whom_it_waits_for_is_named(changes, name, after_s):
     assert (at_s, verdict.name) == (after_s, name)
 
 
-def test_a_trainer_that_compiles_evaluates_or_writes_has_the_time_of_a_turn():
-    assert World(waits=False).first()[0] == TURN_S
+def test_a_trainer_that_compiles_evaluates_or_writes_has_the_time_of_an_iteration():
+    assert World(waits=False).first()[0] == ITERATION_S
 
 
 def test_the_second_time_the_gang_is_restarted_and_the_third_ends_the_run():
@@ -113,7 +113,7 @@ def test_a_new_gang_begins_with_older_counts_and_has_its_time():
     world.until(170)
     world.look(generation=2, marks={"step": 3}, ranks=0)
     world.now_s = 0.0
-    assert world.first()[0] == TURN_S
+    assert world.first()[0] == ITERATION_S
 
 
 def test_gangs_that_never_come_to_a_step_are_given_up():
@@ -123,7 +123,7 @@ def test_gangs_that_never_come_to_a_step_are_given_up():
         verdicts += world.until(100)
         world.look(generation=generation)
     assert isinstance(verdicts[0][1], GiveUp)
-    assert round(verdicts[0][0]) == 3 * TURN_S
+    assert round(verdicts[0][0]) == 3 * ITERATION_S
 
 
 def test_a_coordinator_that_counts_from_zero_again_neither_moves_nor_waits_less():
@@ -136,15 +136,15 @@ def test_a_coordinator_that_counts_from_zero_again_neither_moves_nor_waits_less(
 
 
 def test_who_was_stopped_itself_has_seen_no_standstill():
-    watch = StallWatch(STALL_S, TURN_S)
+    watch = StallWatch(STALL_S, ITERATION_S)
     assert watch.look(1.0, RUNNING) is None
     assert watch.look(3600.0, RUNNING) is None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=50))
 def test_whatever_is_seen_a_run_without_progress_is_given_up(kinds):
-    watch, verdict = StallWatch(STALL_S, TURN_S), None
-    for second in range(int(3 * TURN_S) + 1):
+    watch, verdict = StallWatch(STALL_S, ITERATION_S), None
+    for second in range(int(3 * ITERATION_S) + 1):
         redis, coordinator, ranks, finished = kinds[second % len(kinds)]
         scene = replace(RUNNING, redis=redis, coordinator=coordinator, ranks=int(ranks), finished=finished, marks={})
         verdict = watch.look(1.0, scene)

@@ -175,17 +175,17 @@ def test_the_only_credit_is_recalled_from_an_idle_producer_for_a_busy_one():
     assert grants.actions() == [Grant("busy", 1)]
 
 
-def test_busy_producers_take_turns():
+def test_busy_producers_alternate():
     grants = _grants(1, "a", "b")
     grants.actions()
-    turns = []
+    senders = []
     for _ in range(6):
         grants.on_backlog("a", 1)
         grants.on_backlog("b", 1)
-        sender = "a" if not turns or turns[-1] == "b" else "b"
+        sender = "a" if not senders or senders[-1] == "b" else "b"
         assert grants.on_examples(sender, 1, waiting=1)
         grants.release(1)
-        turns.append(sender)
+        senders.append(sender)
         assert grants.actions() == [Grant("b" if sender == "a" else "a", 1)]
 
 
@@ -234,7 +234,7 @@ def test_slots_gather_until_a_message_is_worth_its_while_unless_a_producer_starv
     assert [tuple(grant) for grant in grants.actions()] == [("a", 1)]
 
 
-def test_many_producers_get_slots_by_the_handful_in_turn():
+def test_many_producers_get_slots_in_batches_one_after_the_other():
     producers = [f"p{number}" for number in range(64)]
     grants = _grants(64, *producers)
     served = []

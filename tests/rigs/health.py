@@ -1,4 +1,4 @@
-"""A kubelet that asks, and a main loop that hangs."""
+"""A kubelet's probes, and a main loop that hangs."""
 
 import asyncio
 import os
@@ -21,12 +21,12 @@ def asked(server, service=""):
         return health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(service=service)).status
 
 
-async def hang_and_turn(server):
-    """Let the event loop of a process that becomes ready stand still until that shows, then turn until that does."""
+async def hang_and_resume(server):
+    """Block the event loop of a process once it is ready until `live` is NOT_SERVING, then run it until it is SERVING."""
     while asked(server) != SERVING:
         await asyncio.sleep(0.01)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(health, "_LONGEST_TURN_S", 0.2)
+        patch.setattr(health, "_MAX_ITERATION_S", 0.2)
         eventually(lambda: asked(server, LIVE) == NOT_SERVING)
         await asyncio.to_thread(eventually, lambda: asked(server, LIVE) == SERVING)
 
@@ -37,7 +37,7 @@ def hang_and_end(serve):
     async def scene(health):
         serving = asyncio.create_task(serve(health))
         try:
-            await hang_and_turn(health)
+            await hang_and_resume(health)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
             await serving

@@ -42,7 +42,7 @@ def message(number, samples=16):
 
 
 class Producer:
-    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None, streams=("",), port=0):
+    def __init__(self, dead_after_s=DEAD_AFTER_S, curve=None, lane_names=("",), port=0):
         self.context = link_context()
         self.handed = []
         self.broken = []
@@ -54,7 +54,7 @@ class Producer:
             dead_after_s=dead_after_s,
             on_broken=lambda: self.broken.append(True),
             curve=curve,
-            streams=streams,
+            lane_names=lane_names,
         )
         self.endpoint = self.links.endpoint
         self.crashes = []
@@ -73,7 +73,7 @@ class Producer:
 
 
 class Consumer:
-    """Takes examples into a queue, where `take` makes room for others; a hungry one eats them at once."""
+    """Takes examples into a queue, where `take` frees their slots; a hungry one frees them at once."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Consumer:
         max_example_bytes=1 << 24,
         hungry=False,
         curve=None,
-        stream="",
+        lane_name="",
     ):
         self.context = link_context()
         self.inbox = SimpleQueue()
@@ -97,7 +97,7 @@ class Consumer:
             max_example_bytes=max_example_bytes,
             on_broken=lambda: self.broken.append(True),
             curve=curve,
-            stream=stream,
+            lane_name=lane_name,
         )
         self.crashes = []
         self.loop = LinkLoop()
@@ -117,7 +117,7 @@ class Consumer:
 
     @property
     def linked(self):
-        return len(self.links._grants._producers)
+        return len(self.links.producers)
 
     def take(self, count):
         taken = []
@@ -127,7 +127,7 @@ class Consumer:
         return taken
 
     def empty(self):
-        """Take what is there, and make no room for more."""
+        """Take what is there, and free no slots."""
         taken = []
         while True:
             try:

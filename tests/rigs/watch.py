@@ -11,7 +11,7 @@ import grpc
 from rigs.waiting import eventually
 
 from services.coordination.durations import seconds
-from services.stage.wiring import TRAINER
+from sonorant.recipe.layout import TRAINER
 
 _PLOTTED_S = 10.0  # of each t_session that is plotted
 

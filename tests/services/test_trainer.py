@@ -58,7 +58,7 @@ def test_a_rank_that_never_comes_to_a_step_ends_the_gang_which_may_start_again(t
         pytest.skip("needs mpirun")
     with contextlib.ExitStack() as stack:
         run = Run(write_run(tmp_path / "run", tiny_recipe(epochs=10_000, patience=10_000)), redis_url, stack)
-        hung = run.train(*MPIRUN, more=("--longest-turn-s", "30"))
+        hung = run.train(*MPIRUN, more=("--max-iteration-s", "30"))
         eventually(lambda: run.last_step() >= 6, process=hung)
         psutil.Process(hung.pid).children()[-1].suspend()
         assert hung.wait(PATIENCE_S) == 75, run.log("trainer")

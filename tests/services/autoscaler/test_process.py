@@ -8,7 +8,7 @@ from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
 from rigs.small_corpus import digits_recipe
 from rigs.waiting import eventually
 
-from services.stage.wiring import stage_order
+from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import dump_recipe
 
 RECIPE = digits_recipe()

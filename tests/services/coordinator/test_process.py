@@ -76,7 +76,7 @@ def test_redis_away_at_start_ends_it_with_the_address(run_folder):
     assert f"coordinator: Redis at unix://{run_folder}/nobody.sock cannot be reached" in said
 
 
-def test_a_coordinator_whose_loop_hangs_is_not_live_until_it_turns_again(redis_url):
+def test_a_coordinator_whose_loop_hangs_is_not_live_until_it_resumes(redis_url):
     world = World(redis_url)
     server = CoordinatorServer(ControlPlane(world.recipe, COUNTS, world.ledger), world.recipe.pipeline)
     hang_and_end(lambda health: _serve(server, "127.0.0.1:0", None, health))

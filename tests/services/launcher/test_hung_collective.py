@@ -23,12 +23,12 @@ await_gang()
 hvd.init()
 hung = Path(sys.argv[1])
 with Watchdog(4) as watchdog:
-    watchdog.turned()
+    watchdog.iterated()
     assert float(hvd.allreduce(tf.constant(1.0), op=hvd.Sum)) == 2
     if hvd.rank() == 1 and not hung.exists():
         hung.touch()
         time.sleep(1000)
-    watchdog.turned()
+    watchdog.iterated()
     assert float(hvd.allreduce(tf.constant(2.0), op=hvd.Sum)) == 4
 """
 

@@ -95,9 +95,9 @@ def test_an_example_that_is_alone_leaves_at_once(rig, bare):
 def test_a_single_credit_serves_whichever_producer_has_something(rig):
     producers = [rig(Producer()) for _ in range(4)]
     consumer = rig(Consumer([p.endpoint for p in producers], credits=1))
-    for turn in (2, 0, 3, 3, 1):
-        producers[turn].offer([turn])
-        assert consumer.take(1) == [turn]
+    for number in (2, 0, 3, 3, 1):
+        producers[number].offer([number])
+        assert consumer.take(1) == [number]
 
 
 class Wire:

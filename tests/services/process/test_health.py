@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from rigs.health import NOT_SERVING, SERVING, asked, hang_and_turn
+from rigs.health import NOT_SERVING, SERVING, asked, hang_and_resume
 from rigs.log import WrittenLog
 
 from services.process import health
@@ -32,22 +32,22 @@ def test_a_taken_port_is_named(server):
 
 
 def test_a_process_that_is_not_ready_is_alive_however_long_it_waits(server, monkeypatch):
-    monkeypatch.setattr(health, "_LONGEST_TURN_S", 0.0)
+    monkeypatch.setattr(health, "_MAX_ITERATION_S", 0.0)
     assert asked(server, LIVE) == SERVING
 
 
-def test_an_event_loop_that_hangs_is_not_alive_until_it_turns_and_is_told_where(server, monkeypatch):
+def test_an_event_loop_that_hangs_is_not_alive_until_it_resumes_and_its_stack_is_logged(server, monkeypatch):
     written = WrittenLog()
     monkeypatch.setattr(health, "log", written)
     server.ready(True)
 
     async def scene():
         server.follow(asyncio.get_running_loop())
-        await hang_and_turn(server)
+        await hang_and_resume(server)
 
     asyncio.run(scene())
     assert {entry["event"] for entry in written.entries} == {"main_loop_hangs"}
-    assert any("hang_and_turn" in line for line in written.entries[0]["at"])
+    assert any("hang_and_resume" in line for line in written.entries[0]["at"])
 
 
 def test_without_a_port_there_is_no_health():

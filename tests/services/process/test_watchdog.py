@@ -23,9 +23,9 @@ def stand_still():
 with Watchdog(LIMIT_S, clock=lambda: now) as watchdog:
     pass_time(1000)  # it may take its time to begin
     for _ in range(5):
-        watchdog.turned()
+        watchdog.iterated()
         pass_time(0.99 * LIMIT_S)
-    watchdog.turned()
+    watchdog.iterated()
     {}
 pass_time(1000)
 """
@@ -37,12 +37,12 @@ def run(end):
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=30)
 
 
-def test_a_loop_that_turns_is_left_alone_and_so_is_what_comes_after_it():
+def test_a_loop_that_iterates_is_not_ended_nor_what_comes_after_it():
     done = run("pass")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_loop_that_stands_still_ends_the_process_with_its_place():
+def test_a_loop_that_hangs_ends_the_process_and_its_stack_is_logged():
     done = run("stand_still()")
     assert done.returncode == 75
     assert "main_loop_hangs" in done.stdout + done.stderr

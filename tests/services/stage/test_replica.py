@@ -143,7 +143,7 @@ def test_what_the_machine_fails_at_is_tried_again_and_holds_up_what_is_behind_it
     assert (coordinator.rejections, failures) == ([], [])
 
 
-def test_a_replica_whose_machine_fails_for_long_ends_without_a_farewell_and_rejects_nothing(stack, monkeypatch):
+def test_a_replica_whose_machine_fails_for_long_ends_without_a_last_heartbeat_and_rejects_nothing(stack, monkeypatch):
     """What it held must be read again at once: its neighbours see a broken link, and the coordinator no clean leave."""
     monkeypatch.setattr(stage_room, "_PATIENCE_S", 0.3)
     producer = Producer()
@@ -217,16 +217,16 @@ def test_a_replica_serves_at_the_port_it_is_given(stack):
     assert endpoint == f"tcp://127.0.0.1:{port}"
 
 
-LONGEST_TURN_S = 2.0  # an idle loop sleeps for 1
+MAX_ITERATION_S = 2.0  # an idle loop sleeps for 1
 
 
 @pytest.fixture
 def server(stack, monkeypatch):
-    monkeypatch.setattr(health, "_LONGEST_TURN_S", LONGEST_TURN_S)
+    monkeypatch.setattr(health, "_MAX_ITERATION_S", MAX_ITERATION_S)
     return stack.enter_context(health_at("127.0.0.1", 0))
 
 
-def test_a_replica_that_hangs_in_an_example_is_not_live_until_it_turns_again(stack, server):
+def test_a_replica_that_hangs_in_an_example_is_not_live_until_it_resumes(stack, server):
     begun, leave = threading.Event(), threading.Event()
 
     def hang(example, rng):
@@ -248,7 +248,7 @@ def test_a_replica_that_is_busy_all_the_time_is_live(stack, server):
     answers = []
 
     def toil(example, rng):
-        threading.Event().wait(LONGEST_TURN_S / 20)
+        threading.Event().wait(MAX_ITERATION_S / 20)
         answers.append(asked(server, LIVE))
         return example
 

@@ -8,16 +8,16 @@ from rigs.links import Producer
 from rigs.small_corpus import digits_recipe
 from rigs.waiting import eventually
 
-from services.stage.wiring import stream_names
 from services.trainer.example_source import LinkedExampleSource
 from sonorant.recipe import Recipe
+from sonorant.recipe.layout import lane_names
 from sonorant.v1 import coordinator_pb2 as pb
 
 
 @pytest.fixture
 def setting():
     with contextlib.ExitStack() as stack:
-        producer = Producer(dead_after_s=2.5, streams=stream_names(digits_recipe(), "featurizer"))
+        producer = Producer(dead_after_s=2.5, lane_names=lane_names(digits_recipe(), "featurizer"))
         stack.callback(producer.close)
         coordinator = ScriptedCoordinator()
         stack.callback(coordinator.close)
@@ -91,7 +91,7 @@ def test_epochs_before_the_oldest_listed_one_are_drained(setting):
 def test_in_strict_order_a_rank_takes_its_own_and_reports_before_all_ranks_together_have_much_to_tell():
     strict = {"pipeline": {"order": "strict", "lookahead_examples": 32}, "training": {"ranks": 4}}
     recipe = Recipe.model_validate(digits_recipe().model_dump(mode="json") | strict)
-    producer = Producer(dead_after_s=2.5, streams=stream_names(recipe, "featurizer"))
+    producer = Producer(dead_after_s=2.5, lane_names=lane_names(recipe, "featurizer"))
     coordinator = ScriptedCoordinator()
     coordinator.interval_s = 1000.0  # no heartbeat but those that are asked for
     coordinator.endpoints = [[producer.endpoint]]
