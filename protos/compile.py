@@ -17,9 +17,9 @@ def compile_protos(root: Path) -> None:
     sources = sorted(str(p.relative_to(root / "protos")) for p in (root / "protos/sonorant").rglob("*.proto"))
     well_known = Path(grpc_tools.__file__).parent / "_proto"
     out = str(root)
-    places = [f"-I{root / 'protos'}", f"-I{well_known}", f"--python_out={out}", f"--grpc_python_out={out}"]
+    paths = [f"-I{root / 'protos'}", f"-I{well_known}", f"--python_out={out}", f"--grpc_python_out={out}"]
     stubs = [f"--mypy_out=quiet:{out}", f"--mypy_grpc_out=quiet:{out}"]
-    status = protoc.main(["protoc", *places, *stubs, *sources])
+    status = protoc.main(["protoc", *paths, *stubs, *sources])
     if status != 0:
         sys.exit(status)
     (root / "sonorant/v1/__init__.py").write_text('"""Messages and services, compiled from protos/."""\n')

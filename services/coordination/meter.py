@@ -34,10 +34,10 @@ class Totals:
 class Meter:
     """Counts from any thread; a heartbeat carries the delta since the last acknowledged one.
 
-    queued: called at each heartbeat, says how many examples wait in the replica.
-    link_faults: likewise, says how many faults its links have had.
-    wanted: likewise, says how many examples a rank of the trainer has room for.
-    What is built after the meter may be set as these attributes, before the first heartbeat.
+    queued: called at each heartbeat, returns the number of examples that wait in the replica.
+    link_faults: likewise, the number of faults on its links.
+    wanted: likewise, the number of a rank's free slots.
+    These attributes may be set after construction, before the first heartbeat.
     """
 
     def __init__(

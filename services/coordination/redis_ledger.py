@@ -270,7 +270,7 @@ class RedisLedger:
                 if not _refuses_writes(error):
                     raise
                 trouble = f"refuses to write ({error})"
-                advice = "make room on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
+                advice = "free space on its disk, or raise its maxmemory; nothing is lost, the same command goes on"
             if time.monotonic() + backoff.next_s > min(deadline, self._give_up_s):
                 raise Unavailable(f"Redis at {self._where} {trouble}, tried for {patience_s:g} s; {advice}")
             if self._outage.failed(time.monotonic()):

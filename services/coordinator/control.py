@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 _SHOWN_REJECTIONS = 100
 _MOST_FIGURES, _LONGEST_NAME = 64, 200
-_AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one loss is noticed at several places
+_AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one loss is noticed by several replicas
 
 
 @dataclass(frozen=True)

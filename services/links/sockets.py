@@ -1,4 +1,4 @@
-"""ZeroMQ contexts with room for a link to each replica of a large stage."""
+"""ZeroMQ contexts with enough sockets for a link to each replica of a large stage."""
 
 import resource
 

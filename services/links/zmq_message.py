@@ -34,7 +34,7 @@ _WRITABLE = 0x200  # PyBUF_WRITE
 class ZmqMessage:
     """A message of `size` bytes, none of them set, to be written to `buffer` and sent once.
 
-    Raises MemoryError if there is no room for it.
+    Raises MemoryError if it cannot be allocated.
     """
 
     def __init__(self, size: int) -> None:
@@ -42,7 +42,7 @@ class ZmqMessage:
         self._at = ctypes.addressof(self._struct)
         if _init_size(self._at, size) != 0:
             _init_size(self._at, 0)  # something that `__del__` can close
-            raise MemoryError(f"no room for a message of {size} bytes")
+            raise MemoryError(f"no memory for a message of {size} bytes")
         self.buffer: memoryview = _view(_data(self._at), size, _WRITABLE)
 
     def send(self, socket: "zmq.Socket[bytes]") -> None:

@@ -10,7 +10,7 @@ _KEPT_BYTES = 1 << 28  # far above what one utterance needs
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep what is freed, in place of handing it back to the kernel at once.
+    """Make the C library keep freed memory instead of returning it to the kernel at once.
 
     A stage needs the same few megabytes of temporaries for each utterance. glibc maps arrays of that size and unmaps
     them when they are freed, so that every page faults and is zeroed anew: mixing takes three times as long. Other

@@ -69,7 +69,7 @@ class SturdyFile(io.RawIOBase):
 
 
 def sturdy_stderr(notice: Callable[[int], str]) -> BinaryIO:
-    """Put a `SturdyFile` in place of this process's standard error, and return it.
+    """Replace this process's standard error by a `SturdyFile`, and return it.
 
     One that was closed before the process began loses all; one that is no file, as some tests have, stays.
     """

@@ -1,1 +1,1 @@
-"""Reads the records that the coordinator leases to it."""
+"""Reads the records that the coordinator leases."""

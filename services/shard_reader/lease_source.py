@@ -13,10 +13,10 @@ __all__ = ["LeaseSource"]
 
 
 class LeaseSource:
-    """Reads leased records one by one, while at most `credits` of them are here; asks for the next lease meanwhile.
+    """Reads leased records one by one, while at most `credits` of them are here; acquires the next lease meanwhile.
 
-    A record whose bytes are damaged is rejected with its reason, and the next one is read. `take` raises what the
-    machine fails with, and then tries the same record again.
+    A damaged record is rejected with its reason, and the next one is read. `take` raises errors of the
+    machine, and then tries the same record again.
     """
 
     links = ()  # no stage comes before this one
@@ -24,21 +24,21 @@ class LeaseSource:
     def __init__(self, runtime: Runtime, shards: ShardSet, credits: int) -> None:
         self._runtime = runtime
         self._shards = shards
-        self._room = credits
+        self._free = credits
         self._records: deque[Lineage] = deque()
-        self._asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
+        self._acquirer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leases")
         self._over = self._closed = False
 
     def start(self) -> None:
-        """Ask for the first lease."""
-        self._next = self._ask()
+        """Acquire the first lease."""
+        self._next = self._acquire()
 
     def take(self) -> Example | None:
-        """Read the next record that can be read; None: none is leased now, or there is no room."""
-        while self._room and (lineage := self._lineage()) is not None:
+        """Read the next readable record; None: none is leased now, or no slot is free."""
+        while self._free and (lineage := self._lineage()) is not None:
             example = self._read(lineage)
             if example is not None:
-                self._room -= 1
+                self._free -= 1
                 return example
         return None
 
@@ -48,36 +48,36 @@ class LeaseSource:
         return self._over and not self._records
 
     def waiting(self) -> int:
-        """Return the number of leased records that are not read yet, and 1 more if a lease may lie unread for ever."""
+        """Return the number of leased records that are not read yet, plus 1 if an acquired lease will never be read."""
         return len(self._records) + (self._closed and not self._over)
 
     def release(self) -> None:
-        """Note that an example has left the replica: there is room for another."""
-        self._room += 1
+        """Free the slot of an example that has left the replica."""
+        self._free += 1
 
     def drain(self) -> None:
-        """Ask for no further lease; what is leased will be read."""
+        """Acquire no further lease; leased records are still read."""
         self._runtime.client.stop_leasing()
 
     def close(self) -> None:
-        """Ask for nothing any more, and leave what is leased."""
+        """Acquire nothing more, and drop what is leased."""
         self._closed = True
         self._runtime.client.stop_leasing()
-        self._asker.shutdown(wait=False, cancel_futures=True)
+        self._acquirer.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self) -> Future[pb.AcquireLeaseResponse | None]:
-        answer = self._asker.submit(self._runtime.client.acquire_lease)
+    def _acquire(self) -> Future[pb.AcquireLeaseResponse | None]:
+        answer = self._acquirer.submit(self._runtime.client.acquire_lease)
         answer.add_done_callback(lambda _: self._runtime.loop.wake())
         return answer
 
     def _lineage(self) -> Lineage | None:
-        """Return the next record of this lease, or of the one that was asked for when this one was begun."""
+        """Return the next record of this lease, or of the one that was acquired meanwhile."""
         if not self._records and not self._over and self._next.done():
             lease = self._next.result()
             if lease is None:
                 self._over = True
                 return None
-            self._next = self._ask()
+            self._next = self._acquire()
             records = lease.records
             self._records.extend(Lineage(records.epoch, records.shard, index) for index in records.indexes)
         return self._records.popleft() if self._records else None

@@ -1,4 +1,4 @@
-"""Shard reader: reads leased records and sends them on their way."""
+"""Shard reader: reads leased records and sends them to the next stage."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ __all__ = ["leased_records", "main"]
 
 
 def main() -> None:
-    """Run until told to leave."""
+    """Run until the run is complete or a termination signal arrives."""
     run_replica("shard_reader", open_source=leased_records)
 
 

@@ -138,7 +138,7 @@ class Child:
         """Start the process and wait for its end; return its exit status, or why it could not be started."""
         try:
             process = await self._start()
-        except OSError as error:  # no room for its log, or for another process
+        except OSError as error:  # its log, or another process, exceeds a limit
             return error
         code = await process.wait()
         process.kill_group()

@@ -1,4 +1,4 @@
-"""Rows that are transformed side by side, placed so that they do not push each other out of the cache."""
+"""Rows that are transformed side by side, spaced so that they do not evict each other from the cache."""
 
 import numpy as np
 

@@ -76,9 +76,9 @@ def image_responses(
     # The shortest side has the most images; the kernel wants it last.
     axes = [_axis(i, room, reflection, sources, microphones, points_per_m, reach) for i in np.argsort(-room)]
     axes[0][1][:] *= np.float32(points_per_m / (4 * np.pi))  # the height of a direct path one point long
-    for place in np.ndindex(grid.shape[:2]):
-        (x, xg), (y, yg), (z, zg) = ((squares[place], gains[place]) for squares, gains in axes)
-        kernels.spread(x, xg, y, yg, z, zg, reach, grid[place][LEAD * OVERSAMPLING - 1 :])
+    for position in np.ndindex(grid.shape[:2]):
+        (x, xg), (y, yg), (z, zg) = ((squares[position], gains[position]) for squares, gains in axes)
+        kernels.spread(x, xg, y, yg, z, zg, reach, grid[position][LEAD * OVERSAMPLING - 1 :])
     return _decimate(grid, padded)[..., :taps]
 
 

@@ -144,12 +144,12 @@ struct Peaks {
 
 // Which of eight flags are set, by their bits, and how many: of eight bins at most three are peaks.
 struct AmongEight {
-    int32_t places[256][4] = {};
+    int32_t positions[256][4] = {};
     constexpr AmongEight() {
         for (int bits = 0; bits < 256; ++bits)
-            for (int place = 0; place < 8; ++place) {
-                int32_t& count = places[bits][3];
-                if (bits >> place & 1 && count < 3) places[bits][count++] = place;
+            for (int position = 0; position < 8; ++position) {
+                int32_t& count = positions[bits][3];
+                if (bits >> position & 1 && count < 3) positions[bits][count++] = position;
             }
     }
 };
@@ -166,7 +166,7 @@ INLINE size_t find_peaks(const float* __restrict power, size_t bins, uint8_t* __
     for (size_t i = 0; i < bins; i += 8) {  // flags end with zeros
         uint64_t eight;
         std::memcpy(&eight, flags + i, sizeof eight);
-        const int32_t* found = AMONG_EIGHT.places[eight * 0x0102040810204080u >> 56];  // a bit of each byte
+        const int32_t* found = AMONG_EIGHT.positions[eight * 0x0102040810204080u >> 56];  // a bit of each byte
         for (int k = 0; k < 4; ++k) peaks[count + k] = static_cast<int32_t>(i) + found[k];
         count += found[3];
     }

@@ -1,4 +1,4 @@
-"""The late part of a room's responses as noise, in place of images that nobody can tell apart any more.
+"""The late part of a room's responses as noise, instead of images too dense to tell apart.
 
 After Lehmann and Johansson, "Diffuse reverberation model for efficient image-source simulation of room impulse
 responses" (IEEE TASLP 18, 2010): up to some time the images are exact, from then on the response is Gaussian noise

@@ -41,7 +41,7 @@ def mix(
     """Play speech and noises in a room.
 
     speech: Float32[samples]. responses: Float32[1 + noises, microphones, taps], the speech's first.
-    noises: Float32[noises, samples + taps - 1], equally loud at their places. They begin taps - 1 samples before
+    noises: Float32[noises, samples + taps - 1], equally loud at their positions. They begin taps - 1 samples before
     what is heard, so that their reverberation has built up by then.
     snr_db: power of the speech over power of all noises, whole utterance, at microphone 0.
     start: tap that the result starts with; with that of the speech's direct path at microphone 0, words stay where they

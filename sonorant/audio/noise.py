@@ -31,7 +31,7 @@ def pink_noise(samples: int, rng: np.random.Generator) -> Waveform:
 
 
 def looped(noise: Waveform, samples: int, sample_rate_hz: int, rng: np.random.Generator) -> Waveform:
-    """Return `samples` of a noise, from a random place on: Float32[samples].
+    """Return `samples` of a noise, from a random position on: Float32[samples].
 
     What is long enough is cut out in one piece. What is shorter goes round and round: its end is cross-faded into its
     start over 50 ms (or half of it) with sine and cosine, which keeps the power of uncorrelated sounds.

@@ -19,8 +19,8 @@ def babble(
     """Return several utterances spoken at once, equally loud, each entered anywhere and looped: Float32[samples].
 
     excluded: the utterance that the noise is for; it is never one of the voices. Utterances whose bytes are damaged or
-    that are silent are passed over; what cannot be read now is not, as other voices would take its place in one replica
-    and not in the next. Raises Unavailable then, and RejectedExample if there is no other utterance to be found.
+    that are silent are skipped. An utterance that cannot be read now is not skipped: one replica would draw other
+    voices than the next. Raises Unavailable then, and RejectedExample if there is no other utterance to be found.
     """
     mixture = np.zeros(samples, dtype=np.float32)
     for _ in range(voices):

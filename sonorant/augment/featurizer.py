@@ -12,7 +12,7 @@ __all__ = ["featurizer_stage"]
 
 
 def featurizer_stage(recipe: FeaturesRecipe, sample_rate_hz: int) -> Stage:
-    """Return the stage that puts features in the place of the waveform (of microphone 0, if there are several).
+    """Return the stage that replaces the waveform (of microphone 0, if there are several) by features.
 
     It raises RejectedExample if the waveform is absent, of another rate, not finite, or too short for one vector.
     """

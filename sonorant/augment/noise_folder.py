@@ -1,4 +1,4 @@
-"""Noise recordings in a folder; the one place of this room that reads files."""
+"""Noise recordings in a folder; the only module of `augment` that reads files."""
 
 import hashlib
 import os
@@ -48,9 +48,9 @@ class NoiseFolder:
         """
         suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
         found, unlisted = files_below(folder, lambda name: Path(name).suffix.lower() in suffixes)
-        for place, fault in unlisted:
-            error = BadCorpus if place == folder and fault.startswith("no such file") else Unavailable
-            raise error(f"noise folder {shown(place)}: {fault}")
+        for path, fault in unlisted:
+            error = BadCorpus if path == folder and fault.startswith("no such file") else Unavailable
+            raise error(f"noise folder {shown(path)}: {fault}")
         if not found:
             raise BadCorpus(
                 f"{shown(folder)}: no noise recordings there; put some in, or take 'folder' out of noise.kinds"
@@ -81,7 +81,7 @@ class NoiseFolder:
         try:
             piece, rate_hz = _read(path, start, needed)
             if len(piece) < min(needed, header.samples - start) and len(_read(path, start, needed)[0]) != len(piece):
-                raise Unavailable(f"noise recording {shown(path)}: read twice, and found to end at two places")
+                raise Unavailable(f"noise recording {shown(path)}: two reads end at different samples")
         except soundfile.LibsndfileError as error:
             _raise_if_unreadable(path, error)
             raise RejectedExample(f"noise recording {shown(path.relative_to(self.folder))}: {error}") from error

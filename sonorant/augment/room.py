@@ -90,12 +90,12 @@ class SceneRecipe(StageSection):
         smallest_m = (self.length_m.low, self.width_m.low, self.height_m.low)
         if min(smallest_m) <= 2 * self.wall_distance_m:
             raise ValueError(
-                f"the smallest room side, {min(smallest_m)} m, leaves no place between walls {self.wall_distance_m} m "
+                f"the smallest room side, {min(smallest_m)} m, leaves no space between walls {self.wall_distance_m} m "
                 "away; take a larger room or a shorter wall_distance_m"
             )
         if self.microphones == 2 and min(smallest_m[:2]) <= 2 * self.wall_distance_m + self.microphone_spacing_m:
             raise ValueError(
-                f"the smallest room side, {min(smallest_m[:2])} m, leaves no place between walls "
+                f"the smallest room side, {min(smallest_m[:2])} m, leaves no space between walls "
                 f"{self.wall_distance_m} m away for microphones {self.microphone_spacing_m} m apart"
             )
         _check_longest_t60(self.t60_s.high, smallest_m)
@@ -143,7 +143,7 @@ class Scene:
 class Setting(NamedTuple):
     """Where an utterance is played: a scene, its responses, and a noise of mean square 1 for each noise source.
 
-    The noises have taps - 1 samples more than the utterance: they begin before it, as `mix` wants them.
+    The noises have taps - 1 samples more than the utterance: they begin before it, as `mix` requires.
     """
 
     scene: Scene
@@ -262,15 +262,15 @@ def _uniform(interval: Interval, rng: np.random.Generator) -> float:
 def _draw_microphones(
     recipe: SceneRecipe, room_m: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return Float64[microphones, 3]: on a level line through a random place, in a random direction."""
+    """Return Float64[microphones, 3]: on a level line through a random point, in a random direction."""
     angle = rng.uniform(0, 2 * np.pi)
     arm = np.array([np.cos(angle), np.sin(angle), 0.0]) * recipe.microphone_spacing_m / 2
     if recipe.microphones == 1:
         arm = np.zeros(3)
     margin = recipe.wall_distance_m + np.abs(arm)
     centre = rng.uniform(margin, room_m - margin)
-    places: NDArray[np.float64] = np.stack([centre - arm, centre + arm])[: recipe.microphones]
-    return places
+    positions_m: NDArray[np.float64] = np.stack([centre - arm, centre + arm])[: recipe.microphones]
+    return positions_m
 
 
 def _check_longest_t60(t60_s: float, room_m: tuple[float, float, float]) -> None:

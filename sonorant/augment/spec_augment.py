@@ -48,7 +48,7 @@ class SpecAugmentRecipe(StageSection):
 def mask(features: Features, recipe: SpecAugmentRecipe, stack: int, rng: np.random.Generator) -> Features:
     """Return Float32[vectors, stack * bins], masked; a frequency mask hides the same bins in each stacked frame.
 
-    Widths are uniform over 0..widest, and so are starts over all places where the mask fits.
+    Widths are uniform over 0..widest, and so are starts over all positions at which the mask fits.
     """
     vectors, bins = len(features), features.shape[1] // stack
     hidden = np.zeros((vectors, stack, bins), bool)

@@ -1,6 +1,6 @@
 """Synthesis by superposition: several noises are laid over the speech (Deep Speech, 4.1).
 
-Many short noises take the place of one long one, so that a network cannot learn them by heart. What is superimposed
+Many short noises replace one long noise, so that a network cannot memorise them. What is superimposed
 could be unlike any noise that is ever recorded; so each candidate has to pass a test: it is rejected if its average
 power in a frequency band differs significantly from that of real noisy recordings. The paper gives neither bands nor
 bound. Ours are octaves and decibels, of each band's share of the power, as the level of the noise is set afterwards.

@@ -1,7 +1,7 @@
 """A telephone line: a band of 300 to 3,400 Hz, and 8 bits a sample after ITU-T Recommendation G.711.
 
-Both laws are piecewise linear: a sign, three bits for the octave (the segment) and four for the place within it. mu-law
-adds a bias, so that its segments are exact octaves; A-law lets the two lowest share one step.
+Both laws are piecewise linear: a sign, three bits for the octave (the segment) and four for the position within it.
+mu-law adds a bias, so that its segments are exact octaves; A-law lets the two lowest share one step.
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@ overlapping frames cancel. Rotating each bin by its own (ω′ − ω)·hop·fra
 lobe of one tone drift apart. So we move peaks, as Laroche and Dolson do ("New phase-vocoder techniques for
 pitch-shifting, harmonizing and other exotic effects", WASPAA 1999): a peak takes the bins around it along, by a whole
 number of bins and under one rotation, which follows the interpolated frequency of the tone through the frames.
-A lobe keeps its width, hence a sound its time; what stretches or shrinks is the room between the lobes. A lobe comes to
+A lobe keeps its width, hence a sound its time; the gaps between lobes stretch or shrink. A lobe comes to
 lie within half a bin of where it belongs; zero-padding would halve that at twice the cost, but what it cures, frames of
 one tone that drift apart towards their edges, is a known loss of level (0.9 dB at most), which is given back.
 Where the map squeezes frequencies, bins between peaks are dropped: a tone keeps its level, white noise loses 0.8 dB for

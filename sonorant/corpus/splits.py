@@ -34,7 +34,8 @@ def deal_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int)
         )
     order = generator(seed, 0, "splits", "corpus").permutation(len(units))
     home = {
-        units[i]: "test" if place < test else "dev" if place < test + dev else "train" for place, i in enumerate(order)
+        units[i]: "test" if position < test else "dev" if position < test + dev else "train"
+        for position, i in enumerate(order)
     }
     for utterance in seen:
         splits[home[_unit(utterance, recipe)]].append(utterance)

@@ -30,12 +30,12 @@ _THROUGH_SHOWN = 8  # epochs that `progress` shows after they are through, so th
 class Lease:
     """Records of one block that one shard reader is to read; `ordinals` are theirs in the epoch.
 
-    place: the block's in the epoch's order.
+    position: the block's in the epoch's order.
     """
 
     number: int
     epoch: int
-    place: int
+    position: int
     shard: int
     indexes: tuple[int, ...]
     ordinals: IntArray
@@ -55,16 +55,16 @@ class EpochLeases:
 
 @dataclass
 class _Epoch:
-    """One epoch's examples; pending are those of `again`, and of the blocks from `place` on, that are not settled."""
+    """One epoch's examples; pending: those of `again`, and of the blocks from `position` on, that are not settled."""
 
     number: int
     order: EpochOrder
     settled: Bitmap
     outstanding: int
     begun: int  # examples leased at least once, or settled before
-    place: int = 0  # the next block that was never leased
+    position: int = 0  # the next block that was never leased
     oldest: int = 0  # no block before this one holds an example that is not settled
-    again: list[tuple[int, IntArray]] = field(default_factory=list)  # heap of (place, ordinals) to lease again
+    again: list[tuple[int, IntArray]] = field(default_factory=list)  # heap of (position, ordinals) to lease again
     reissued: int = 0
 
     def unsettled(self, ordinals: IntArray) -> IntArray:
@@ -74,35 +74,35 @@ class _Epoch:
     @property
     def exhausted(self) -> bool:
         """Whether nothing is pending."""
-        return not self.again and self.place == len(self.order)
+        return not self.again and self.position == len(self.order)
 
     def pop_again(self) -> tuple[int, IntArray] | None:
-        """Remove and return (place, ordinals) of the first that are to be leased again."""
+        """Remove and return (position, ordinals) of the first that are to be leased again."""
         while self.again:
-            place, ordinals = heapq.heappop(self.again)
+            position, ordinals = heapq.heappop(self.again)
             if len(pending := self.unsettled(ordinals)):
-                return place, pending
+                return position, pending
         return None
 
     def pop_fresh(self, reach: int | None) -> tuple[int, IntArray] | None:
-        """Return (place, ordinals) of the next block; None if all are leased, or it is `reach` past the oldest."""
-        while self.place < len(self.order):
+        """Return (position, ordinals) of the next block; None if all are leased, or it is `reach` past the oldest."""
+        while self.position < len(self.order):
             if reach is not None and self._stretch() >= reach:
                 return None
-            pending = self.unsettled(self.order.ordinals(self.place))
-            self.place += 1
+            pending = self.unsettled(self.order.ordinals(self.position))
+            self.position += 1
             if len(pending):
-                return self.place - 1, pending
+                return self.position - 1, pending
         return None
 
     def _stretch(self) -> int:
         """Return how many blocks were begun from the oldest on that is not settled."""
-        while self.oldest < self.place:
+        while self.oldest < self.position:
             _, first, stop = self.order.span(self.oldest)
             if not self.settled.has(np.arange(first, stop)).all():
                 break
             self.oldest += 1
-        return self.place - self.oldest
+        return self.position - self.oldest
 
 
 class LeaseBook:
@@ -253,7 +253,9 @@ class LeaseBook:
     def _shown(self, book: _Epoch) -> EpochLeases:
         return EpochLeases(book.number, self.total, book.outstanding, book.reissued)
 
-    def _grant(self, book: _Epoch, place: int, ordinals: IntArray, replica: str, now: float, *, again: bool) -> Lease:
+    def _grant(
+        self, book: _Epoch, position: int, ordinals: IntArray, replica: str, now: float, *, again: bool
+    ) -> Lease:
         self.leases += 1
         self.leased += len(ordinals)
         if again:
@@ -262,11 +264,11 @@ class LeaseBook:
             self._reissued[book.number] += len(ordinals)
         else:
             book.begun += len(ordinals)
-        shard, _, _ = book.order.span(place)
+        shard, _, _ = book.order.span(position)
         indexes = tuple((ordinals - self._starts[shard]).tolist())
         if not again:
             self._times.granted(book.number, ordinals, now)
-        lease = Lease(self.leases, book.number, place, shard, indexes, ordinals, replica, granted_s=now)
+        lease = Lease(self.leases, book.number, position, shard, indexes, ordinals, replica, granted_s=now)
         self._leases.append(lease)
         return lease
 
@@ -278,6 +280,6 @@ class LeaseBook:
         """Let what is left of a lease be leased again, before anything else; return its number of examples."""
         book = self._epochs[lease.epoch]
         ordinals = book.unsettled(lease.ordinals)
-        if len(ordinals):  # a block has one lease at a time, so places differ and arrays are never compared
-            heapq.heappush(book.again, (lease.place, ordinals))
+        if len(ordinals):  # a block has one lease at a time, so positions differ and arrays are never compared
+            heapq.heappush(book.again, (lease.position, ordinals))
         return len(ordinals)

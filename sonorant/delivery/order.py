@@ -36,22 +36,22 @@ class EpochOrder:
         """Return the number of blocks."""
         return len(self._blocks)
 
-    def span(self, place: int) -> tuple[int, int, int]:
-        """Return (shard, first ordinal, last ordinal + 1) of the block that is number `place` in the order."""
-        block = int(self._blocks[place])
+    def span(self, position: int) -> tuple[int, int, int]:
+        """Return (shard, first ordinal, last ordinal + 1) of the block that is number `position` in the order."""
+        block = int(self._blocks[position])
         shard = int(np.searchsorted(self._first_blocks, block, side="right")) - 1
         start, stop = int(self._starts[shard]), int(self._starts[shard + 1])
         cut = start + int(self._phases[shard]) + (block - int(self._first_blocks[shard]) - 1) * self._size
         return shard, max(start, cut), min(stop, cut + self._size)
 
-    def ordinals(self, place: int) -> IntArray:
-        """Return the ordinals of block number `place`, in their order."""
-        _, first, stop = self.span(place)
+    def ordinals(self, position: int) -> IntArray:
+        """Return the ordinals of block number `position`, in their order."""
+        _, first, stop = self.span(position)
         mixed: IntArray = generator(self._seed, self._epoch, str(first), "order").permutation(np.arange(first, stop))
         return mixed
 
     def without(self, settled: Bitmap) -> Iterator[int]:
         """Yield all ordinals but those that are settled, in the order."""
-        for place in range(len(self)):
-            ordinals = self.ordinals(place)
+        for position in range(len(self)):
+            ordinals = self.ordinals(position)
             yield from ordinals[~settled.has(ordinals)].tolist()

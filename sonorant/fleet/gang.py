@@ -1,14 +1,15 @@
-"""Generations of a gang: which ranks train together. Each rank's launcher decides from a board that all of them read.
+"""Generations of a gang: which ranks train together. Each rank's launcher decides from a board shared by all.
 
 A launcher announces a token, which stands for one process of its rank: once that has ended, however that was, the
 launcher takes another and starts a process anew. A generation is a list of tokens, one a rank. So it is over as soon as
 one of its ranks announces another token; and the next one begins when every rank has announced one that was in none
 before, whose process is ready. As a launcher takes a new token only when the old one's process is gone, no rank of an
-earlier generation is left when the next begins. What a launcher does that lost its place to another of the same rank is
+earlier generation is left when the next begins. Writes of a launcher that was replaced by another one of its rank are
 refused by the ledger, which counts generations of its own.
 
-No announcement says nothing: a board that has lost its memory makes all start again, and one that cannot be read makes
-nobody do anything. A revision is what a launcher was deployed as; a gang is of one, so a roll-out mixes no two recipes.
+An announcement is never absent on purpose: a board that lost its data makes all start again, and one that cannot be
+read makes none act. A revision is what a launcher was deployed as; a gang is of one, so a roll-out mixes no two
+recipes.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +49,7 @@ class Action(StrEnum):
     """What a launcher is to do.
 
     ANNOUNCE itself; WAIT; BEGIN the next generation, of the tokens that are announced; RUN its process as one of the
-    generation on the board; END it, if it still runs, and `renew`; LEAVE, since another launcher has taken its place.
+    generation on the board; END it, if it still runs, and `renew`; LEAVE, since another launcher has replaced it.
     """
 
     ANNOUNCE = "announce"

@@ -40,7 +40,7 @@ def test_rooms_have_the_t60_that_they_were_asked_for(rate_hz, tail_after_ms):
 
 @pytest.mark.parametrize(("room", "t60_s"), [((6, 5, 3), 0.3), ((10, 3, 2.4), 0.6), ((8, 8, 4), 0.2), ((3, 3, 3), 0.6)])
 def test_the_decay_over_random_directions_has_that_t20(room, t60_s):
-    """In time and with random directions in place of the quadrature; begins after the mean distance of two points."""
+    """In time and with random directions instead of the quadrature; begins after the mean distance of two points."""
     exponent = -np.log(1 - absorption_of(t60_s, room))
     rng = np.random.default_rng(0)
     direction = rng.standard_normal((20_000, 3))
@@ -94,10 +94,10 @@ def test_not_a_number_is_refused():
 
 
 def random_responses(rooms, t60_s, duration_s):
-    """Exact responses between random places of ROOM."""
-    places = np.random.default_rng(7).uniform(0.4, ROOM - 0.4, (2, rooms, 3))
+    """Exact responses between random positions of ROOM."""
+    positions = np.random.default_rng(7).uniform(0.4, ROOM - 0.4, (2, rooms, 3))
     absorption = absorption_of(t60_s, ROOM)
-    return image_responses(ROOM, absorption, *places, RATE, duration_s).reshape(-1, int(duration_s * RATE) + 81)
+    return image_responses(ROOM, absorption, *positions, RATE, duration_s).reshape(-1, int(duration_s * RATE) + 81)
 
 
 def band_power(responses):
@@ -108,7 +108,7 @@ def band_power(responses):
 
 
 def test_image_power_is_that_of_the_image_method():
-    """Averaged over places, from 50 ms on, within the spread that 64 responses leave."""
+    """Averaged over positions, from 50 ms on, within the spread that 64 responses leave."""
     exact = band_power(random_responses(8, 0.4, 0.4)).mean(axis=0)[2:]
     centre_s = 0.025 * (np.arange(2, 2 + len(exact)) + 0.5)
     predicted = image_power(ROOM, absorption_of(0.4, ROOM), centre_s) / RATE
@@ -124,7 +124,7 @@ def test_image_power_starts_as_if_walls_swallowed_nothing():
 
 
 def test_image_power_is_a_mean_over_directions():
-    """Random directions in place of the quadrature."""
+    """Random directions instead of the quadrature."""
     direction = np.random.default_rng(0).standard_normal((400_000, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     reflections = 343 * 0.3 * (np.abs(direction) / ROOM).sum(axis=1)

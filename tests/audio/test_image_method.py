@@ -113,8 +113,8 @@ def test_spreading_costs_no_treble():
 
 
 def test_source_and_microphone_may_change_places():
-    places = np.random.default_rng(1).uniform(0.3, [4.7, 3.7, 2.2], (2, 3))
-    there, back = (image_responses([5, 4, 2.5], 0.4, a, b, 8000, 0.2) for a, b in (places, places[::-1]))
+    positions = np.random.default_rng(1).uniform(0.3, [4.7, 3.7, 2.2], (2, 3))
+    there, back = (image_responses([5, 4, 2.5], 0.4, a, b, 8000, 0.2) for a, b in (positions, positions[::-1]))
     np.testing.assert_allclose(there, back, atol=1e-5 * np.abs(there).max())
 
 

@@ -11,10 +11,10 @@ PAIR = np.array([[2.0, 2.0, 1.5], [2.15, 2.0, 1.5]])
 
 
 def random_responses(rooms, t60_s, duration_s):
-    """Exact responses between random places of ROOM, high-passed by differences: images are all positive."""
-    places = np.random.default_rng(7).uniform(0.4, ROOM - 0.4, (2, rooms, 3))
+    """Exact responses between random positions of ROOM, high-passed by differences: images are all positive."""
+    positions = np.random.default_rng(7).uniform(0.4, ROOM - 0.4, (2, rooms, 3))
     absorption = absorption_of(t60_s, ROOM)
-    return image_responses(ROOM, absorption, *places, RATE, duration_s).reshape(-1, int(duration_s * RATE) + 81)
+    return image_responses(ROOM, absorption, *positions, RATE, duration_s).reshape(-1, int(duration_s * RATE) + 81)
 
 
 def band_power(responses):

@@ -37,9 +37,9 @@ def test_scenes_stay_within_the_recipe():
     recipe = _recipe(microphones=2, noise_sources=(0, 3))
     scenes = [draw_scene(recipe, np.random.default_rng(seed)) for seed in range(300)]
     for scene in scenes:
-        places = np.vstack([scene.sources_m, scene.microphones_m])
-        assert (places >= recipe.wall_distance_m - 1e-9).all()
-        assert (places <= scene.room_m - recipe.wall_distance_m + 1e-9).all()
+        positions = np.vstack([scene.sources_m, scene.microphones_m])
+        assert (positions >= recipe.wall_distance_m - 1e-9).all()
+        assert (positions <= scene.room_m - recipe.wall_distance_m + 1e-9).all()
         spacing = np.linalg.norm(scene.microphones_m[0] - scene.microphones_m[1])
         assert spacing == pytest.approx(recipe.microphone_spacing_m)
         assert 0.1 <= scene.t60_s <= 0.3
@@ -207,13 +207,13 @@ def test_a_tail_that_would_begin_after_t60_changes_nothing():
 
 
 def test_one_microphone_needs_no_room_for_two():
-    """Side walls leave 0.6 m: two microphones 0.7 m apart have no place there, one has."""
+    """Side walls leave 0.6 m: two microphones 0.7 m apart do not fit there, one does."""
     sides = {side: {"low": 1.2, "high": 1.2} for side in ("length_m", "width_m")}
     height = {"height_m": {"low": 2.4, "high": 2.4}}
     recipe = _recipe(microphone_spacing_m=0.7, noise_sources=(0, 0), **sides, **height)
     scene = draw_scene(recipe, np.random.default_rng(0))
     assert (scene.microphones_m >= 0.3).all()
-    with pytest.raises(ValueError, match=r"1.2 m, leaves no place between walls 0.3 m away for microphones 0.7 m"):
+    with pytest.raises(ValueError, match=r"1.2 m, leaves no space between walls 0.3 m away for microphones 0.7 m"):
         _recipe(microphones=2, microphone_spacing_m=0.7, **sides, **height)
 
 

@@ -81,7 +81,7 @@ def _example(recipe, chain, shards, lineage):
 
 
 def _strict_sequences(recipe, run, shards):
-    """Return a function from all examples of an epoch to the ordinals, in a strict rank's order; call it epoch by epoch."""
+    """Return a function from all examples of an epoch to ordinals in a strict rank's order; call it epoch by epoch."""
     from sonorant.training.labeller import Labeller  # which needs TensorFlow, and only strict runs do
     from sonorant.training.strict_intake import StrictIntake
 

@@ -18,12 +18,12 @@ def whole(counts=COUNTS, seed=1, epoch=0, block=4):
 def test_every_example_is_in_one_block_of_neighbours_in_one_shard(counts, block, epoch):
     order = EpochOrder(counts, 3, epoch, block)
     starts, everything = np.cumsum([0, *counts]), []
-    for place in range(len(order)):
-        shard, first, stop = order.span(place)
+    for position in range(len(order)):
+        shard, first, stop = order.span(position)
         assert starts[shard] <= first < stop <= starts[shard + 1]
         assert stop - first <= block
-        assert sorted(order.ordinals(place).tolist()) == list(range(first, stop))
-        everything += order.ordinals(place).tolist()
+        assert sorted(order.ordinals(position).tolist()) == list(range(first, stop))
+        everything += order.ordinals(position).tolist()
     assert sorted(everything) == list(range(sum(counts)))
 
 
@@ -35,16 +35,16 @@ def test_the_order_follows_from_seed_and_epoch():
 def test_who_shares_a_block_changes_from_epoch_to_epoch():
     def mates(epoch):
         order = EpochOrder((100,), 1, epoch, 10)
-        blocks = [set(order.ordinals(place).tolist()) for place in range(len(order))]
+        blocks = [set(order.ordinals(position).tolist()) for position in range(len(order))]
         return next(block for block in blocks if 50 in block)
 
     assert len({frozenset(mates(epoch)) for epoch in range(10)}) > 3
 
 
 def test_any_example_may_come_at_any_time():
-    """Over many epochs the mean place of each record is the middle, within what chance allows."""
-    places = np.array([np.argsort(whole((40, 23), epoch=epoch)) for epoch in range(300)])
-    assert np.abs(places.mean(axis=0) - 31).max() < 5 * 63 / np.sqrt(12 * 300)
+    """Over many epochs the mean position of each record is the middle, within what chance allows."""
+    positions = np.array([np.argsort(whole((40, 23), epoch=epoch)) for epoch in range(300)])
+    assert np.abs(positions.mean(axis=0) - 31).max() < 5 * 63 / np.sqrt(12 * 300)
 
 
 def test_what_is_settled_is_left_out():

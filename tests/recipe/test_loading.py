@@ -99,12 +99,12 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (
             HEAD + "stages:\n- stage: noise_styles\n  width_m: {low: 1.3, high: 3}\n  microphones: 2\n"
             "  microphone_spacing_m: 0.8\n",
-            "r.yaml:7: stages[0].noise_styles: the smallest room side, 1.3 m, leaves no place between walls 0.3 m away "
+            "r.yaml:7: stages[0].noise_styles: the smallest room side, 1.3 m, leaves no space between walls 0.3 m away "
             "for microphones 0.8 m apart",
         ),
         (
             HEAD + "stages:\n- stage: room\n  height_m: {low: 0.6, high: 3}\n",
-            "r.yaml:7: stages[0].room: the smallest room side, 0.6 m, leaves no place between walls 0.3 m away; take a "
+            "r.yaml:7: stages[0].room: the smallest room side, 0.6 m, leaves no space between walls 0.3 m away; take a "
             "larger room or a shorter wall_distance_m",
         ),
         (

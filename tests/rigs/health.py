@@ -22,7 +22,7 @@ def asked(server, service=""):
 
 
 async def hang_and_resume(server):
-    """Block the event loop of a process once it is ready until `live` is NOT_SERVING, then run it until it is SERVING."""
+    """Block the event loop of a ready process until `live` is NOT_SERVING, then run it until `live` is SERVING."""
     while asked(server) != SERVING:
         await asyncio.sleep(0.01)
     with pytest.MonkeyPatch.context() as patch:

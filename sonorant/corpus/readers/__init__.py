@@ -40,8 +40,8 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
     faults = list(listing.faults)
     for utterance in listing.utterances:
         if (other := first.setdefault(utterance.id, utterance)) is not utterance:
-            places = (shown(one.segments[0].path) for one in (other, utterance))
-            used = f"id {utterance.id!r} is used twice: {' and '.join(places)}; ids must be unique"
+            paths = (shown(one.segments[0].path) for one in (other, utterance))
+            used = f"id {utterance.id!r} is used twice: {' and '.join(paths)}; ids must be unique"
             faults.append(Skipped(shown(utterance.segments[0].path), used))
     if faults and not lenient:
         raise BadCorpus(_named(faults))

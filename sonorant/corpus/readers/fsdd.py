@@ -40,5 +40,5 @@ def read_fsdd(folder: Path) -> Listing:
             skipped.append(Skipped(shown(path), "its name is not {digit}_{speaker}_{take}.wav"))
         else:
             utterances.append(Utterance(path.stem, (Segment(path),), DIGITS[name.digit], name.speaker))
-    faults = [Skipped(shown(place), reason) for place, reason in unlisted]
+    faults = [Skipped(shown(path), reason) for path, reason in unlisted]
     return Listing(tuple(utterances), tuple(skipped), tuple(faults))

@@ -15,7 +15,7 @@ def read_librispeech(folder: Path) -> Listing:
     found: list[Utterance] = []
     skipped: list[Skipped] = []
     transcripts, unlisted = files_below(folder, lambda name: name.endswith(".trans.txt"))
-    faults = [Skipped(shown(place), reason) for place, reason in unlisted]
+    faults = [Skipped(shown(path), reason) for path, reason in unlisted]
     for transcript in transcripts:
         try:
             for line in text_lines(transcript):

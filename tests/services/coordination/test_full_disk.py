@@ -105,7 +105,7 @@ def test_a_redis_that_refuses_to_write_is_waited_for_and_named_when_patience_is_
         try:
             claim(hasty, 1, 1, [0])
         except Unavailable as error:
-            return "refuses to write" in str(error) and "make room on its disk" in str(error)
+            return "refuses to write" in str(error) and "free space on its disk" in str(error)
         return False
 
     eventually(refused)

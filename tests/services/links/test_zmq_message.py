@@ -79,5 +79,5 @@ def test_memory_of_messages_that_are_never_sent_is_freed():
 
 
 def test_a_message_that_is_too_large_for_the_machine_says_so():
-    with pytest.raises(MemoryError, match="no room for a message of"):
+    with pytest.raises(MemoryError, match="no memory for a message of"):
         ZmqMessage(1 << 60)
