@@ -1,1 +1,1 @@
-"""Runs one stage of the recipe, whichever it is told."""
+"""Runs any one stage of the recipe."""

@@ -11,5 +11,5 @@ __all__ = ["main"]
 @click.argument("stage")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(stage: str, arguments: tuple[str, ...]) -> None:
-    """Run STAGE of the recipe, by its name there, until told to leave; `STAGE --help` shows the other ARGUMENTS."""
+    """Run STAGE, a name in the recipe, until the run is complete or a signal; `STAGE --help` lists the ARGUMENTS."""
     run_replica(stage, arguments)

@@ -12,7 +12,7 @@ from services.autoscaler.cluster import Cluster, Workload
 from services.autoscaler.metrics import autoscaler_metrics
 from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
-from services.coordination.status_client import ask_status
+from services.coordination.status_client import query_status
 from services.process.health import health_at
 from services.process.logging import configure_logging
 from services.process.metrics import metrics_at, on_scrape
@@ -120,7 +120,7 @@ def command(
             (lease, lease_s),
             identity,
             settings if plan else None,
-            partial(ask_status, coordinator),
+            partial(query_status, coordinator),
             _resting(cluster, lease, deployments, bounds, prefix, ranks) if rest else None,
         )
         on_scrape(metrics, lambda: autoscaler_metrics(autoscaler.shown))

@@ -1,4 +1,4 @@
-"""A replica's line to the coordinator: it survives the coordinator's absence, and registers anew when forgotten."""
+"""A replica's client of the coordinator: it outlasts an absent coordinator, and registers again with a new one."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ __all__ = ["CoordinatorClient"]
 log = structlog.get_logger()
 
 _CALL_TIMEOUT_S = 2.0
-_FAREWELL_TIMEOUT_S = 1.0
+_LAST_BEAT_TIMEOUT_S = 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -39,8 +39,8 @@ class CoordinatorClient:
 
     replica: its name. A replica that stays waits for leases even when the run is over.
 
-    Calls wait for a connection, as long as they may take: gRPC works at one only while a call waits for it, and every
-    five seconds for a moment, which is too little for a handshake of TLS. Calls that fail at once may do so for ever.
+    Calls wait for a connection until their time-outs: gRPC connects only while a call waits, and else every five
+    seconds for a moment, which is too short for a TLS handshake. Calls that do not wait may fail for ever.
     """
 
     def __init__(
@@ -69,22 +69,22 @@ class CoordinatorClient:
         self._watches: dict[str, grpc.RpcContext] = {}
         self._threads = [threading.Thread(target=self._live, name="heartbeat", daemon=True)]
         self._troubled: set[str] = set()
-        self._farewell = True
+        self._reports_end = True
 
     def start(
         self, register: pb.RegisterRequest, on_response: Callable[[pb.HeartbeatResponse], None] | None = None
     ) -> None:
         """Begin to register and to beat; the coordinator need not be there yet.
 
-        on_response is called with every answer to a heartbeat, in the heartbeat's thread: what the replica reported
-        before is in the answer.
+        on_response is called with every answer to a heartbeat, in the heartbeat's thread; the answer
+        includes the replica's earlier reports.
         """
         self._request = register
         self._on_response = on_response or self._on_response
         self._threads[0].start()
 
     def wait_registered(self, timeout_s: float | None = None) -> bool:
-        """Wait until the coordinator knows this replica; return whether it does."""
+        """Wait until this replica is registered; return whether it is."""
         return self._registered.wait(timeout_s)
 
     def beat_now(self) -> None:
@@ -92,7 +92,7 @@ class CoordinatorClient:
         self._wake.set()
 
     def link_broke(self) -> None:
-        """Report a link that ended without a goodbye, so that what was lost on it is read again."""
+        """Report a link that ended without BYE, so that lost examples are leased again."""
         self._meter.link_broke()
         self.beat_now()
 
@@ -133,9 +133,9 @@ class CoordinatorClient:
         """Make `acquire_lease` return None from now on, and wake threads that wait in it."""
         self._no_more_leases.set()
 
-    def close(self, farewell: bool = True) -> None:
-        """Send pending reports and a last heartbeat, unless `farewell` is False, and close the channel."""
-        self._farewell = farewell
+    def close(self, report: bool = True) -> None:
+        """Send pending reports and a last heartbeat, unless `report` is False; close the channel."""
+        self._reports_end = report
         self._no_more_leases.set()
         self._quit.set()
         self._wake.set()
@@ -163,9 +163,9 @@ class CoordinatorClient:
                 continue
             backoff.reset()
             self._wake.wait(self._interval_s)
-        if self._registered.is_set() and self._farewell:
+        if self._registered.is_set() and self._reports_end:
             try:
-                self._beat(_FAREWELL_TIMEOUT_S)
+                self._beat(_LAST_BEAT_TIMEOUT_S)
             except grpc.RpcError as error:
                 self._note(error, "Heartbeat")
 
@@ -200,7 +200,7 @@ class CoordinatorClient:
             self._wake.set()
 
     def _send_rejection(self, rejection: pb.RejectExampleRequest, timeout_s: float) -> None:
-        """Send one; an answer that no repetition will change is logged and taken as final."""
+        """Send one; a final answer is logged, and not tried again."""
         try:
             self._stub.RejectExample(rejection, timeout=timeout_s)
         except grpc.RpcError as error:
@@ -211,12 +211,12 @@ class CoordinatorClient:
     def _watch(self, stage: str, on_endpoints: Callable[[list[str]], None]) -> None:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._quit.is_set():
-            stream = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage), wait_for_ready=True)
-            self._watches[stage] = stream
+            answers = self._stub.WatchEndpoints(pb.WatchEndpointsRequest(stage=stage), wait_for_ready=True)
+            self._watches[stage] = answers
             if self._quit.is_set():
-                stream.cancel()
+                answers.cancel()
             try:
-                for answer in stream:
+                for answer in answers:
                     backoff.reset()
                     on_endpoints(list(answer.endpoints))
             except grpc.RpcError as error:

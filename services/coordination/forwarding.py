@@ -1,4 +1,4 @@
-"""The way from a user's machine to a release of the chart: kubectl's port-forward, and the keys that clients show."""
+"""Access from a user's machine to a release of the chart: kubectl's port-forward, and the keys of clients."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ __all__ = ["forwarded_coordinator", "secret_of_clients"]
 _COORDINATOR_PORT = 7100
 _PATIENCE_S = 15.0
 _LONGEST_ERROR = 500
-_LOG_LINE = re.compile(r"^[IWEF]\d{4} .*\n?", re.MULTILINE)  # of kubectl's tries, before it says what came of them
+_LOG_LINE = re.compile(r"^[IWEF]\d{4} .*\n?", re.MULTILINE)  # of kubectl's tries, before the result
 _REFUSED = re.compile(r"The connection to the server (\S+) was refused")
 _LONGEST_NAME = 40  # of a release in the names of its objects, as the chart cuts it
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 40  # of a release in the names of its objects, as the chart cut
 def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[str, Keys | None]]:
     """Yield the address of this machine that leads to a release's coordinator, and its clients' keys, if there are any.
 
-    namespace: default, the context's. Raises Unavailable if kubectl is not installed, or with what it says if it fails.
+    namespace: default, the context's. Raises Unavailable if kubectl is not installed, or with its message if it fails.
     """
     program = shutil.which("kubectl")
     if program is None:
@@ -43,17 +43,17 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
     with subprocess.Popen(command, bufsize=0, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
         try:
             address = f"127.0.0.1:{_local_port(process, where[0])}"
-            for stream in (process.stdout, process.stderr):
-                threading.Thread(target=_drain, args=(stream,), name="kubectl", daemon=True).start()
+            for pipe_end in (process.stdout, process.stderr):
+                threading.Thread(target=_drain, args=(pipe_end,), name="kubectl", daemon=True).start()
             yield address, keys
         finally:
             process.terminate()
 
 
 def secret_of_clients(deployments: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the secret from which a release's stages have whom to believe; None: all is plain text.
+    """Return the name of the secret with the authority that a release's stages trust; None: all is plain text.
 
-    deployments: as the API server shows them. The user may have chosen the name, which nothing else tells.
+    deployments: as the API server shows them. The user may have chosen the name, and only these hold it.
     """
     for deployment in deployments:
         for volume in deployment["spec"]["template"]["spec"].get("volumes", ()):
@@ -99,18 +99,18 @@ def _local_port(process: "subprocess.Popen[bytes]", service: str) -> int:
     if line.startswith("Forwarding from "):
         return int(line.split(" -> ")[0].rpartition(":")[2])
     process.terminate()
-    said = process.stderr.read() if answered else f"no answer within {_PATIENCE_S:g} s".encode()
-    raise _failed(f"{service}: kubectl port-forward", said)
+    output = process.stderr.read() if answered else f"no answer within {_PATIENCE_S:g} s".encode()
+    raise _failed(f"{service}: kubectl port-forward", output)
 
 
-def _drain(stream: IO[bytes]) -> None:
-    """Read on: kubectl has a line for each connection, and stands still once the pipe is full of them."""
+def _drain(pipe_end: IO[bytes]) -> None:
+    """Read and discard: kubectl writes a line for each connection, and blocks once the pipe is full."""
     with suppress(ValueError, OSError):  # it was closed, at the end
-        deque(stream, 0)
+        deque(pipe_end, 0)
 
 
-def _failed(doing: str, said: bytes) -> Unavailable:
-    text = said.decode(errors="replace")
+def _failed(doing: str, output: bytes) -> Unavailable:
+    text = output.decode(errors="replace")
     if refused := _REFUSED.search(text):
         return Unavailable(f"no cluster answers at {refused[1]}; set KUBECONFIG")
     return Unavailable(f"{doing}: {(_LOG_LINE.sub('', text) or text).strip()[:_LONGEST_ERROR]}")

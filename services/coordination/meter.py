@@ -16,7 +16,7 @@ __all__ = ["Meter", "Totals", "record_sets"]
 class Totals:
     """Sums since the replica began.
 
-    busy_s: at work; cpu_s: CPU time of the thread that is, 0 if nobody measures it; waited_s: of a rank, for batches;
+    busy_s: at work; cpu_s: CPU time of the thread that is, 0 if not measured; waited_s: of a rank, for batches;
     steps: of a rank, that had a batch; examples, audio_s: handed on or trained on; rejected: by the replica's own
     stages.
     """
@@ -48,7 +48,7 @@ class Meter:
     ) -> None:
         self._lock = threading.Lock()
         self._totals = Totals()
-        self._told = Totals()
+        self._reported = Totals()
         self._arrived: list[Lineage] = []
         self._dropped: Counter[int] = Counter()
         self._figures: dict[str, float] = {}
@@ -107,7 +107,7 @@ class Meter:
             self._dropped[epoch] += 1
 
     def link_broke(self) -> None:
-        """Count a link that ended without a goodbye: examples may have been lost on it."""
+        """Count a link that ended without BYE: examples may have been lost on it."""
         with self._lock:
             self._totals.broken_links += 1
 
@@ -119,26 +119,26 @@ class Meter:
     def take(self, replica: str, elapsed_s: float) -> pb.HeartbeatRequest:
         """Return the next heartbeat, and count its deltas as reported."""
         with self._lock:
-            now, told = self._totals, self._told
+            now, reported = self._totals, self._reported
             request = pb.HeartbeatRequest(
                 replica=replica,
-                busy=duration(now.busy_s - told.busy_s),
+                busy=duration(now.busy_s - reported.busy_s),
                 elapsed=duration(elapsed_s),
-                examples=now.examples - told.examples,
-                audio=duration(now.audio_s - told.audio_s),
+                examples=now.examples - reported.examples,
+                audio=duration(now.audio_s - reported.audio_s),
                 queued=self.queued(),
                 generation=self.generation,
                 arrived=record_sets(self._arrived),
                 figures=self._figures,
                 draining=self.draining,
-                broken_links=now.broken_links - told.broken_links,
+                broken_links=now.broken_links - reported.broken_links,
                 dropped=self._dropped,
                 link_faults=self.link_faults(),
                 wanted=self.wanted(),
-                waited=duration(now.waited_s - told.waited_s),
-                cpu=duration(now.cpu_s - told.cpu_s) if now.cpu_s else None,
+                waited=duration(now.waited_s - reported.waited_s),
+                cpu=duration(now.cpu_s - reported.cpu_s) if now.cpu_s else None,
             )
-            self._told = replace(now)
+            self._reported = replace(now)
             self._arrived = []
             self._dropped.clear()
         return request
@@ -146,12 +146,12 @@ class Meter:
     def restore(self, request: pb.HeartbeatRequest) -> None:
         """Take back the deltas of a heartbeat that was not acknowledged; reporting an arrival twice is harmless."""
         with self._lock:
-            self._told.busy_s -= seconds(request.busy)
-            self._told.audio_s -= seconds(request.audio)
-            self._told.waited_s -= seconds(request.waited)
-            self._told.cpu_s -= seconds(request.cpu)
-            self._told.examples -= request.examples
-            self._told.broken_links -= request.broken_links
+            self._reported.busy_s -= seconds(request.busy)
+            self._reported.audio_s -= seconds(request.audio)
+            self._reported.waited_s -= seconds(request.waited)
+            self._reported.cpu_s -= seconds(request.cpu)
+            self._reported.examples -= request.examples
+            self._reported.broken_links -= request.broken_links
             self._dropped.update(request.dropped)
             self._arrived += [Lineage(r.epoch, r.shard, index) for r in request.arrived for index in r.indexes]
 

@@ -6,7 +6,7 @@ how many in the generation), `events` (hash event:epoch → how often, in all ge
 and `rejected:E` (bitmaps) and `claims:E` (hash ordinal → token). `past` (hash) has the epochs that are whole: which of
 their examples were rejected, compressed; all others are committed.
 Every call is one Lua script, so it is atomic and costs one round trip. Scripts find the keys of an epoch by their
-prefix, so the ledger wants a single Redis, not a Redis cluster.
+prefix, so the ledger needs a single Redis, not a Redis cluster.
 """
 
 import threading
@@ -89,7 +89,7 @@ class RedisLedger:
         self._retrying(self._redis.ping, start_patience_s)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._redis.close()
 
     def generation(self) -> int:
@@ -207,7 +207,7 @@ class RedisLedger:
     def count_events(self, event: str, counts: Mapping[int, int]) -> None:
         """Add to how often an event happened in each epoch; no restart forgets it.
 
-        A call that is tried again may count twice: events tell how a run went, and prove nothing.
+        A call that is tried again may count twice: events are figures, not part of the proof.
         """
         for epoch, count in counts.items():
             self._retrying(partial(self._redis.hincrby, f"{self._prefix}:events", f"{event}:{epoch}", count))
@@ -226,7 +226,7 @@ class RedisLedger:
         return of_past.inverted(), of_past
 
     def hurry(self, patience_s: float) -> None:
-        """Let nothing, not even the call that is under way in another thread, wait for Redis longer than that from now.
+        """Limit all waits for Redis, also of the call under way in another thread, to `patience_s` from now.
 
         After SIGTERM there is little time, and Redis may be terminating as well.
         """
@@ -279,7 +279,7 @@ class RedisLedger:
 
 
 def _refuses_writes(error: redis.ResponseError) -> bool:
-    """Whether it is for want of disk or memory: then a script has changed nothing, and may do so later."""
+    """Whether disk or memory is exhausted: then a script has changed nothing, and may succeed later."""
     return isinstance(error, redis.OutOfMemoryError) or any(why in str(error) for why in ("MISCONF", "OOM command"))
 
 

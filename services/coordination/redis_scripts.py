@@ -177,7 +177,7 @@ return {'ok', tonumber(ARGV[3]), bitmaps, redis.call('HGETALL', prefix .. ':reas
 )
 
 # ARGV: caller, epoch, its rejected examples as found whole. What is whole stays so within a generation.
-# Not counted: it says nothing new, so nothing is lost with it.
+# Not counted: it adds nothing, so nothing is lost with it.
 _RETIRE = (
     _FENCE
     + """

@@ -1,4 +1,4 @@
-"""The way to a Redis, of which errors and logs show the address and never the password."""
+"""Clients of Redis; errors and logs show its address, never the password."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ class BadRedisUrl(SonorantError):
 
 
 def open_redis(url: str, **options: Any) -> redis.Redis:
-    """Return a client for `redis://[[USER]:PASSWORD@]HOST:PORT/0` or `unix:///path/to/socket`; nobody is asked yet.
+    """Return a client for `redis://[[USER]:PASSWORD@]HOST:PORT/0` or `unix:///path/to/socket`; it does not connect yet.
 
-    Raises BadRedisUrl, which quotes nothing of the URL but what is no secret.
+    Raises BadRedisUrl, which quotes no secret of the URL.
     """
     try:
         return redis.Redis.from_url(url, **options)

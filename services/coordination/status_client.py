@@ -1,4 +1,4 @@
-"""Asks a coordinator for the status of its training."""
+"""Requests the status of a training from its coordinator."""
 
 from collections.abc import Iterable
 
@@ -11,19 +11,19 @@ from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["ask_status", "by_stage"]
+__all__ = ["by_stage", "query_status"]
 
 _TIMEOUT_S = 3.0
 
 
-def ask_status(address: str, keys: Keys | None = None) -> pb.GetStatusResponse:
-    """Return what the coordinator at `address` knows; raises Unavailable if none answers. keys: default, its own."""
+def query_status(address: str, keys: Keys | None = None) -> pb.GetStatusResponse:
+    """Return the coordinator's status; raises Unavailable if none answers at `address`. keys: default, the process'."""
     with open_channel(address, keys=keys) as channel:
         try:
             return CoordinatorStub(channel).GetStatus(pb.GetStatusRequest(), timeout=_TIMEOUT_S)
         except grpc.RpcError as error:
             if why := why_refused(address, keys):
-                raise Unavailable(f"the coordinator at {address} cannot be asked: {why}") from error
+                raise Unavailable(f"the coordinator at {address} refuses the connection: {why}") from error
             raise Unavailable(
                 f"the coordinator at {address} does not answer; is the training running? (`sonorant train` goes on)"
             ) from error

@@ -34,7 +34,7 @@ _AGAIN_BEATS = 2  # heartbeats between two leasings of everything again: one los
 class Tallies:
     """What happened so far: leases and examples leased since the coordinator began, second copies over the whole run.
 
-    refused: by the ledger; dropped: by the rank that had the first.
+    refused: by the ledger; dropped: by the rank that had the first copy.
     """
 
     leases: int
@@ -45,10 +45,10 @@ class Tallies:
 
 
 class ControlPlane:
-    """The state of one training run; its methods are events. Those that ask Redis may block, and say so.
+    """The state of one training run; its methods are events. Those that query Redis may block; their docstrings say it.
 
-    complete: what the run's totals say of its training, by this recipe; None: there are none. False: it was complete,
-    and the recipe asks for more since.
+    complete: whether training is complete by this recipe, after the run's totals; None: there are none. False: the
+    recipe was extended since it was complete.
 
     Methods may be called from several threads; `now` is a monotonic time in seconds.
     """
@@ -81,7 +81,10 @@ class ControlPlane:
         self._ledger_progress: dict[int, LedgerProgress] = {}
         self._rejections: list[Rejection] = []
         self._figures: dict[str, float] = {}
-        self._untold: dict[str, Counter[int]] = {"dropped": Counter(), "reissued": Counter()}  # by epoch, to the ledger
+        self._unreported: dict[str, Counter[int]] = {
+            "dropped": Counter(),
+            "reissued": Counter(),
+        }  # by epoch
 
     @property
     def total(self) -> int:
@@ -105,7 +108,7 @@ class ControlPlane:
             return self._registry.changes
 
     def resume(self) -> bool:
-        """Go on with the generation that Redis remembers; False if there is none, or it ended before. Asks Redis."""
+        """Resume the generation stored in Redis; False if there is none, or it ended before. Queries Redis."""
         start = self._ledger.last_start()
         if start is None or (start.complete and self._complete is False):
             return False
@@ -113,7 +116,7 @@ class ControlPlane:
         return True
 
     def register(self, stage: str, replica: str, endpoint: str, now: float, arithmetic: str = "") -> None:
-        """Note a replica, and log it if it makes other bits of an example than its stage's others (`arithmetic`).
+        """Note a replica, and log it if its `arithmetic` differs from others of its stage.
 
         `ValueError` if a name is too long, `Unavailable` if there are too many.
         """
@@ -124,7 +127,7 @@ class ControlPlane:
             if replica not in self._registry:
                 log.info("replica_registered", stage=stage, replica=replica, endpoint=endpoint)
             if not self._registry.register(stage, replica, endpoint, now, arithmetic):
-                raise Unavailable(f"{MOST_REPLICAS} replicas are known, and no more taken; does one restart for ever?")
+                raise Unavailable(f"{MOST_REPLICAS} replicas are registered, the maximum; does one restart for ever?")
             if arithmetic and stage in self._stages:
                 self._compare(stage, replica, arithmetic)
 
@@ -147,7 +150,7 @@ class ControlPlane:
                     self._leases.settle(epoch, ordinals)
                 if request.dropped:
                     known = {progress.epoch for progress in self._leases.progress()}
-                    self._untold["dropped"].update(
+                    self._unreported["dropped"].update(
                         {epoch: count for epoch, count in request.dropped.items() if epoch in known}
                     )
             if request.figures:
@@ -167,7 +170,7 @@ class ControlPlane:
             return self._leases.acquire(replica, now) if replica in self._registry else None
 
     def reject(self, rejection: Rejection) -> None:
-        """Note an example that a stage could not process. Asks Redis; `ValueError` if there is no such record.
+        """Note an example that a stage could not process. Queries Redis; `ValueError` if there is no such record.
 
         While the next generation begins it may be forgotten: that one leases the example again.
         """
@@ -186,7 +189,7 @@ class ControlPlane:
         log.warning("example_rejected", utterance=rejection.utterance, at=rejection.stage, reason=rejection.reason)
 
     def start_generation(self, start: Start) -> None:
-        """Drop all leases and lease what the ledger has not settled; again is harmless. Asks Redis.
+        """Drop all leases and lease what the ledger has not settled; idempotent. Queries Redis.
 
         Raises StaleGeneration if the ledger is in another generation.
         """
@@ -194,7 +197,7 @@ class ControlPlane:
         self._begin(start)
 
     def end_training(self, generation: int) -> None:
-        """Lease nothing more; again is harmless. Asks Redis. Raises StaleGeneration if it is not the one that runs."""
+        """Lease nothing more; idempotent. Queries Redis. Raises StaleGeneration if it is not the one that runs."""
         with self._lock:
             if self._start is None or self._generation != generation:
                 raise StaleGeneration(generation, self._generation)
@@ -204,7 +207,7 @@ class ControlPlane:
         log.info("training_ended", generation=generation)
 
     def tick(self, now: float) -> None:
-        """Let time pass: forget silent replicas, and lease again what they, or leases that are too old, held."""
+        """Advance time: remove silent replicas; lease their examples again, and those of expired leases."""
         with self._lock:
             dead = self._registry.expire(now)
             for replica in dead:
@@ -219,10 +222,10 @@ class ControlPlane:
                 log.warning("lease_expired", lease=lease.number, epoch=lease.epoch, replica=lease.replica)
 
     def refresh(self) -> None:
-        """Look up in the ledger what status shows, and whether it has all rejections. Asks Redis."""
+        """Read from the ledger what status shows; verify that it has all rejections. Queries Redis."""
         with self._lock:
             epochs, generation = [progress.epoch for progress in self._leases.progress()], self._generation
-        with suppress(StaleGeneration, LedgerLost):  # it now refuses the ranks, too: a new gang will begin
+        with suppress(StaleGeneration, LedgerLost):  # it refuses the ranks, too: a new gang will begin
             self._ledger.verify(generation)
         self._count_events()
         progress = {epoch: self._ledger.progress(epoch) for epoch in epochs}
@@ -235,14 +238,14 @@ class ControlPlane:
     def finished(self) -> bool:
         """True once rank 0 has reported it, in this generation: its last checkpoint and the result are written.
 
-        It does not follow from the ledger: a gang that is lost before its last checkpoint needs examples again. Of a
-        Redis that has forgotten all, the run's totals tell.
+        The ledger does not imply it: a gang that is lost before its last checkpoint needs examples again. If Redis lost
+        its data, the run's totals decide.
         """
         with self._lock:
             return self._complete is True if self._start is None else self._start.complete
 
     def epochs(self) -> list[pb.EpochProgress]:
-        """Return how far the epochs are that are being read."""
+        """Return the progress of the epochs under way."""
         with self._lock:
             nothing = LedgerProgress(self.total, 0, 0, 0)
             shown = [(p, self._ledger_progress.get(p.epoch, nothing)) for p in self._leases.progress()]
@@ -273,7 +276,7 @@ class ControlPlane:
             return Tallies(self._leases.leases, self._leases.leased, self._leases.reissued, **self._copies)
 
     def _compare(self, stage: str, replica: str, arithmetic: str) -> None:
-        """Log the first replica of each kind that does not compute as others of its stage do, or did."""
+        """Log the first replica of each `arithmetic` that differs from others of its stage, past or present."""
         known = self._arithmetic[stage]
         if arithmetic not in known and len(known) < _MOST_FIGURES:
             if known:
@@ -281,14 +284,14 @@ class ControlPlane:
             known.add(arithmetic)
 
     def _count_events(self) -> None:
-        """Tell the ledger what happened since the last time, for the audit. Asks Redis."""
+        """Add the events since the last call to the ledger's counts, for the audit. Queries Redis."""
         with self._lock:
-            self._untold["reissued"].update(self._leases.take_reissued())
-            telling = {event: Counter(counts) for event, counts in self._untold.items()}
-        for event, counts in telling.items():
+            self._unreported["reissued"].update(self._leases.take_reissued())
+            reporting = {event: Counter(counts) for event, counts in self._unreported.items()}
+        for event, counts in reporting.items():
             self._ledger.count_events(event, counts)
             with self._lock:
-                self._untold[event] -= counts  # what came meanwhile is told next time, and all of it if Redis is away
+                self._unreported[event] -= counts  # later counts follow next time; all of them if Redis is away
 
     def _begin(self, start: Start) -> None:
         settled = {epoch: self._ledger.settled(epoch) for epoch in self._ledger.epochs() if epoch >= start.epoch}

@@ -36,7 +36,7 @@ __all__ = ["command", "main"]
 log = structlog.get_logger()
 
 _START_PATIENCE_S = 10.0
-_PATIENCE_S = 5.0  # who asks the coordinator asks again, so no call needs to wait long for Redis
+_PATIENCE_S = 5.0  # clients retry, so no call needs to wait long for Redis
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -83,9 +83,9 @@ def command(
 
 
 async def _serve(server: CoordinatorServer, address: str, port_file: Path | None, health: HealthServer | None) -> None:
-    asked_to_leave = asyncio.Event()
+    terminated = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, asked_to_leave.set)
+        asyncio.get_running_loop().add_signal_handler(number, terminated.set)
     port = await server.start(address)
     where = f"{address.rpartition(':')[0]}:{port}"
     if port_file is not None:
@@ -94,7 +94,7 @@ async def _serve(server: CoordinatorServer, address: str, port_file: Path | None
     if health is not None:
         health.follow(asyncio.get_running_loop())
         health.ready(True)
-    ends = [asyncio.ensure_future(asked_to_leave.wait()), asyncio.ensure_future(server.wait_failed())]
+    ends = [asyncio.ensure_future(terminated.wait()), asyncio.ensure_future(server.wait_failed())]
     ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if health is not None:
         health.ready(False)

@@ -13,21 +13,21 @@ __all__ = ["coordinator_metrics"]
 
 
 def coordinator_metrics(control: ControlPlane, now: float) -> Iterator[Metric]:
-    """Yield what the coordinator knows; of the ledger, as of its last look there."""
+    """Yield the coordinator's metrics; of the ledger, as of its last refresh."""
     status, done = control.status(now), control.tallies()
     living = Counter(replica.stage for replica in status.replicas)
-    yield gauges("sonorant_coordinator_replicas", "Replicas that live.", "stage", living)
+    yield gauges("sonorant_coordinator_replicas", "Living replicas.", "stage", living)
     yield counters(
         "sonorant_coordinator_rejected_examples_total", "Examples that a stage rejected.", "stage", status.rejected
     )
     yield counter("sonorant_coordinator_leases_total", "Leases given.", done.leases)
     yield counter("sonorant_coordinator_leased_examples_total", "Examples in these leases.", done.leased)
     yield counter(
-        "sonorant_coordinator_reissued_examples_total", "Examples leased again: they may be lost.", done.reissued
+        "sonorant_coordinator_reissued_examples_total", "Examples leased again, since they may be lost.", done.reissued
     )
     yield counters(
         "sonorant_coordinator_duplicates_refused_total",
-        "Second copies that nobody trained on, by who noticed: the ledger, or the rank that had the first.",
+        "Second copies refused before training, by the ledger, or by the rank that had the first copy.",
         "by",
         {"ledger": done.refused, "rank": done.dropped},
     )

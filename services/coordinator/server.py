@@ -27,7 +27,7 @@ __all__ = ["CoordinatorServer"]
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["Coordinator"].full_name
 _REFRESH_S = 0.5
-_TELL_S = 0.02
+_NOTIFY_S = 0.02
 _Response = TypeVar("_Response")
 _Call: TypeAlias = Callable[[Any, Any, Any], Coroutine[Any, Any, _Response]]
 
@@ -52,7 +52,7 @@ def _answering_errors(call: _Call[_Response]) -> _Call[_Response]:
 
 
 class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
-    """Serves a `ControlPlane`, and lets its time pass."""
+    """Serves a `ControlPlane`, and calls its `tick`."""
 
     def __init__(
         self, control: ControlPlane, pipeline: PipelineRecipe, clock: Callable[[], float] = time.monotonic
@@ -77,16 +77,16 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
         await self._server.start()
         for service in ("", _SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        for task in (self._settle(resumed), self._tick(), self._tell(), self._refresh()):
+        for task in (self._settle(resumed), self._tick(), self._notify(), self._refresh()):
             self._tasks.start(task)
         return port
 
     async def wait_failed(self) -> None:
-        """Wait until what runs beside the calls breaks, and raise why: leases would never expire then."""
+        """Wait until a background task fails, and raise its error: without them leases never expire."""
         await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
-        """Answer what is asked already, for up to `grace_s`, then hang up."""
+        """Answer calls under way for up to `grace_s`, then close."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
@@ -106,19 +106,19 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
     ) -> AsyncIterator[pb.WatchEndpointsResponse]:
         """See coordinator.proto."""
         await self._settled.wait()
-        told: tuple[str, ...] | None = None
+        sent: tuple[str, ...] | None = None
         while True:
             async with self._changed:
-                while (found := self._control.endpoints(request.stage)) == told:
+                while (found := self._control.endpoints(request.stage)) == sent:
                     await self._changed.wait()
-            told = found
-            yield pb.WatchEndpointsResponse(endpoints=told)
+            sent = found
+            yield pb.WatchEndpointsResponse(endpoints=sent)
 
     @_answering_errors
     async def Heartbeat(self, request: pb.HeartbeatRequest, context: Any) -> pb.HeartbeatResponse:
         """See coordinator.proto."""
         if not self._control.heartbeat(request, self._clock()):
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"replica {request.replica!r} is not known; register again")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"replica {request.replica!r} is not registered; register")
         return pb.HeartbeatResponse(
             epochs=self._control.epochs() if request.generation else (),
             finished=self._control.finished,
@@ -164,7 +164,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
     async def _settle(self, resumed: bool) -> None:
         """Answer watchers at once in a new run.
 
-        One that goes on has replicas that have not registered again yet: an empty list would cut links that work.
+        In a resumed run replicas have not registered again yet: an empty list would close working links.
         """
         if resumed:
             await asyncio.sleep(self._pipeline.dead_after_s)
@@ -175,18 +175,18 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
             await asyncio.sleep(self._pipeline.heartbeat_s / 2)
             self._control.tick(self._clock())
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         """Wake watchers when endpoints have changed; many changes at a time are one notification."""
-        told = self._control.changes
+        sent = self._control.changes
         while True:
-            await asyncio.sleep(_TELL_S)
-            if (changes := self._control.changes) != told:
-                told = changes
+            await asyncio.sleep(_NOTIFY_S)
+            if (changes := self._control.changes) != sent:
+                sent = changes
                 async with self._changed:
                     self._changed.notify_all()
 
     async def _refresh(self) -> None:
         while True:
-            with suppress(Unavailable):  # the ledger logs that it waits; status shows what was known last
+            with suppress(Unavailable):  # the ledger logs that it waits; status shows the last refresh
                 await asyncio.to_thread(self._control.refresh)
             await asyncio.sleep(_REFRESH_S)

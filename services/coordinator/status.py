@@ -13,7 +13,7 @@ __all__ = ["epoch_progress", "loads", "rejection_status", "replica_status", "t_s
 
 
 def loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]:
-    """Return what each stage's replicas do together; stages that have none are left out."""
+    """Return each stage's load, all replicas together; stages without replicas are left out."""
     groups: Mapping[str, list[Replica]] = {s: [r for r in replicas if r.stage == s] for s in stages}
     return [
         StageLoad(stage, sum(r.utilisation for r in group) / len(group), sum(r.queued for r in group))
@@ -23,7 +23,7 @@ def loads(stages: Iterable[str], replicas: Sequence[Replica]) -> list[StageLoad]
 
 
 def epoch_progress(leases: EpochLeases, ledger: LedgerProgress) -> pb.EpochProgress:
-    """Return what status, and each rank's heartbeat, say of an epoch."""
+    """Return the progress of an epoch, for status and ranks' heartbeats."""
     return pb.EpochProgress(
         epoch=leases.epoch,
         total=leases.total,
@@ -36,7 +36,7 @@ def epoch_progress(leases: EpochLeases, ledger: LedgerProgress) -> pb.EpochProgr
 
 
 def t_session(ranks: Iterable[Replica]) -> float | None:
-    """Return that of the rank whose steps take the least time for each example: the others wait for it in theirs."""
+    """Return t_session of the rank with the least step time per example: in their steps, the others wait for it."""
     trained = [rank for rank in ranks if rank.examples_per_second > 0]
     fastest = min(trained, key=lambda rank: rank.utilisation / rank.examples_per_second, default=None)
     return None if fastest is None else fastest.t_session
@@ -60,7 +60,7 @@ def replica_status(replica: Replica, now: float) -> pb.ReplicaStatus:
         arithmetic=replica.arithmetic,
         cpu=None if replica.cpu_s is None else duration(replica.cpu_s),
     )
-    status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.heard_s)))
+    status.heartbeat_age.CopyFrom(duration(max(0.0, now - replica.last_beat_s)))
     return status
 
 

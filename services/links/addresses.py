@@ -1,11 +1,11 @@
-"""Two ways to the same socket: TCP, and a local one for consumers on the same machine, which costs the kernel less.
+"""Two addresses of one socket: TCP, and a local one for consumers on the same machine, which costs less CPU time.
 
-Plain ZeroMQ sockets of two processes carried a gigabyte in 0.21 to 0.31 CPU seconds by the local way and in 0.44 to
-0.86 by TCP over loopback, on the machine that this was written on.
+Plain ZeroMQ sockets of two processes carried a gigabyte in 0.21 to 0.31 CPU seconds over the local address and in 0.44
+to 0.86 by TCP over loopback, on the development machine.
 
 A producer that binds `tcp://HOST:PORT` also binds a Unix socket whose name follows from that, in Linux' abstract
-namespace. This belongs to the network namespace, as HOST and PORT do: where one of the two means this producer, so does
-the other. Nobody has to be told of it, and it vanishes with its process.
+namespace. Like HOST and PORT, it belongs to the network namespace: where one address is this producer's, so is the
+other. It needs no registration, and the kernel removes it with its process.
 """
 
 import os
@@ -29,7 +29,7 @@ def nearest_address(endpoint: str) -> str:
         probe.setblocking(False)
         try:
             probe.connect("\0" + address.removeprefix("ipc://@"))
-        except OSError:  # nobody listens there, or its queue of connections is full
+        except OSError:  # no listener, or its queue of connections is full
             return endpoint
         _, user, _ = _PEER.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     return address if user == os.geteuid() else endpoint

@@ -21,7 +21,7 @@ _NEVER_MS = 1 << 30
 
 @dataclass(slots=True)
 class Connection:
-    """A connection, which may not be established yet, and the life that it is part of."""
+    """A connection, perhaps not established yet, and the link's life."""
 
     endpoint: str
     life: LinkLife
@@ -32,7 +32,7 @@ class Connection:
         """Send without blocking."""
         try:
             self.socket.send(message, zmq.NOBLOCK)
-        except zmq.Again:  # nobody reads at the other end; its silence will end the link
+        except zmq.Again:  # the other end does not read; its silence will end the link
             log.debug("link_stuck", endpoint=self.endpoint)
 
     def close(self, linger_ms: int = _LINGER_MS) -> None:
@@ -45,15 +45,15 @@ class Connection:
 def open_connection(
     context: zmq.Context[zmq.Socket[bytes]], endpoint: str, life: LinkLife, most_bytes: int, curve: CurvePair | None
 ) -> Connection | None:
-    """Return a connection to an endpoint; None, and a line in the log, if it is none. most_bytes: of a message."""
+    """Return a connection to an endpoint; None, logged, if it is no valid endpoint. most_bytes: of a message."""
     dealer = context.socket(zmq.DEALER)
     dealer.setsockopt(zmq.LINGER, _LINGER_MS)
-    # What is too large is dropped and counted; what is far too large makes ZeroMQ close the connection.
+    # Messages above the limit are dropped and counted; above twice the limit ZeroMQ closes the connection.
     dealer.setsockopt(zmq.MAXMSGSIZE, 2 * most_bytes)
     dealer.setsockopt(zmq.RCVHWM, _HIGH_WATER)
     dealer.setsockopt(zmq.CONNECT_TIMEOUT, int(CONNECT_TIMEOUT_S * 1000))
-    # A broken link has no credit left at the producer, only a new HELLO begins another. At -1 ZeroMQ would do
-    # the same, but throw away what has come and is not read yet.
+    # No reconnection: credit at the producer ends with the link, and only a new HELLO opens another. -1 would do
+    # the same, but discard received messages that are not read yet.
     dealer.setsockopt(zmq.RECONNECT_IVL, _NEVER_MS)
     monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
     connection = Connection(endpoint, life, dealer, monitor)

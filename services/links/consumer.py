@@ -34,8 +34,8 @@ class ConsumerLinks:
     """A link to each listed endpoint, and `deliver` called with each example of the lane.
 
     Flow control: a credit for each free slot; `release` frees slots. Life of a link, with
-    reconnection and time-outs: `sonorant.links.life`. At-least-once: `on_broken` is called when a link ends without a
-    goodbye, since examples may have been lost on it; its credits go to other producers. Malformed messages are dropped
+    reconnection and time-outs: `sonorant.links.life`. At-least-once: `on_broken` is called when a link ends without
+    BYE, since examples may have been lost on it; its credits go to other producers. Malformed messages are dropped
     and counted. Not thread-safe.
     """
 
@@ -63,14 +63,14 @@ class ConsumerLinks:
         self._sockets: Sequence[zmq.Socket[bytes]] = ()
         self._written: set[zmq.Socket[bytes]] = set()
         self._grants: Grants[str] = Grants()
-        self._look_s = float("inf")  # the earliest time at which something is due in one of the lives
+        self._look_s = float("inf")  # the earliest time-out of a link
         self._draining = False
         self._on_drained: Callable[[], None] | None = None
         self._faults = LinkFaults()
 
     @property
     def faults(self) -> int:
-        """Messages that were dropped, and links that ended without a goodbye."""
+        """Messages that were dropped, and links that ended without BYE."""
         return self._faults.total
 
     @property
@@ -83,12 +83,12 @@ class ConsumerLinks:
         return self._sockets
 
     def written(self) -> set[zmq.Socket[bytes]]:
-        """Return the sockets that were written to since this was last asked."""
+        """Return the sockets that were written to since the last call."""
         written, self._written = self._written, set()
         return written
 
     def list_endpoints(self, endpoints: Collection[str], now_s: float) -> None:
-        """Connect to the endpoints that are new; links to those that are missing live on, but not again."""
+        """Connect to new endpoints; links to missing ones stay open, but are not opened again."""
         if self._draining:
             return
         listed = frozenset(endpoints)
@@ -116,7 +116,7 @@ class ConsumerLinks:
         link = self._by_socket.get(readable)
         if link is None:
             return
-        ended = readable is link.monitor  # what came before that lies here to be read
+        ended = readable is link.monitor  # messages from before are still to be read
         more = True
         for _ in range(_READS):
             more = self._read(link, now_s)
@@ -126,7 +126,7 @@ class ConsumerLinks:
             self._do(link.endpoint, link.life, link.life.lost(now_s), now_s)
 
     def on_time(self, now_s: float) -> float:
-        """Grant credit, do what is due in the lives of links; return when the next is."""
+        """Grant credit, process time-outs of links; return the time of the next."""
         self._grant(now_s)
         if now_s < self._look_s:
             return self._look_s
@@ -137,7 +137,7 @@ class ConsumerLinks:
         return self._look_s
 
     def close(self) -> None:
-        """Say goodbye and close all links."""
+        """Send BYE and close all links."""
         for link in self._connections.values():
             if link.life.is_open:
                 self._send(link, Kind.BYE, 0, 0.0)
@@ -145,7 +145,7 @@ class ConsumerLinks:
         self._clear()
 
     def abort(self) -> None:
-        """Close without a goodbye: each producer takes its link for broken."""
+        """Close without BYE: for each producer the link is broken."""
         for link in self._connections.values():
             link.close(linger_ms=0)
         self._clear()
@@ -156,7 +156,7 @@ class ConsumerLinks:
         self._list_sockets()
 
     def _do(self, endpoint: str, life: LinkLife, actions: Sequence[Action], now_s: float) -> None:
-        """Carry out what an event of a link's life calls for."""
+        """Carry out the actions of an event."""
         for action in actions:
             match action:
                 case Connect():
@@ -216,14 +216,14 @@ class ConsumerLinks:
         if kind is Kind.WELCOME:
             self._on_welcome(link, number, now_s)
         elif kind is Kind.BYE:
-            self._do(link.endpoint, life, life.said_goodbye(now_s), now_s)
+            self._do(link.endpoint, life, life.bye_received(now_s), now_s)
         elif not life.is_open:
             raise BadMessage(f"{kind.name} before WELCOME")
         elif kind is Kind.EXAMPLES:
             self._on_examples(link, message, number)
         else:
             self._on_credit_message(link, kind, number)
-        life.heard(now_s)
+        life.received(now_s)
 
     def _on_credit_message(self, link: Connection, kind: Kind, number: int) -> None:
         if kind is Kind.BACKLOG:
@@ -236,7 +236,7 @@ class ConsumerLinks:
 
     def _on_welcome(self, link: Connection, version: int, now_s: float) -> None:
         if version != PROTOCOL_VERSION:
-            # The link is left to its connect timeout: after that the replica may be of another version.
+            # The connect timeout ends the link: at the next attempt the replica may be of another version.
             log.error("protocol_mismatch", endpoint=link.endpoint, found=version, expected=PROTOCOL_VERSION)
             raise BadMessage(f"protocol version {version}: must be {PROTOCOL_VERSION}")
         if link.life.is_open:
@@ -265,7 +265,7 @@ class ConsumerLinks:
         self._sockets = tuple(self._by_socket)
 
     def _grant(self, now_s: float) -> None:
-        """Send what credit producers get or shall give back; once drained, end."""
+        """Send grants and recalls; once drained, close."""
         for action in self._grants.actions():
             if (link := self._connections.get(action.producer)) is not None:
                 kind, number = (Kind.GRANT, action.examples) if isinstance(action, Grant) else (Kind.RECALL, 0)

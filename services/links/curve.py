@@ -1,4 +1,4 @@
-"""CurveZMQ on links: what they carry is encrypted, and only who has the fleet's key sends or receives."""
+"""CurveZMQ on links: encryption, and authentication by the fleet's key."""
 
 import structlog
 import zmq
@@ -12,13 +12,13 @@ log = structlog.get_logger()
 
 
 def present(socket: zmq.Socket[bytes], pair: CurvePair) -> None:
-    """Let a socket that connects show the fleet's key, and ask for it."""
+    """Make a connecting socket present the fleet's key, and require it."""
     socket.curve_serverkey = socket.curve_publickey = pair.public
     socket.curve_secretkey = pair.secret
 
 
 class Doorkeeper:
-    """Lets in who has the fleet's key, and writes down who has not; one for a context."""
+    """Accepts peers with the fleet's key, and logs refused ones; one for a context."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], pair: CurvePair) -> None:
         self._pair = pair
@@ -27,17 +27,17 @@ class Doorkeeper:
         self._authenticator.configure_curve_callback(credentials_provider=self)
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
-        """Let a socket that is about to be bound take nobody without the key."""
+        """Make a socket that is about to be bound refuse peers without the key."""
         socket.curve_server = True
         socket.curve_secretkey = self._pair.secret
 
     def callback(self, _domain: str, key: bytes) -> bool:
-        """Answer ZeroMQ whether a key is good (`zmq.auth`)."""
+        """Return whether a key is valid, for ZeroMQ (`zmq.auth`)."""
         good = key == self._pair.public
         if not good:
             log.warning("link_refused", reason="it has another key than the fleet's")
         return good
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more peers."""
         self._authenticator.stop()

@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 class LinkFaults:
-    """Counts messages that were dropped, and connections that ended without a goodbye; any thread may ask."""
+    """Counts messages that were dropped, and connections that ended without BYE; any thread may read it."""
 
     def __init__(self) -> None:
         self._dropped = 0
@@ -22,7 +22,7 @@ class LinkFaults:
         return self._dropped + max(0, self._ended)
 
     def drop(self, error: BadMessage, **where: str) -> None:
-        """Count a message that makes no sense, and log the 1st, 2nd, 4th, 8th …: a faulty peer sends many."""
+        """Count a malformed message, and log the 1st, 2nd, 4th, 8th …: a faulty peer sends many."""
         self._dropped += 1
         if self._dropped & (self._dropped - 1) == 0:
             log.warning("message_dropped", **where, error=str(error), dropped=self._dropped)

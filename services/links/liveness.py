@@ -21,12 +21,12 @@ class Liveness(Generic[Peer]):
         self._looked_s = float("inf")
         self._deadlines: dict[Peer, float] = {}
 
-    def heard(self, peer: Peer, now_s: float) -> None:
+    def received(self, peer: Peer, now_s: float) -> None:
         """Note a sign of life."""
         self._deadlines[peer] = now_s + self._dead_after_s
 
     def forget(self, peer: Peer) -> None:
-        """Expect nothing more of a peer."""
+        """Remove a peer."""
         self._deadlines.pop(peer, None)
 
     def dead(self, now_s: float) -> list[Peer]:
@@ -39,7 +39,7 @@ class Liveness(Generic[Peer]):
         return [peer for peer, deadline_s in self._deadlines.items() if deadline_s <= now_s]
 
     def next_look_s(self, now_s: float) -> float:
-        """When to call `dead` again at the latest; infinity if nothing is expected of anybody."""
+        """When to call `dead` again at the latest; infinity if there is no consumer."""
         if not self._deadlines:
             return float("inf")
         return min(now_s + self._dead_after_s / 4, *self._deadlines.values())

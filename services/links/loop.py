@@ -14,15 +14,15 @@ from services.links.socket_poll import SocketPoll
 
 __all__ = ["LinkLoop", "Links"]
 
-_LONGEST_SLEEP_S = 1.0  # a signal that arrives just before the loop falls asleep wakes nobody
+_LONGEST_SLEEP_S = 1.0  # a signal that arrives just before the loop sleeps does not wake it
 
 
 class Links(Protocol):
-    """A set of sockets and what to do about them; only the loop's thread calls it. Times are monotonic seconds."""
+    """A set of sockets and their handlers; only the loop's thread calls it. Times are monotonic seconds."""
 
     @property
     def faults(self) -> int:
-        """Messages that were dropped, and connections that ended without a goodbye; any thread may ask."""
+        """Messages that were dropped, and connections that ended without BYE; any thread may read it."""
         ...
 
     def sockets(self) -> Sequence[zmq.Socket[bytes]]:
@@ -30,7 +30,7 @@ class Links(Protocol):
         ...
 
     def written(self) -> Collection[zmq.Socket[bytes]]:
-        """Return those of the sockets that were written to since this was last asked; others may be among them."""
+        """Return those of the sockets that were written to since the last call, perhaps among others."""
         ...
 
     def on_readable(self, readable: zmq.Socket[bytes], now_s: float) -> None:
@@ -38,15 +38,15 @@ class Links(Protocol):
         ...
 
     def on_time(self, now_s: float) -> float:
-        """Do what is due, at every iteration of the loop; return when the next thing will be (infinity: nothing)."""
+        """Do what is due, at every iteration of the loop; return the time of the next (infinity: none)."""
         ...
 
     def close(self) -> None:
-        """Say goodbye, and close all sockets."""
+        """Send BYE, and close all sockets."""
         ...
 
     def abort(self) -> None:
-        """Close all sockets without a goodbye, as a crash would: the other ends take what was under way for lost."""
+        """Close all sockets without BYE, as a crash would: for the other ends the links are broken."""
         ...
 
 
@@ -82,7 +82,7 @@ class LinkLoop:
         """Serve the links in this thread until `stop`, and close them; after `abort` or an exception, abort them.
 
         work: called at every iteration, after messages were received and before the loop sleeps; it sleeps if `work`
-        did nothing, and returned False. What takes longer than dead_after_s makes this end look dead to the others.
+        did nothing, and returned False. A call beyond dead_after_s makes this end count as dead.
         on_awake: called at every iteration with the seconds that the loop did not sleep.
         """
         self._owner = threading.get_ident()
@@ -115,7 +115,7 @@ class LinkLoop:
         self._rung = True
         try:
             self._ringer.send(b"!")
-        except OSError:  # full: it rings already; closed: nobody is left to do the task
+        except OSError:  # full: it rings already; closed: the loop has ended
             return
 
     def stop(self) -> None:

@@ -45,7 +45,7 @@ class ProducerLinks:
     Bundling: small parcels for one consumer in the same iteration of the loop share a message; none waits for others.
     Lanes: one for each of `lane_names`; a consumer's HELLO names its own. Liveness: a consumer that is silent for
     dead_after_s is dead. At-least-once: a parcel that was not sent goes to another consumer of its lane; `on_broken` is
-    called when a link ends without a goodbye after parcels were sent on it, since they may not have arrived.
+    called when a link ends without BYE after parcels were sent on it, since they may not have arrived.
     Address: `port` of `host`, 0: a free one, and the port's local address (`addresses`). curve: the key that consumers
     must have; None: any. Malformed messages are dropped and counted. Not thread-safe. Raises Unavailable if it cannot
     bind.
@@ -68,10 +68,10 @@ class ProducerLinks:
         self._on_broken = on_broken
         self._dead_after_s = dead_after_s
         self._outbox: Outbox[bytes, Parcel] = Outbox(len(lane_names))
-        self._served: set[bytes] = set()  # consumers that were sent an example: with no other can one be lost
+        self._served: set[bytes] = set()  # consumers with an example sent: only with these can one be lost
         self._liveness: Liveness[bytes] = Liveness(dead_after_s)
         self._on_drained: Callable[[], None] | None = None
-        self._said_goodbye = False
+        self._bye_sent = False
         self._on_overdue: Callable[[], None] | None = None
         self._overdue_s = float("inf")
         self._lonely_since_s = 0.0
@@ -98,7 +98,7 @@ class ProducerLinks:
 
     @property
     def faults(self) -> int:
-        """Messages that were dropped, and connections that ended without a goodbye."""
+        """Messages that were dropped, and connections that ended without BYE."""
         return self._faults.total
 
     @property
@@ -107,11 +107,11 @@ class ProducerLinks:
         return len(self._outbox)
 
     def offer(self, parcel: Parcel) -> None:
-        """Take a parcel that is written; `on_time` sends it, once an iteration."""
+        """Queue a written parcel; `on_time` sends it, once an iteration."""
         self._outbox.offer(parcel)
 
     def drain(self, on_drained: Callable[[], None]) -> None:
-        """Call `on_drained` once, when no parcel waits and all consumers have what was sent to them.
+        """Call `on_drained` once, when no parcel waits and all consumers have received theirs.
 
         No parcel may be offered any more.
         """
@@ -130,7 +130,7 @@ class ProducerLinks:
             self._receive(now_s)
 
     def on_time(self, now_s: float) -> float:
-        """Send what there is credit for, forget the silent; return when the next such thing is due."""
+        """Send parcels that have credit, forget silent consumers; return the time of the next call."""
         self._pump()
         for consumer in self._liveness.dead(now_s):
             self._forget(consumer, "silent")
@@ -147,13 +147,13 @@ class ProducerLinks:
         return min(self._liveness.next_look_s(now_s), overdue_s)
 
     def close(self) -> None:
-        """Say goodbye to all, and close; what is under way may be lost, unless it was drained before."""
+        """Send BYE to all, and close; examples under way may be lost, unless the links were drained before."""
         for consumer in self._outbox.consumers:
             self._send(consumer, Kind.BYE)
         self._close_sockets(_LINGER_MS)
 
     def abort(self) -> None:
-        """Close without a goodbye: each consumer takes its link for broken."""
+        """Close without BYE: for each consumer the link is broken."""
         self._close_sockets(linger_ms=0)
 
     def _close_sockets(self, linger_ms: int) -> None:
@@ -189,7 +189,7 @@ class ProducerLinks:
         if consumer not in self._outbox:
             self._send(consumer, Kind.BYE)  # its link has ended here: it was silent, or this is another process
             raise BadMessage(f"{kind.name} before HELLO")
-        self._liveness.heard(consumer, now_s)
+        self._liveness.received(consumer, now_s)
         if kind is Kind.GRANT:
             if number > _MAX_GRANT:
                 raise BadMessage(f"GRANT of {number} credits: at most {_MAX_GRANT}")
@@ -202,7 +202,7 @@ class ProducerLinks:
             raise BadMessage(f"{kind.name} from a consumer")
 
     def _on_hello(self, consumer: bytes, version: int, lane_name: str, now_s: float) -> None:
-        if self._said_goodbye:
+        if self._bye_sent:
             return
         if version != PROTOCOL_VERSION:
             self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
@@ -211,7 +211,7 @@ class ProducerLinks:
             self._send(consumer, Kind.BYE)
             raise BadMessage(f"HELLO for {lane_name[:_LONGEST_SHOWN]!r}: this producer has {next(iter(self._lanes))!r}")
         self._outbox.join(consumer, self._lanes[lane_name])
-        self._liveness.heard(consumer, now_s)
+        self._liveness.received(consumer, now_s)
         self._send(consumer, Kind.WELCOME, PROTOCOL_VERSION)
 
     def _pump(self) -> None:
@@ -242,11 +242,11 @@ class ProducerLinks:
     def _drain_if_empty(self) -> None:
         if self._on_drained is None or self._outbox:
             return
-        if not self._said_goodbye:
-            self._said_goodbye = True
+        if not self._bye_sent:
+            self._bye_sent = True
             for consumer in self._outbox.consumers:
                 self._send(consumer, Kind.BYE)
-        if not self._outbox.consumers:  # each has answered, or died
+        if not self._outbox.consumers:  # each has answered, or is dead
             on_drained, self._on_drained = self._on_drained, None
             on_drained()
 
@@ -257,7 +257,7 @@ class ProducerLinks:
             self._lose(consumer, str(error))
 
     def _lose(self, consumer: bytes, error: str) -> None:
-        """Forget a consumer that cannot be reached; its goodbye may lie here unread."""
+        """Forget a consumer that cannot be reached; its BYE may lie here unread."""
         self._receive(time.monotonic())
         self._forget(consumer, error)
 
@@ -271,7 +271,7 @@ class ProducerLinks:
         self._liveness.forget(consumer)
 
     def _on_events(self) -> None:
-        """Count the ends of connections, but not those of strangers who left before they said anything."""
+        """Count the ends of connections, but not of those without a completed handshake."""
         with contextlib.suppress(zmq.Again):
             while True:
                 event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
@@ -280,4 +280,4 @@ class ProducerLinks:
                 elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
                     self._faults.excuse()
                 else:
-                    log.warning("link_refused", reason="it does not speak CurveZMQ with the fleet's key")
+                    log.warning("link_refused", reason="no CurveZMQ handshake with the fleet's key")

@@ -11,11 +11,11 @@ __all__ = ["bind_router", "open_router"]
 log = structlog.get_logger()
 
 _HANDSHAKE_MS = 5000
-_MAX_CONTROL_BYTES = 1 << 16  # far above any: what is too large is dropped and counted, the rest ZeroMQ cuts off
+_MAX_CONTROL_BYTES = 1 << 16  # far above any valid one; ZeroMQ closes connections that exceed it
 
 
 def open_router(context: zmq.Context[zmq.Socket[bytes]], linger_ms: int) -> zmq.Socket[bytes]:
-    """Return a ROUTER that says when a consumer cannot be reached; linger_ms: for what was sent last."""
+    """Return a ROUTER that raises when a consumer cannot be reached; linger_ms: for the last messages."""
     router = context.socket(zmq.ROUTER)
     router.setsockopt(zmq.ROUTER_MANDATORY, 1)
     router.setsockopt(zmq.LINGER, linger_ms)

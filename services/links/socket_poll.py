@@ -1,4 +1,4 @@
-"""Which of many sockets have something to read: one system call, not one query of each socket at every iteration."""
+"""Polling of many sockets: one system call, not one query of each socket at every iteration."""
 
 import selectors
 import socket
@@ -44,20 +44,20 @@ class SocketPoll:
 
         It may also return earlier, with nothing.
         """
-        readable = {watched for watched in self._doubtful if _has_news(watched)}
+        readable = {watched for watched in self._doubtful if _is_readable(watched)}
         rung = False
         for key, _ in self._selector.select(0 if readable else timeout_ms / 1000):
             if key.data is None:
                 rung = True
-            elif key.data not in readable and _has_news(key.data):
+            elif key.data not in readable and _is_readable(key.data):
                 readable.add(key.data)
         self._doubtful = readable
         return rung, set(readable)
 
     def close(self) -> None:
-        """Let go of the sockets, which stay open."""
+        """Release the sockets, which stay open."""
         self._selector.close()
 
 
-def _has_news(asked: "zmq.Socket[bytes]") -> bool:
-    return not asked.closed and bool(asked.get(_EVENTS) & _READABLE)  # type: ignore[operator]
+def _is_readable(zmq_socket: "zmq.Socket[bytes]") -> bool:
+    return not zmq_socket.closed and bool(zmq_socket.get(_EVENTS) & _READABLE)  # type: ignore[operator]

@@ -1,7 +1,7 @@
-"""Messages in ZeroMQ's own memory: what is written there leaves without a copy.
+"""Messages in ZeroMQ's own memory: examples written there are sent without a copy.
 
-pyzmq can send from Python's memory without a copy too, but then ZeroMQ must tell a thread of pyzmq's that it is done:
-a wake-up for each message. Memory of its own ZeroMQ frees by itself. pyzmq has no call that asks for it; the libzmq
+pyzmq can send from Python's memory without a copy too, but then ZeroMQ notifies a thread of pyzmq when it is done: a
+wake-up for each message. Memory of its own ZeroMQ frees by itself. pyzmq has no call that allocates it; the libzmq
 below it has (zmq_msg_init_size and zmq_msg_send, in its manual).
 """
 
@@ -18,7 +18,7 @@ __all__ = ["OWN_ABOVE_BYTES", "ZmqMessage", "memory_for"]
 OWN_ABOVE_BYTES = BUNDLE_BYTES  # what is larger travels alone, so it is written where ZeroMQ will send it from
 _Struct = ctypes.c_char * 64  # zmq_msg_t, whose size is part of libzmq's ABI since 4.1
 
-# A PyDLL keeps the interpreter's lock: no call here blocks, and nobody else's can come between a failure and its errno.
+# A PyDLL keeps the interpreter's lock: no call here blocks, and no other can come between a failure and its errno.
 _libzmq = ctypes.PyDLL(_zmq.__file__)
 _init_size = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(("zmq_msg_init_size", _libzmq))
 _data = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("zmq_msg_data", _libzmq))

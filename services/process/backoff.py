@@ -4,7 +4,7 @@ __all__ = ["Backoff"]
 
 
 class Backoff:
-    """Pauses in seconds that double from the first to the longest; without a clock, the caller waits."""
+    """Pauses in seconds that double from the first to the longest; the caller waits."""
 
     def __init__(self, first_s: float, longest_s: float) -> None:
         self._first_s = self._next_s = min(first_s, longest_s)
@@ -12,7 +12,7 @@ class Backoff:
 
     @property
     def next_s(self) -> float:
-        """The pause that is due next."""
+        """The next pause."""
         return self._next_s
 
     def pause_s(self) -> float:

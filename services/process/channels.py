@@ -1,8 +1,8 @@
 """gRPC channels and ports, in TLS where this process has the keys for it (`services.process.keys`).
 
-Whoever is refused learns nothing, and gRPC's core writes why to the server's standard error, beside the events of our
-own: "Handshake failed with error …PEER_DID_NOT_RETURN_A_CERTIFICATE". It has no hook for that, and does not say who it
-was. The line is of level INFO and shown unless GRPC_VERBOSITY is set; ERROR would hide it.
+A refused client gets no reason; gRPC's core writes it to the server's standard error, beside our events: "Handshake
+failed with error …PEER_DID_NOT_RETURN_A_CERTIFICATE". It has no hook for that, and does not name the client. The line
+is of level INFO and shown unless GRPC_VERBOSITY is set; ERROR would hide it.
 """
 
 from typing import Protocol
@@ -16,9 +16,9 @@ __all__ = ["SERVER_OPTIONS", "Options", "add_port", "open_aio_channel", "open_ch
 
 Options = tuple[tuple[str, int | str], ...]
 
-# A machine that vanishes says nothing: without pings, a connection to it would look alive for a quarter of an hour.
-# Of a process that hangs, the kernel still acknowledges what comes; gRPC 1.71 waits for `ping_timeout` then, whatever
-# `keepalive_timeout` says.
+# Without pings, a connection to a machine that is gone would count as alive for a quarter of an hour. For a process
+# that hangs, the kernel still acknowledges packets; gRPC 1.71 then waits for `ping_timeout`, whatever
+# `keepalive_timeout` is.
 _PING_EVERY_MS, _ANSWER_WITHIN_MS = 10_000, 5_000
 _OPTIONS: Options = (
     ("grpc.enable_http_proxy", 0),
@@ -42,7 +42,7 @@ class _Server(Protocol):
 
 
 def open_channel(address: str, options: Options = (), keys: Keys | None = None) -> grpc.Channel:
-    """Return a channel to HOST:PORT, in TLS if there is an authority to believe. keys: default, the process'."""
+    """Return a channel to HOST:PORT, in TLS if there is a certificate authority. keys: default, the process'."""
     credentials, options = _credentials(keys or process_keys()), (*_OPTIONS, *options)
     if credentials is None:
         return grpc.insecure_channel(address, options)
@@ -58,9 +58,9 @@ def open_aio_channel(address: str, options: Options = (), keys: Keys | None = No
 
 
 def add_port(server: _Server, address: str, keys: Keys | None = None) -> int:
-    """Let a server listen on "host:port", in TLS if there is a certificate to show; return the port.
+    """Make a server listen on "host:port", in TLS if there is a certificate; return the port.
 
-    Clients must show a certificate of `client-ca.crt` if that is there. Raises Unavailable if the port is taken.
+    Clients must present a certificate of `client-ca.crt` if that is there. Raises Unavailable if the port is taken.
     """
     keys = keys or process_keys()
     try:

@@ -1,13 +1,13 @@
-"""The keys of this process: who it is on links and in gRPC calls, and whom it believes.
+"""The keys of this process: its identity on links and in gRPC calls, and the authorities that it trusts.
 
 `SONORANT_KEYS` names a folder, such as a mounted Kubernetes secret; without it all is plain text, as on a laptop. Each
-file that is there has its effect, and those that are not have none:
+file is optional:
 
-    curve.key            32 random bytes in base64, one for all stages and ranks: links are CurveZMQ, and only who has
-                         the key can send or receive
-    tls.crt, tls.key     a certificate chain and its key, PEM: shown by servers, and by clients that are asked
-    ca.crt               PEM: whom clients believe
-    client-ca.crt        PEM: whose clients servers take; all others are refused
+    curve.key            32 random bytes in base64, one for all stages and ranks: links are CurveZMQ, and peers
+                         without the key are refused
+    tls.crt, tls.key     a certificate chain and its key, PEM: presented by servers, and by clients on request
+    ca.crt               PEM: the authority that clients trust
+    client-ca.crt        PEM: the authority of accepted clients; others are refused
 """
 
 import base64
@@ -50,7 +50,7 @@ class CurvePair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Keys:
-    """What the folder holds; None: the file is not there."""
+    """Contents of the folder; None: the file is not there."""
 
     curve: CurvePair | None = None
     certificate: tuple[bytes, bytes] | None = None  # key and chain

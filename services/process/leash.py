@@ -23,7 +23,7 @@ def leashed(command: Sequence[str], parent: int) -> list[str]:
 
 def _main(parent: int, command: list[str]) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if parent and os.getppid() != parent:  # it ended before the kernel knew
+    if parent and os.getppid() != parent:  # it ended before prctl
         sys.exit(1)
     os.execvp(command[0], command)
 

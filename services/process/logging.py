@@ -29,16 +29,16 @@ _EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
 def configure_logging(service: str, replica: str = "", level: str = "info") -> None:
     """Send structlog's events to standard error, each with its service, replica, time and level.
 
-    Call it once, first thing in a service. `level` is the least severe level shown: debug, info, warning or error.
-    From now on nothing that is written to standard error raises, and a thread that an exception ends is logged and
-    ends the process, with code 75: whoever watches over it starts it again, and nobody misses a heartbeat in silence.
+    Call it once, first thing in a service. `level` is the least severe level shown: debug, info, warning or error. From
+    now on writes to standard error do not raise, and an exception that ends a thread is logged and ends the process
+    with code 75, so that its supervisor restarts it: no thread, such as the heartbeat's, ends unnoticed.
     """
     log_to_stderr(service, replica, level)
     threading.excepthook = _end_process
 
 
 def log_to_stderr(service: str, replica: str = "", level: str = "info") -> None:
-    """Do that of `configure_logging` that is about lines, for a process in which no thread is vital."""
+    """Do the part of `configure_logging` for lines only, in a process without vital threads."""
     shaping: list[structlog.typing.Processor] = []
     file = sturdy_stderr(lambda lost: _shaped(shaping, "warning", _lost(lost)))
     shaping += _shaping(service, replica, terminal=file.isatty())
@@ -86,7 +86,7 @@ def _shaped(shaping: Sequence[structlog.typing.Processor], method: str, event: s
     try:
         for process in shaping:
             line = process(None, method, cast(structlog.typing.EventDict, line))
-    except Exception as error:  # of whatever was to be logged: nobody who logs can do anything about it
+    except Exception as error:  # of whatever was to be logged: the caller could not handle it
         return json.dumps({"event": name, "not_shown": type(error).__name__})
     return str(line)
 

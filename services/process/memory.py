@@ -1,4 +1,4 @@
-"""Memory that a process frees and asks for again."""
+"""Reuse of freed memory."""
 
 import ctypes
 import sys
@@ -14,7 +14,7 @@ def keep_freed_memory() -> None:
 
     A stage needs the same few megabytes of temporaries for each utterance. glibc maps arrays of that size and unmaps
     them when they are freed, so that every page faults and is zeroed anew: mixing takes three times as long. Other
-    C libraries do as they like.
+    C libraries are left alone.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)

@@ -1,6 +1,6 @@
-"""Prometheus metrics on a port of their own: what a process counts anyway, read when it is scraped.
+"""Prometheus metrics on a port of their own: counters of the process, read at each scrape.
 
-Names are `sonorant_<service>_<noun>_<unit>[_total]`. Labels take few values; pods are told apart by who scrapes them.
+Names are `sonorant_<service>_<noun>_<unit>[_total]`. Labels take few values; the scraper adds the pod's name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ class MetricsServer:
         self.port: int = self._server.server_port
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -41,7 +41,7 @@ class MetricsServer:
 
 @contextmanager
 def metrics_at(host: str, port: int | None) -> Iterator[CollectorRegistry]:
-    """Serve what is registered with the registry that is yielded; without a port, nobody can ask for it."""
+    """Serve what is registered with the registry that is yielded; without a port, it is not served."""
     if port is None:
         yield CollectorRegistry()
         return
@@ -53,7 +53,7 @@ def metrics_at(host: str, port: int | None) -> Iterator[CollectorRegistry]:
 
 
 def on_scrape(registry: CollectorRegistry, collect: Callable[[], Iterable[Metric]]) -> None:
-    """Call `collect` whenever somebody scrapes, in the thread that answers."""
+    """Call `collect` at every scrape, in the thread that answers."""
     registry.register(_Reading(collect))
 
 

@@ -1,4 +1,4 @@
-"""Rate limit for log lines about something that is away: its begin, its end, and seldom in between."""
+"""Rate limit for log lines about an outage: its begin, its end, and seldom in between."""
 
 import threading
 
@@ -10,7 +10,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 
 
 class Outage:
-    """Says when a failure is worth a line: the first, and then after pauses that double, up to five minutes.
+    """Selects failures to log: the first, and then after pauses that double, up to five minutes.
 
     Times are those of the caller's monotonic clock, in seconds. Any thread may call.
     """
@@ -23,11 +23,11 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Whether the latest that was heard is a failure."""
+        """Whether the latest result is a failure."""
         return self._since_s is not None
 
     def failed(self, now: float) -> bool:
-        """Note a failure; return whether to tell of it."""
+        """Note a failure; return whether to log it."""
         with self._lock:
             if self._since_s is None:
                 self._since_s = now

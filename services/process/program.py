@@ -1,4 +1,4 @@
-"""A program's edge: an error that is raised on purpose becomes one line and its exit code."""
+"""A program's edge: a SonorantError becomes one line and its exit code."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""When, how often, and after which pause, a process that ended is started again."""
+"""Restarts of a process: how many, and after which pause."""
 
 from collections import deque
 
@@ -7,7 +7,7 @@ from services.process.backoff import Backoff
 __all__ = ["FINAL_CODES", "RestartPolicy"]
 
 FINAL_CODES = frozenset({65, 70, 78})
-"""Exit codes of what trying again cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
+"""Exit codes that a restart cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
 
 
 class RestartPolicy:

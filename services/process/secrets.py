@@ -1,4 +1,4 @@
-"""Hides what opens doors in what people read: the user and password of an address, a key that is named."""
+"""Masks secrets in messages: user and password of an address, values of named keys."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""When a process is asked to leave: SIGTERM and SIGINT begin its drain, a second one ends it at once."""
+"""Termination signals: the first SIGTERM or SIGINT begins the drain, a second one ends the process at once."""
 
 import signal
 import sys
@@ -13,16 +13,16 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def heed_signals() -> None:
-    """Leave at once when asked to, until a `Shutdown` takes over.
+    """Exit at SIGTERM, until a `Shutdown` takes over.
 
-    A container's first process gets only signals that it handles: without this, it would not hear SIGTERM while it
-    loads or waits.
+    A container's first process gets only signals that it handles: without this, it would ignore SIGTERM while it loads
+    or waits.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 class Shutdown:
-    """A request to leave, made by a signal or by the program itself; made once, seen by all who asked.
+    """A request to drain, by a signal or by the program itself; edge-triggered: callbacks run once.
 
     Example: `with Shutdown() as shutdown: shutdown.on_request(source.stop); run()`.
 
@@ -55,7 +55,7 @@ class Shutdown:
         return self._requested.is_set()
 
     def on_request(self, callback: Callable[[], None]) -> None:
-        """Call `callback` at the first request, or now if that has been."""
+        """Call `callback` at the request, or now if it was made before."""
         with self._lock:
             waiting = not self.requested
             if waiting:
@@ -64,7 +64,7 @@ class Shutdown:
             callback()
 
     def request(self) -> None:
-        """Ask to leave; asking again changes nothing."""
+        """Request the drain; idempotent."""
         with self._lock:
             if self.requested:
                 return

@@ -45,8 +45,8 @@ class SturdyFile(io.RawIOBase):
         """Write what can be written; return the length of `data`, whatever came of it."""
         text = masked(bytes(data).decode("utf-8", "replace"))
         with self._lock:
-            told = "\n" * self._torn + (f"{self._notice(self._lost)}\n" if self._lost else "")
-            start, content = told.encode(), text.encode("utf-8", "replace")
+            before = "\n" * self._torn + (f"{self._notice(self._lost)}\n" if self._lost else "")
+            start, content = before.encode(), text.encode("utf-8", "replace")
             written = self._take(start + content)
             if written < len(start + content):
                 self._torn = not (b"\n" + start + content)[: 1 + written].endswith(b"\n") or (

@@ -1,6 +1,6 @@
-"""Why a gRPC server that listens does not answer: gRPC says UNAVAILABLE whether nobody is there or keys do not fit.
+"""Why a gRPC server does not answer: gRPC reports UNAVAILABLE for a missing server and for wrong keys alike.
 
-One handshake of our own tells: whether TLS is spoken, whether the certificate is believed, whether ours is.
+One handshake of our own distinguishes: no TLS, an untrusted certificate of the server, or ours is refused.
 """
 
 import os
@@ -20,7 +20,7 @@ _PLAIN = f"it does not speak TLS, and this process has keys: unset {KEYS_VARIABL
 
 
 def why_refused(address: str, keys: Keys | None = None) -> str:
-    """Return what is wrong with the keys for HOST:PORT, and what to do; empty: they are not to blame.
+    """Return what is wrong with the keys for HOST:PORT, and what to do; empty: nothing is.
 
     keys: default, the process'.
     """
@@ -41,10 +41,10 @@ def _tried(connection: socket.socket, host: str, keys: Keys) -> str:
             if keys.authority is None:
                 return f"it speaks TLS, and this process has no keys: {_HINT} its ca.crt, and tls.crt and tls.key"
             shaken = True
-            # A server that takes our certificate begins to speak HTTP/2; else it ends here, with an alert or without.
+            # A server that accepts our certificate begins HTTP/2; else it closes here, with or without an alert.
             return "" if secure.recv(1) else _refuses(keys)
     except ssl.SSLCertVerificationError as error:
-        return f"its certificate is not believed: {error.verify_message}; {_HINT} the ca.crt of its authority"
+        return f"its certificate is not trusted: {error.verify_message}; {_HINT} the ca.crt of its authority"
     except TimeoutError:
         return ""
     except (ssl.SSLError, ConnectionError) as error:
@@ -55,15 +55,15 @@ def _tried(connection: socket.socket, host: str, keys: Keys) -> str:
 
 def _refuses(keys: Keys) -> str:
     if keys.certificate is None:
-        return f"it asks for a certificate, and none is shown: {_HINT} tls.crt and tls.key"
+        return f"it requires a certificate, and none is presented: {_HINT} tls.crt and tls.key"
     return (
-        "it refuses the certificate that is shown, of another authority or expired: "
-        f"{_HINT} tls.crt and tls.key that it takes"
+        "it refuses the presented certificate, of another authority or expired: "
+        f"{_HINT} tls.crt and tls.key that it accepts"
     )
 
 
 def _context(keys: Keys) -> ssl.SSLContext:
-    """Return what gRPC would ask of the other end; without an authority, whether it speaks TLS at all."""
+    """Return the context for gRPC's own checks; without an authority, only for whether the other end speaks TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
     if keys.authority is None:
@@ -80,7 +80,7 @@ def _context(keys: Keys) -> ssl.SSLContext:
 
 @contextmanager
 def _in_memory(content: bytes) -> Iterator[str]:
-    """Yield the path of a file that no disk has: OpenSSL reads keys from files only."""
+    """Yield the path of a file in memory: OpenSSL reads keys from files only."""
     descriptor = os.memfd_create("key")
     try:
         os.write(descriptor, content)

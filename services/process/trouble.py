@@ -1,4 +1,4 @@
-"""Trouble of the machine that may pass, such as a volume that is away: when to try again, and until when."""
+"""Transient errors of the machine, such as an absent volume: when to try again, and until when."""
 
 from services.process.backoff import Backoff
 
@@ -8,7 +8,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 
 
 class Trouble:
-    """Allows another try after pauses that double, up to a second, as long as the first failure is not too long ago.
+    """Allows another try after pauses that double, up to a second, up to `patience_s` after the first failure.
 
     Times are those of the caller's monotonic clock, in seconds.
     """
@@ -37,7 +37,7 @@ class Trouble:
         return now < self._since_s + self._patience_s
 
     def passed(self, now: float) -> float:
-        """Note that a try succeeded; return how long the trouble lasted."""
+        """Note that a try succeeded; return how long it had failed."""
         lasted_s = 0.0 if self._since_s is None else now - self._since_s
         self._since_s, self._due_s = None, float("-inf")
         return lasted_s

@@ -1,4 +1,4 @@
-"""Tasks beside a server's calls, without which it is of no use: an error that ends one is raised at once."""
+"""Background tasks that a server cannot do without: an error that ends one is raised at once."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -27,7 +27,7 @@ class VitalTasks:
         self._tasks.append(task)
 
     async def failure(self) -> None:
-        """Wait until an exception ends one of them, and raise it: whoever waits ends the process."""
+        """Wait until an exception ends one of them, and raise it, to end the process."""
         await self._failed
 
     def cancel(self) -> None:

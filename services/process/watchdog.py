@@ -52,6 +52,6 @@ class Watchdog:
 
 
 def where_main_is() -> list[str]:
-    """Return the lines of a traceback that tell where the main thread is."""
+    """Return the main thread's stack as lines of a traceback."""
     main = threading.main_thread().ident
     return [line for thread, frame in sys._current_frames().items() if thread == main for line in format_stack(frame)]

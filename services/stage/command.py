@@ -56,7 +56,7 @@ class _Program(NamedTuple):
 @store_option
 @recipe_option
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
-@click.option("--replica", default="", help="Name, unique in the run; absent: one is made of the host's name.")
+@click.option("--replica", default="", help="Name, unique in the run; absent: stage, host and a random suffix.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve at; consumers connect to it.")
 @click.option(
     "--data",
@@ -103,7 +103,7 @@ def command(
 
     heed_signals()
     stage = program.stage
-    # A pod that is started again keeps its name and must not pass for the one that died.
+    # A restarted pod keeps its name, but must not count as the one that died.
     name = replica or f"{stage}-{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     configure_logging(stage, name)
     run = open_run(run_path, store_url)

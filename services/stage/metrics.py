@@ -1,4 +1,4 @@
-"""What a replica of a stage tells Prometheus."""
+"""Prometheus metrics of a replica of a stage."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ __all__ = ["stage_metrics"]
 
 
 def stage_metrics(stage: str, meter: Meter, own: Mapping[str, int]) -> Iterator[Metric]:
-    """Yield what one replica of `stage` has counted; own: what the stage itself counts (`StageResources.counts`)."""
+    """Yield the counters of one replica of `stage`; own: the stage's own (`StageResources.counts`)."""
     done = meter.totals()
     yield counter("sonorant_stage_examples_total", "Examples handed on.", done.examples, stage=stage)
     yield counter("sonorant_stage_audio_seconds_total", "Audio in these examples.", done.audio_s, stage=stage)
@@ -24,7 +24,7 @@ def stage_metrics(stage: str, meter: Meter, own: Mapping[str, int]) -> Iterator[
     yield counter("sonorant_stage_rejected_examples_total", "Examples rejected here.", done.rejected, stage=stage)
     yield counter(
         "sonorant_stage_link_faults_total",
-        "Messages that made no sense, and connections that ended without a goodbye.",
+        "Malformed messages, and connections that ended without BYE.",
         meter.link_faults(),
         stage=stage,
     )

@@ -1,4 +1,4 @@
-"""One replica of a stage: it takes examples from a source, computes, and hands them on.
+"""One replica of a stage: it takes examples from a source, computes, and sends them.
 
 The main thread receives, computes and sends, in a loop; the coordinator client's threads report. Backpressure: a
 replica holds at most `credits` examples, whether they wait, are computed or wait for a consumer's credit.
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 COMPUTE_S = 0.02  # at most, before the links are polled again
 DRAIN_S = 20.0  # below the 30 s that Kubernetes leaves between SIGTERM and SIGKILL
 _MAY_PASS = (OSError, Unavailable)
-_PATIENCE_S = 10.0  # with a volume that is away
+_PATIENCE_S = 10.0  # with an absent volume
 
 
 class StageReplica:
@@ -40,10 +40,10 @@ class StageReplica:
 
     health: gets each iteration of the loop, and readiness: from registration with the coordinator to the drain.
     iterated: called at each iteration of the loop.
-    An example that a stage cannot process is reported and skipped. Where the machine fails, with a volume that is away
-    say, the example waits for another try, for ten seconds; then, and for want of memory at once, the replica ends with
-    an error, and what it held is read again. `run` returns after a drain:
-    when `shutdown` is requested or the coordinator says that the run is over.
+    An example that a stage cannot process is reported and skipped. After an error of the machine, such as an absent
+    volume, the example is tried again for ten seconds; then, and at once if memory is exhausted, the replica ends with
+    an error, and its examples are leased again. `run` returns after a drain: when `shutdown` is requested, or the
+    coordinator's response is `finished`.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class StageReplica:
         self._max_per_iteration = max(1, pipeline.credits // 4)  # others arrive meanwhile
         self._draining_outlet = False
         self._trouble = Trouble(_PATIENCE_S)
-        self._held: Example | None = None  # the machine failed at it; it is tried again
+        self._held: Example | None = None  # to try again, after an error of the machine
         self._known = False
         self._cpu_s = 0.0  # of the loop's thread, at its last iteration
         self._links = (outlet, *source.links)
         self.meter.queued, self.meter.link_faults = self._waiting, self._link_faults
 
     def run(self) -> None:
-        """Work until asked to leave, then hand on what is here, for `DRAIN_S` at most."""
+        """Work until `shutdown` is requested, then drain for `DRAIN_S` at most."""
         self._client.start(self._replica.registration(self._outlet.endpoint), self._on_response)
         self._cpu_s = time.thread_time()
         try:
@@ -89,9 +89,9 @@ class StageReplica:
             self._loop.run(self._links, self._work, self._on_iteration)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
-            self._leave(farewell=False)
+            self._leave(report=False)
             raise
-        self._leave(farewell=True)
+        self._leave(report=True)
 
     def _waiting(self) -> int:
         return self._source.waiting() + (self._held is not None) + self._outlet.waiting
@@ -121,7 +121,7 @@ class StageReplica:
         return worked > 0
 
     def _process(self) -> bool:
-        """Take an example, compute and offer it; return whether there was one that the machine did not fail at."""
+        """Take an example, compute and offer it; False if there was none, or the machine failed."""
         if not self._trouble.due(time.monotonic()):
             return False
         example, self._held = self._held, None
@@ -143,7 +143,7 @@ class StageReplica:
         return True
 
     def _wait_out(self, error: Exception) -> None:
-        """Leave some time before another try; raise the error once there were enough."""
+        """Pause before another try; raise the error once patience is over."""
         if not self._trouble.lasts:
             log.warning("machine_failed", error=f"{type(error).__name__}: {error}", patience_s=_PATIENCE_S)
         if not self._trouble.failed(time.monotonic()):
@@ -197,11 +197,11 @@ class StageReplica:
         log.info("drain_ended", waiting=self._outlet.waiting, untaken=self._source.waiting())
         self._loop.abort()
 
-    def _leave(self, farewell: bool) -> None:
-        """Let go of everything; a crashed replica says nothing more, so that it is taken for dead."""
-        if farewell:
+    def _leave(self, report: bool) -> None:
+        """Close everything; a crashed replica sends no last heartbeat, so that it counts as dead."""
+        if report:
             self.meter.draining = True
         self._source.close()
-        self._client.close(farewell)
+        self._client.close(report)
         self._runtime.context.term()
         log.info("left")

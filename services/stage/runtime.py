@@ -1,4 +1,4 @@
-"""What the parts of a replica share, built before any of them: who it is, its loop, its line to the coordinator."""
+"""What the parts of a replica share, built before any of them: identity, loop, client of the coordinator."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Replica:
-    """Who a process is, and whom it talks to.
+    """A process's identity and addresses.
 
     port: to serve at; 0 takes a free one. lane_names: of its lanes, by which consumers request them.
-    stays: whether it goes on waiting for work when the run is over. arithmetic: what `augment.probe` says of it.
+    stays: whether it waits for work after the end of the run. arithmetic: its checksum (`augment.probe`).
     """
 
     stage: str
@@ -35,12 +35,12 @@ class Replica:
     arithmetic: str = ""
 
     def registration(self, endpoint: str) -> pb.RegisterRequest:
-        """Return what the coordinator learns of it; endpoint: that it serves at."""
+        """Return its registration; endpoint: of its links."""
         return pb.RegisterRequest(stage=self.stage, replica=self.name, endpoint=endpoint, arithmetic=self.arithmetic)
 
 
 class Runtime:
-    """Counts, the line to the coordinator, the loop and the sockets' context of one replica; nothing runs yet."""
+    """Meter, coordinator client, loop and socket context of one replica; nothing runs yet."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
@@ -50,7 +50,7 @@ class Runtime:
         self.context = link_context()
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, error: Exception) -> None:
-        """Report an example that cannot be processed; the epoch goes on without it."""
+        """Report an example that cannot be processed; the epoch continues without it."""
         expected = isinstance(error, SonorantError)
         self.meter.rejected()
         reason = str(error) if expected else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What a stage's source of examples promises."""
+"""Contract of a stage's source of examples."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,11 +10,11 @@ from sonorant.errors import Unavailable
 __all__ = ["MACHINE_FAILED", "Source"]
 
 MACHINE_FAILED = (OSError, MemoryError, Unavailable)
-"""What is this replica's trouble, and not the example's: another try, and then another replica has the example."""
+"""Errors of this replica's machine, not of the example: retried here, then on another replica."""
 
 
 class Source(Protocol):
-    """Where a stage's examples come from. Only the loop's thread calls it, but anybody `waiting`."""
+    """Where a stage's examples come from. Only the loop's thread calls it; any thread may call `waiting`."""
 
     @property
     def links(self) -> Sequence[Links]:
@@ -22,7 +22,7 @@ class Source(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin to ask for examples: the loop runs."""
+        """Begin to pull examples; the loop runs."""
         ...
 
     def take(self) -> Example | None:
@@ -50,5 +50,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave what is still here."""
+        """Drop what is still here."""
         ...

@@ -1,4 +1,4 @@
-"""One process of the local cluster: started on a leash, its words in a log, restarted when it dies."""
+"""One process of the local cluster: started on a leash, its output in a log, restarted when it ends."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ _LAST_LINES = 8
 
 
 class ProcessFailed(SonorantError):
-    """A process of the local cluster that does not stay up; the message shows its last words."""
+    """A process of the local cluster that does not stay up; the message has the end of its log."""
 
     def __init__(self, name: str, end: int | OSError, log_file: Path) -> None:
         """end: exit status, or why it could not be started."""
@@ -79,11 +79,11 @@ class Process:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    async def stop(self, grace_s: float, ask: signal.Signals = signal.SIGTERM) -> None:
-        """Ask to leave, wait, then kill what is left."""
+    async def stop(self, grace_s: float, request: signal.Signals = signal.SIGTERM) -> None:
+        """Request the drain, wait, then kill what is left."""
         if self.code is None:
             with suppress(ProcessLookupError):
-                self._process.send_signal(ask)
+                self._process.send_signal(request)
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.wait(), grace_s)
         self.kill_group()
@@ -94,13 +94,13 @@ class Child:
     """Keeps one process of the cluster up.
 
     command: given the number of starts so far, returns what to run. `keep` runs until cancelled or `stop`, or raises
-    `ProcessFailed` when the process dies too often. Only `stop` is an end: one that leaves by itself, or because
-    somebody else asked it to, is started again, whatever its exit code.
+    `ProcessFailed` when the process dies too often. Only `stop` ends it for good: a process that
+    exits by itself, or at a foreign signal, is restarted, whatever its exit code.
     """
 
-    _ask: ClassVar[signal.Signals] = signal.SIGTERM
+    _drain_signal: ClassVar[signal.Signals] = signal.SIGTERM
     _final_codes: ClassVar[frozenset[int]] = frozenset()
-    """Exit codes after which it is not started again."""
+    """Exit codes after which it is not restarted."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Child:
         self._stopping = False
 
     async def keep(self) -> None:
-        """Start it, and again whenever it has ended, or could not be started."""
+        """Start it, and restart it whenever it ends or cannot be started."""
         while True:
             end = await self._live()
             if self._stopping or self._is_over(end):
@@ -146,7 +146,7 @@ class Child:
 
     async def _start(self) -> Process:
         self._process = await Process.start(self.name, self._command(self.restarts), self._log_file, self._environment)
-        if self._stopping:  # somebody asked for that while it was being started, and found no process to stop
+        if self._stopping:  # `stop` was called during the start, and found no process
             self._process.kill_group()
         return self._process
 
@@ -166,10 +166,10 @@ class Child:
             self._process.kill_group()
 
     async def stop(self, grace_s: float) -> None:
-        """Ask it to leave; it will not be started again."""
+        """Request its drain; it is not restarted."""
         self._stopping = True
         if self._process is not None:
-            await self._process.stop(grace_s, self._ask)
+            await self._process.stop(grace_s, self._drain_signal)
 
 
 def last_lines(log_file: Path) -> str:

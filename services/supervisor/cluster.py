@@ -32,20 +32,20 @@ log = structlog.get_logger()
 
 _READY_S = 60.0
 _STAGE_ITERATION_S = 120.0  # as long as probes leave a pod
-_STAGE_GRACE_S = 1.0  # once the trainer has left, nobody takes what a stage would hand on
+_STAGE_GRACE_S = 1.0  # after the trainer's end nothing consumes a stage's examples
 _GRACE_S = 10.0
 _CHECKPOINT_S = 60.0
 
 
 class Interrupted(Exception):
-    """The user asked to stop; the same command goes on."""
+    """Stopped by the user; the same command resumes."""
 
 
 class LocalCluster:
     """Runs the training of a prepared run folder, whose lock the caller holds.
 
-    data_folder: where stages find noise recordings. show: gets the coordinator's status every second. say: gets a line
-    when a process is restarted because it hangs. store_url: object storage that keeps the run too, or empty. Raises
+    data_folder: with noise recordings. show: gets the coordinator's status every second. say: gets a line
+    when a hanging process is restarted. store_url: object storage that keeps the run too, or empty. Raises
     `ProcessFailed` if a process does not stay up, `Stalled` if the run stands still whatever is restarted,
     `Interrupted` after Ctrl-C or SIGTERM; all processes have left then.
     """
@@ -66,8 +66,8 @@ class LocalCluster:
         self._say = say
         self._gang_policy = gang_policy or RestartPolicy(most=5, window_s=600.0, first_pause_s=1.0, last_pause_s=10.0)
         self._address_file = run.path / "coordinator.address"
-        told = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
-        self._environment = os.environ | told
+        settings = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
+        self._environment = os.environ | settings
         self._keepers: dict[Child, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None]
         self._gang: Gang | None = None
@@ -85,9 +85,9 @@ class LocalCluster:
         interrupted = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: self._on_signal(interrupted))
-        asked = asyncio.create_task(interrupted.wait())
+        requested = asyncio.create_task(interrupted.wait())
         try:
-            waited_for: set[asyncio.Future[Any]] = {work, asked, self._failed}
+            waited_for: set[asyncio.Future[Any]] = {work, requested, self._failed}
             await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
             if self._failed.done():
                 self._failed.result()
@@ -95,7 +95,7 @@ class LocalCluster:
                 raise Interrupted
             work.result()
         finally:
-            asked.cancel()
+            requested.cancel()
             if not self._failed.done():
                 self._failed.cancel()
             await self._stop(work)
@@ -135,7 +135,7 @@ class LocalCluster:
             self._watching.cancel()
 
     async def _stop(self, work: asyncio.Task[None]) -> None:
-        """Stop the trainer first, so that its checkpoint finds everyone there; then stages, coordinator and Redis."""
+        """Stop the trainer first, so that it can write its checkpoint; then stages, coordinator and Redis."""
         if self._watching is not None:
             self._watching.cancel()
         if self._gang is not None:
@@ -164,7 +164,7 @@ class LocalCluster:
         self._address_file.unlink(missing_ok=True)
 
         def command(restarts: int) -> list[str]:
-            known = self._address_file.exists()  # it may have been lost before it wrote that
+            known = self._address_file.exists()  # it may have ended before it wrote it
             port = self._address_file.read_text().strip().rpartition(":")[2] if known else "0"
             arguments = ["--run", str(self._run.path), "--redis", redis_url, "--port", port]
             return [sys.executable, "-m", "services.coordinator", *arguments, "--port-file", str(self._address_file)]
@@ -172,7 +172,7 @@ class LocalCluster:
         return Child("coordinator", command, self._log("coordinator"), self._environment)
 
     async def _address(self) -> str:
-        """Wait for the coordinator; return where it listens, in all its lives."""
+        """Wait for the coordinator; return its address, the same after restarts."""
         deadline = time.monotonic() + _READY_S
         while not self._address_file.exists():
             if time.monotonic() > deadline:
@@ -203,7 +203,7 @@ class LocalCluster:
         return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
 
     def _is_complete(self) -> bool:
-        """Whether training is, by this recipe: one that asked for less may have been complete before."""
+        """Whether training is complete by this recipe, which may have been extended since an earlier end."""
         return complete_totals(self._run, self._recipe) is not None
 
     def _log(self, name: str) -> Path:
@@ -211,7 +211,7 @@ class LocalCluster:
 
 
 def _replica(child: Child) -> str:
-    """Return what a process of a stage calls itself in its present life: the coordinator must see that it died."""
+    """Return the name of a stage's process, new after each restart, so that the coordinator detects its death."""
     return f"{child.name}.{os.getpid()}.{child.restarts}"
 
 

@@ -15,14 +15,14 @@ __all__ = ["Gang", "mpirun"]
 
 
 class Gang(Child):
-    """Keeps `command` up until it leaves with exit code 0 and training is `complete`: the code alone says too little.
+    """Keeps `command` up until it exits with code 0 and training is `complete`: the code alone does not suffice.
 
     `keep` also returns after `stop`, which lets the ranks write a checkpoint, and raises `ProcessFailed` at once after
-    an exit code that says that trying again cannot help.
+    an exit code that a restart cannot mend.
     """
 
-    _ask = signal.SIGUSR1
-    """mpirun hands it on to its ranks; after SIGTERM it would kill them a second later."""
+    _drain_signal = signal.SIGUSR1
+    """mpirun forwards it to its ranks; after SIGTERM it would kill them a second later."""
     _final_codes = FINAL_CODES
 
     def __init__(
@@ -35,7 +35,7 @@ class Gang(Child):
     ) -> None:
         super().__init__("trainer", lambda _: command, log_file, environment, policy)
         self.started_s = float("inf")
-        """Since when there is this life, on the monotonic clock."""
+        """Start of the present gang, on the monotonic clock."""
         self._complete = complete
 
     def kill(self) -> None:
@@ -54,7 +54,7 @@ class Gang(Child):
 
 def mpirun(ranks: int, command: Sequence[str]) -> list[str]:
     """Return the command that runs `command` as `ranks` ranks on this machine."""
-    # Quiet: what mpirun says of a rank that failed would hide the rank's own last words.
+    # Quiet: mpirun's report of a failed rank would hide the end of the rank's own log.
     options = ["--quiet", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
     if os.geteuid() == 0:
         options.insert(0, "--allow-run-as-root")

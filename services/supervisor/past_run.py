@@ -1,4 +1,4 @@
-"""What a run left: its checkpoint, its metrics, and its Redis, which may live, or be only an append-only file."""
+"""Audit of a past run: its checkpoint, its metrics, and its Redis, running or only an append-only file."""
 
 import json
 import shutil
@@ -57,19 +57,19 @@ def _trained_by_epoch(metrics: Path, last_step: int) -> dict[int, int] | None:
 
 def _events(run: RunFolder, redis_url: str, total: int) -> dict[str, dict[int, int]] | None:
     if redis_url:
-        return _ask(redis_url, total)
+        return _query(redis_url, total)
     socket = run.redis.absolute() / "redis.sock"
     try:
-        return _ask(f"unix://{socket}", total, patience_s=0.0)
+        return _query(f"unix://{socket}", total, patience_s=0.0)
     except Unavailable:
         pass
     if not (run.redis / "appendonlydir").is_dir() or shutil.which("redis-server") is None:
         return None
     with _revived(run.redis / "appendonlydir") as url:
-        return _ask(url, total)
+        return _query(url, total)
 
 
-def _ask(url: str, total: int, patience_s: float = _START_S) -> dict[str, dict[int, int]]:
+def _query(url: str, total: int, patience_s: float = _START_S) -> dict[str, dict[int, int]]:
     ledger = RedisLedger(url, total, start_patience_s=patience_s, patience_s=patience_s)
     try:
         return {event: ledger.events(event) for event in _EVENTS}

@@ -14,7 +14,7 @@ from sonorant.errors import Unavailable
 
 __all__ = ["LocalRedis"]
 
-_ANSWER_S = 2.0  # one that is stopped takes a connection and says nothing
+_ANSWER_S = 2.0  # one that is stopped accepts connections and does not answer
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 _CONFIGURATION = """# Written by sonorant; the ledger of one training run.
 port 0
@@ -29,7 +29,7 @@ daemonize no
 
 
 class LocalRedis:
-    """Where the run's Redis keeps its files, and how to reach it.
+    """The run's Redis: its files, configuration and address.
 
     It listens on a unix socket that only this user may open, below the run folder; a socket's path must be short, so a
     deep run folder gets it in a private temporary folder instead.

@@ -1,4 +1,4 @@
-"""The watch over a local cluster: asks for the status every second, restarts what hangs or keeps the run waiting."""
+"""The watch over a local cluster: requests the status every second, restarts processes that hang or block the run."""
 
 import asyncio
 import time
@@ -41,14 +41,14 @@ _MARKS = ("step", "evaluated")
 
 
 class Stalled(SonorantError):
-    """A run that stands still, and went on standing still when what it waited for was restarted."""
+    """A standstill that restarts did not end."""
 
     exit_code = 75
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What runs: processes by stage, ranks of the gang; `replica` says what a process of a stage calls itself now."""
+    """The watched processes, by stage, and ranks; `replica` gives the present name of a stage's process."""
 
     redis: Child
     coordinator: Child
@@ -57,17 +57,17 @@ class Watched:
     replica: Callable[[Child], str]
 
     def children(self, name: str) -> Sequence[Child]:
-        """Return the processes that a name of the stall rule means; none for the trainer."""
+        """Return the processes of a name of the stall rule; none for the trainer."""
         alone = {REDIS: [self.redis], COORDINATOR: [self.coordinator], TRAINER: []}
         return alone[name] if name in alone else self.stages[name]
 
 
 class ClusterWatch:
-    """Looks once a second, until cancelled, and acts.
+    """Checks once a second, until cancelled, and acts.
 
-    show: gets the coordinator's status; say: a line for whoever looks at the terminal. stall_after_s: see the recipe's
+    show: gets the coordinator's status; say: a line for the terminal. stall_after_s: see the recipe's
     `pipeline`; 0: no run is given up. dead_after_s: silence after which the coordinator takes a replica for dead.
-    Raises `Stalled` if the run stands still whoever is restarted.
+    Raises `Stalled` if no restart ends a standstill.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ClusterWatch:
         self._stall = StallWatch(stall_after_s, MAX_ITERATION_S) if stall_after_s else None
 
     async def run(self) -> None:
-        """Look, and act."""
+        """Check, and act."""
         client = redis.asyncio.Redis.from_url(
             self._redis_url, socket_timeout=_ANSWER_S, socket_connect_timeout=_ANSWER_S, retry=Retry(NoBackoff(), 0)
         )
@@ -117,37 +117,37 @@ class ClusterWatch:
             raise Stalled(f"{verdict.because}; restarts did not help; look at the logs; the same command goes on")
         if verdict is not None:
             log.warning("stalled", restarting=verdict.name, because=verdict.because)
-            self._tell(f"{verdict.because}; {verdict.name} is restarted")
+            self._report(f"{verdict.because}; {verdict.name} is restarted")
             for child in self._watched.children(verdict.name):
                 child.abort()
             if verdict.name == TRAINER:
                 self._gang.abort()
 
     def _end_silent(self, elapsed_s: float, redis_answers: bool, status: pb.GetStatusResponse | None) -> None:
-        """End the processes that live and are silent."""
+        """End processes that run and are silent."""
         targets: dict[str, Child | Gang] = {REDIS: self._watched.redis, COORDINATOR: self._watched.coordinator}
-        heard = {name for name, answers in ((REDIS, redis_answers), (COORDINATOR, status is not None)) if answers}
-        if status is not None:  # nobody else says who is there
+        alive = {name for name, answers in ((REDIS, redis_answers), (COORDINATOR, status is not None)) if answers}
+        if status is not None:  # only the coordinator has the names of replicas
             for children in self._watched.stages.values():
                 targets |= {self._watched.replica(child): child for child in children}
             if not status.finished:  # else ranks leave one by one
                 targets |= {f"{TRAINER}-{rank}": self._gang for rank in range(self._watched.ranks)}
-            heard |= self._heard(status)
+            alive |= self._beating(status)
         running = {name: process for name, target in targets.items() if (process := target.running) is not None}
         lives = {name: process.pid for name, process in running.items()}
-        stopped = [name for name, process in running.items() if name not in heard and process.stopped]
-        hung = self._silence.look(elapsed_s, lives, heard, stopped)
+        stopped = [name for name, process in running.items() if name not in alive and process.stopped]
+        hung = self._silence.look(elapsed_s, lives, alive, stopped)
         for target, name in {targets[name]: name for name in hung}.items():
             log.warning("process_hangs", name=name, pid=lives[name])
-            self._tell(f"{name} lives and says nothing; it is restarted")
+            self._report(f"{name} runs without a sign of life; it is restarted")
             target.abort()
 
-    def _heard(self, status: pb.GetStatusResponse) -> set[str]:
+    def _beating(self, status: pb.GetStatusResponse) -> set[str]:
         """Return the processes whose heartbeats reach the coordinator; ranks keep the names of the gang before."""
         age_s = time.monotonic() - self._gang.started_s
         return {r.replica for r in status.replicas if r.stage != TRAINER or seconds(r.heartbeat_age) < age_s}
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         with suppress(OSError):
             self._say(line)
 
@@ -171,7 +171,7 @@ async def _status(stub: "CoordinatorAsyncStub") -> pb.GetStatusResponse | None:
 
 
 def _scene(redis_answers: bool, status: pb.GetStatusResponse | None, stages: Iterable[str]) -> Scene:
-    """Return what the stall rule looks at."""
+    """Return the input of the stall rule."""
     if status is None:
         return Scene(redis=redis_answers, coordinator=False)
     replicas = by_stage(status.replicas)

@@ -2,7 +2,7 @@
 
 An image in direction u at distance r was reflected r w times, with w = |u_x| / L_x + |u_y| / L_y + |u_z| / L_z for each
 metre; its energy is exp(-k r w) of that between rigid walls, k = -ln(1 - absorption). The mean over all directions is
-not exponential: it decays more slowly than Eyring's formula says, which is the decay at the mean of w, and the more so
+not exponential: it decays more slowly than by Eyring's formula, which is the decay at the mean of w, and the more so
 the longer it lasts and the less the room is like a cube. Lehmann and Johansson, "Prediction of energy decay in room
 impulse responses simulated with an image-source model" (JASA 124, 2008), approximate that mean; we sum it.
 """
@@ -32,7 +32,7 @@ def absorption_of(t60_s: float, room_m: ArrayLike) -> float:
     T60 is three times the time from -5 to -25 dB of the backward integral (T20 of ISO 3382-1), from the time on that
     sound takes over the mean distance of two points in the room.
     ImpossibleRoom below Sabine's limit, T60 = 24 ln(10) V / (c S), V the volume and S the surface, where his formula
-    asks for all energy: 60 dB are then 13.8 mean free paths, and what decays is no field but single reflections.
+    gives an absorption of 1: 60 dB are then 13.8 mean free paths, of single reflections instead of a field.
     """
     room = np.asarray(room_m, dtype=float)
     length, width, height = room.tolist()

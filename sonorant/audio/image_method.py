@@ -73,7 +73,7 @@ def image_responses(
     points_per_m = OVERSAMPLING * sample_rate_hz / SPEED_OF_SOUND
     reach = duration_s * sample_rate_hz * OVERSAMPLING
     reflection = np.sqrt(1 - absorption)
-    # The shortest side has the most images; the kernel wants it last.
+    # The shortest side has the most images; the kernel requires it last.
     axes = [_axis(i, room, reflection, sources, microphones, points_per_m, reach) for i in np.argsort(-room)]
     axes[0][1][:] *= np.float32(points_per_m / (4 * np.pi))  # the height of a direct path one point long
     for position in np.ndindex(grid.shape[:2]):

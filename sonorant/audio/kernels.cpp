@@ -226,8 +226,8 @@ INLINE void plan_regions(size_t count, int32_t size, const int32_t* __restrict b
 
 constexpr size_t SLACK = 16;  // values past a row's end that whole vectors may touch
 
-// Both write whole vectors, the first without asking whether it is needed: what comes after is written next. More than
-// one is rare, and the compiler is told, so that it lays the straight way out well.
+// Both write whole vectors, the first without a test whether it is needed: what comes after is written next. More than
+// one is rare, and marked as unlikely for the compiler.
 INLINE void rotate_eight(const float* in, float real, float imag, float* out) {
     const Eight cross = {-imag, imag, -imag, imag, -imag, imag, -imag, imag};
     for (int half = 0; half < 16; half += 8) {

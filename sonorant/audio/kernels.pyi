@@ -44,7 +44,7 @@ def move_peaks(
     rotations: NDArray[np.float32],
     moved: NDArray[np.complex64],
 ) -> None:
-    """Move the spectral peaks of successive frames under a Hann window as long as the transform: `vtlp` says why.
+    """Move the spectral peaks of successive frames under a Hann window as long as the transform (reasons in `vtlp`).
 
     A peak tops two bins on either side; of three magnitudes b, t, a around it, its tone lies 2(a − b) / (a + 2t + b)
     bins above it, which is exact for one tone. It takes the bins nearer to it than to other peaks `rise` bins up,

@@ -5,7 +5,7 @@ responses" (IEEE TASLP 18, 2010): up to some time the images are exact, from the
 with the power that the images would have had. We take that power from the images' statistics, by `decay.image_power`,
 where they fit it to a first run of the image method.
 
-In a diffuse field what two microphones hear has the coherence sin(k d) / (k d), with k = 2 pi f / c and d their
+In a diffuse field the signals of two microphones have the coherence sin(k d) / (k d), with k = 2 pi f / c and d their
 distance (Cook et al., "Measurement of correlation coefficients in reverberant sound fields", JASA 27, 1955); the noises
 are mixed to it frequency by frequency with the coherence matrix's Cholesky factor (Habets, Cohen and Gannot,
 "Generating nonstationary multisensor signals under a spatial coherence constraint", JASA 124, 2008).

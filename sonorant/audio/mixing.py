@@ -25,7 +25,7 @@ _LARGEST_BLOCK = 1 << 15  # samples; so many more side by side leave the cache
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """What the microphones hear: Float32[microphones, samples] each.
+    """Sound at the microphones: Float32[microphones, samples] each.
 
     waveform: speech + noise. speech: the reverberant speech in it. noise: the noises in it, zero if there are none.
     """
@@ -42,7 +42,7 @@ def mix(
 
     speech: Float32[samples]. responses: Float32[1 + noises, microphones, taps], the speech's first.
     noises: Float32[noises, samples + taps - 1], equally loud at their positions. They begin taps - 1 samples before
-    what is heard, so that their reverberation has built up by then.
+    the output, so that their reverberation has built up by then.
     snr_db: power of the speech over power of all noises, whole utterance, at microphone 0.
     start: tap that the result starts with; with that of the speech's direct path at microphone 0, words stay where they
     were. The result has the length of the speech: the reverberation after its end is cut off.
@@ -53,28 +53,28 @@ def mix(
     only if that exceeds [-1, 1] is everything attenuated, to a peak of 1. Silent noises leave speech alone.
     Raises RejectedExample if the speech is silent, at its source or at microphone 0.
     """
-    heard, noise, early = _images(speech, noises, responses, start, early_taps)
-    dry, wet, noise_energy = (kernels.energy(part) for part in (speech, heard[0], noise[0]))
+    wet_speech, noise, early = _images(speech, noises, responses, start, early_taps)
+    dry, wet, noise_energy = (kernels.energy(part) for part in (speech, wet_speech[0], noise[0]))
     if not (dry > 0 and wet > 0):
         raise RejectedExample(f"the speech is silent: energy {dry:.3g} at its source, {wet:.3g} at the microphone")
     counted = wet if early is None else early
     speech_gain = np.sqrt(dry / wet)
     noise_gain = speech_gain * np.sqrt(counted / noise_energy) * 10 ** (-snr_db / 20) if noise_energy > 0 else 0
-    waveform = np.empty_like(heard)
-    peak = kernels.add_scaled(heard, noise, speech_gain, noise_gain, waveform)
+    waveform = np.empty_like(wet_speech)
+    peak = kernels.add_scaled(wet_speech, noise, speech_gain, noise_gain, waveform)
     if peak > 1:
-        for part in (waveform, heard, noise):
+        for part in (waveform, wet_speech, noise):
             part /= np.float32(peak)
-    return Mixture(waveform, heard, noise)
+    return Mixture(waveform, wet_speech, noise)
 
 
 def _images(
     speech: Waveform, noises: Waveform, responses: Responses, start: int, early_taps: int | None
 ) -> tuple[Waveform, Waveform, float | None]:
-    """Return what is heard of the speech, and of all noises, from tap `start` on: Float32[microphones, samples] each.
+    """Return speech and noise at the microphones, from tap `start` on: Float32[microphones, samples] each.
 
     The third is the energy of the speech at microphone 0 that the first `early_taps` give, None if they are None.
-    Speech by overlap-add: each block is heard for so many samples longer as the response has taps, less one. Noises by
+    Speech by overlap-add: each block is lengthened by the response's taps, less one. Noises by
     overlap-save: each block begins so many samples earlier. Blocks and responses are transformed together.
     """
     samples, (sources, microphones, taps) = speech.size, responses.shape
@@ -102,17 +102,17 @@ def _images(
     images = spaced_rows(len(products), block)
     fft.c2r(products, axes=(1,), lastsize=block, forward=False, inorm=2, out=images)
     image = images[: rows * blocks].reshape(rows, blocks, block)
-    heard, noise = np.zeros((2, microphones, samples), np.float32)  # without noises, the second stays so
-    _add_overlapping(image[:microphones], step, start, heard)
+    wet_speech, noise = np.zeros((2, microphones, samples), np.float32)  # without noises, the second stays so
+    _add_overlapping(image[:microphones], step, start, wet_speech)
     _join_valid(image[microphones:], step, taps, noise[: rows - microphones])
-    return heard, noise, energy
+    return wet_speech, noise, energy
 
 
-def _add_overlapping(images: Waveform, step: int, start: int, heard: Waveform) -> None:
-    """Add images [rows, blocks, block], each `step` after the one before, to heard [rows, samples], from `start` on."""
+def _add_overlapping(images: Waveform, step: int, start: int, wet: Waveform) -> None:
+    """Add images [rows, blocks, block], each `step` after the one before, to `wet` [rows, samples], from `start` on."""
     for number, image in enumerate(images.swapaxes(0, 1)):
         begin = number * step - start
-        there = heard[:, max(0, begin) : max(0, begin + image.shape[1])]
+        there = wet[:, max(0, begin) : max(0, begin + image.shape[1])]
         there += image[:, max(0, -begin) :][:, : there.shape[1]]
 
 
@@ -136,8 +136,8 @@ def _lines(speech: Waveform, noises: Waveform, responses: Responses, early: Wave
     lines[:] = 0
     cut = lines[: sources * blocks].reshape(sources, blocks, block)
     for number in range(blocks):
-        said, played = speech[number * step :][:step], noises[:, number * step :][:, :block]
-        cut[0, number, : said.size] = said
+        spoken, played = speech[number * step :][:step], noises[:, number * step :][:, :block]
+        cut[0, number, : spoken.size] = spoken
         cut[1:, number, : played.shape[1]] = played
     rest = lines[sources * blocks :]
     rest[: sources * microphones].reshape(microphones, sources, block)[..., :taps] = responses.swapaxes(0, 1)

@@ -1,4 +1,4 @@
-"""Spectral peaks on the move: each takes the bins around it to its warped frequency (`vtlp` says why)."""
+"""Spectral peaks on the move: each takes the bins around it to its warped frequency (reasons in `vtlp`)."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""The chain of stages: what an utterance passes on its way from a shard to the trainer."""
+"""The chain of stages between shard and trainer."""
 
 import numpy as np
 
@@ -35,8 +35,8 @@ def stage_names(recipe: Recipe) -> tuple[str, ...]:
 def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
     """Return all stages of a recipe, in the order in which an utterance passes them.
 
-    Each but the first takes what a link would bring of what the one before left (`pipeline.payload`): recordings, of 16
-    bits, pass any link unchanged. What the last leaves is as it is before the link to the trainer.
+    The input of each but the first is rounded as by a link (`pipeline.payload`); recordings, of 16 bits, pass any link
+    unchanged. The output of the last is not rounded: it is as before the link to the trainer.
     """
     first, *others = stage_names(recipe)
     chain = {first: build_stage(first, recipe, resources)}
@@ -57,9 +57,9 @@ def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
 
 
 def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example:
-    """Return what a stage makes of an example.
+    """Return the output of a stage for an example.
 
-    The random numbers are keyed by (seed, epoch, utterance, name), hence the same wherever and whenever this runs.
+    The random numbers are keyed by (seed, epoch, utterance, name), hence the same on every machine and at any time.
     Raises RejectedExample if the stage does, or if it leaves samples or features that are not finite, or none at all.
     """
     result = stage(example, generator(seed, example.lineage.epoch, example.utterance, name))

@@ -1,4 +1,4 @@
-"""Gain: another level, as of who is near or far, loud or soft."""
+"""Gain: another level, as of near or far, loud or soft speakers."""
 
 from typing import Literal, Self
 

@@ -1,4 +1,4 @@
-"""Vocal effort: how people change their voice to be heard in noise (Lombard effect).
+"""Vocal effort: the change of voices in noise (Lombard effect).
 
 Deep Speech (4.2) recorded it by playing noise to its readers; corpora of quiet rooms lack it. Three changes stand in
 for it, all growing with one effort from 0 to 1: a higher level; more energy above the first formants, since the glottal

@@ -19,7 +19,7 @@ from sonorant.file_names import files_below, path_fault, shown
 __all__ = ["NoiseFolder"]
 
 _SHORTEST_S = 0.1  # two cross-fades of a loop; what is shorter would be a buzz
-_SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
+_SYSTEM_ERROR = 2  # libsndfile's code for errors of the machine
 _CHUNK_BYTES = 1 << 20
 _READERS = 16  # a network's file system answers slowly, but several at once
 
@@ -100,7 +100,7 @@ def _read(path: Path, start: int, samples: int) -> tuple[NDArray[np.float32], in
 
 
 def _read_header(path: Path) -> _Header | str:
-    """Return what an excerpt needs to know of a recording, or why it cannot be used; Unavailable if it is not there."""
+    """Return a recording's length and rate, or why it cannot be used; Unavailable if it is not there."""
     error: soundfile.LibsndfileError | None = None
     if fault := path_fault(path):
         if fault.startswith("cannot be read"):
@@ -119,7 +119,7 @@ def _read_header(path: Path) -> _Header | str:
 
 
 def _raise_if_unreadable(path: Path, error: soundfile.LibsndfileError | None = None) -> None:
-    """Raise Unavailable if the machine failed: libsndfile also takes what it cannot read for no recording."""
+    """Raise Unavailable if the machine failed: libsndfile also reports unreadable files as no recordings."""
     fault: object = error.error_string if error is not None and error.code == _SYSTEM_ERROR else None
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a recipe's noise sources play: each draws a kind of noise, then a piece of it."""
+"""Noise of a recipe's noise sources: each draws a kind of noise, then a piece of it."""
 
 from collections.abc import Callable
 from typing import Literal, Self, TypeAlias
@@ -40,10 +40,10 @@ class NoiseRecipe(Section):
 
 
 class NoiseSource:
-    """Noise as a recipe wants it. Noises have mean square 1, or are silent where a recording is."""
+    """Noise by a recipe's section. Noises have mean square 1, or are silent where a recording is."""
 
     def __init__(self, recipe: NoiseRecipe, resources: StageResources, sample_rate_hz: int) -> None:
-        """Look for what is played; BadRecipe if babble has too few utterances, BadCorpus if a folder is empty."""
+        """Open the sources; BadRecipe if babble has too few utterances, BadCorpus if a folder is empty."""
         self._kinds = recipe.kinds
         self._makers: dict[str, _NoiseMaker] = {
             kind: _noise_maker(kind, recipe, resources, sample_rate_hz) for kind in recipe.kinds

@@ -61,7 +61,7 @@ def draw_catalogue(recipe: NoiseStylesRecipe, source: NoiseSource) -> tuple[Styl
 
 
 def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
-    """Return the stage, as `scene_stage` says; it draws whether to act, the style by its index, and the noises.
+    """Return the stage (`scene_stage`); it draws whether to act, the style by its index, and the noises.
 
     Raises BadRecipe and BadCorpus as `draw_catalogue` and NoiseSource do.
     """
@@ -78,9 +78,9 @@ def noise_styles_stage(recipe: NoiseStylesRecipe, resources: StageResources, sam
     def set_up(example: Example, samples: int, rng: np.random.Generator) -> Setting:
         index = int(rng.integers(len(catalogue)))
         style = catalogue[index]
-        heard = responses(index)
-        noises = [source.play(kind, example, samples + heard.shape[-1] - 1, rng) for kind in style.kinds]
-        return Setting(style.scene, heard, noises)
+        response = responses(index)
+        noises = [source.play(kind, example, samples + response.shape[-1] - 1, rng) for kind in style.kinds]
+        return Setting(style.scene, response, noises)
 
     return scene_stage(recipe, sample_rate_hz, set_up)
 

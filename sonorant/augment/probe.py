@@ -1,4 +1,4 @@
-"""Whether two machines compute the same bits: what stages make of fixed examples, as a checksum to compare."""
+"""Whether two machines compute the same bits: a checksum of the stages' outputs for fixed examples."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from sonorant.recipe.schema import Recipe
 
 __all__ = ["arithmetic"]
 
-_EXAMPLES = 8  # a stage that acts on one of two utterances leaves them all alone in one recipe of 256
+_EXAMPLES = 8  # a stage that acts on every second utterance leaves all of them unchanged in one recipe of 256
 _SECONDS = 0.5
 
 
@@ -23,8 +23,8 @@ def arithmetic(chain: Mapping[str, Stage], recipe: Recipe, resources: StageResou
     """Return "variant of the kernels:checksum" of one stage, or several in a row; of none, an empty text.
 
     Bits follow from the processor's instruction set, from versions of libraries, and from what a stage reads. Replicas
-    of a stage that all tell the same checksum make the same of an example, as far as eight examples can show. What
-    the stages count meanwhile is forgotten.
+    of a stage with equal checksums compute the same bits, as far as eight examples can show. The stages' counts of
+    these examples are dropped.
     """
     if not chain:
         return ""

@@ -1,4 +1,4 @@
-"""What a stage may read beside the example in its hands, and what it counts."""
+"""Inputs of a stage beside its example, and its counters."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ __all__ = ["Recording", "StageResources", "Utterances"]
 
 
 class Recording(Protocol):
-    """One utterance of the corpus, as far as a stage cares; `sonorant.corpus.record.Record` is one."""
+    """One utterance of the corpus, as stages need it; `sonorant.corpus.record.Record` is one."""
 
     @property
     def utterance(self) -> str:
@@ -39,8 +39,8 @@ class Utterances(Protocol):
 class StageResources:
     """The train split, for babble (None: there is none), and the folder that noise folders are below.
 
-    counts: what stages count for people to see; faults: what they found that cannot be used, and do without;
-    listings: checksums of what they found below that folder, since draws depend on it. Nothing depends on any of them.
+    counts: the stages' counters, for metrics; faults: recordings that cannot be used, left out; listings: checksums of
+    the folders' contents, since draws depend on them. No result depends on any of these.
     """
 
     utterances: Utterances | None

@@ -1,6 +1,6 @@
 """The acoustic simulator: a random room for each utterance (Samsung, 2.3).
 
-A scene is what a recipe's distributions gave: one shoebox with a speaker, noise sources and microphones. The room
+A scene is a draw from a recipe's distributions: one shoebox with a speaker, noise sources and microphones. The room
 stage draws one, computes its responses and plays the utterance in it.
 """
 
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _MOST_REDRAWS = 1000
-_NEAREST_M = 0.05  # from any source to any microphone: nobody speaks inside the device
+_NEAREST_M = 0.05  # from any source to any microphone: no speaker is inside the device
 _EARLY_S = 0.05  # after the direct sound
 
 
@@ -177,7 +177,7 @@ def draw_scene(recipe: SceneRecipe, rng: np.random.Generator) -> Scene:
 
 
 def room_stage(recipe: RoomRecipe, resources: StageResources, sample_rate_hz: int) -> Stage:
-    """Return the stage that plays each utterance in a room of its own, as `scene_stage` says.
+    """Return the stage that plays each utterance in a room of its own, see `scene_stage`.
 
     It counts rooms, and how many draws were impossible and made again.
     Raises BadRecipe and BadCorpus as NoiseSource does.

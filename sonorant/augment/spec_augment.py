@@ -1,8 +1,8 @@
 """SpecAugment: masks over bins and over time (Park 2019, section 2; no time warping).
 
-What is hidden becomes the mean of its bin over the utterance. Park sets it to 0, the mean of features that are
-normalised; here the model normalises, bin by bin, and this mean is what an utterance knows of the value that becomes 0
-there. A 0 put in before would be far outside of all that speech gives: the logarithm of silence, or less.
+Masked values become the mean of their bin over the utterance. Park sets them to 0, the mean of normalised features;
+here the model normalises, bin by bin, and this mean estimates the value that becomes 0 there. A 0 before normalisation
+would be far outside the range of speech: the logarithm of silence, or less.
 """
 
 from collections.abc import Sequence

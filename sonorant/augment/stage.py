@@ -1,4 +1,4 @@
-"""What a stage is: a function `(example, rng) -> example` that raises RejectedExample when it cannot do its work.
+"""Contract of a stage: a function `(example, rng) -> example` that raises RejectedExample when it cannot do its work.
 
 It draws from nothing but `rng`, always in the same order, so its result depends on the example alone. A stage's file
 has its section of the recipe, its function, and an `Augmentation` that names both; `table` lists these.
@@ -39,7 +39,7 @@ class StageSection(Section):
 
 
 class StageContext(NamedTuple):
-    """What a stage is built for, beside its section: the corpus' rate, and how many frames are stacked to a vector."""
+    """A stage's environment: resources, the corpus' rate, and how many frames are stacked to a vector."""
 
     resources: StageResources
     sample_rate_hz: int
@@ -53,8 +53,8 @@ _SectionT = TypeVar("_SectionT", bound=StageSection)
 class Augmentation(Generic[_SectionT]):
     """An entry in the table of stages.
 
-    build: makes the stage of a section; may raise BadRecipe and BadCorpus. effect, source: what the stage does, after
-    which publication, in a few words, for tables that people read.
+    build: makes the stage of a section; may raise BadRecipe and BadCorpus. effect, source: of the stage, and its
+    publication, in a few words, for documentation.
     """
 
     section: type[_SectionT]
@@ -70,7 +70,7 @@ class Augmentation(Generic[_SectionT]):
 
 
 def by_chance(probability: float, change: Change) -> Stage:
-    """Return the stage that draws whether to act, and then lets `change` make another example of this one.
+    """Return the stage that draws whether to act, and then applies `change`.
 
     change: gets the example, its waveform and the rest of the random numbers. RejectedExample if there is no waveform.
     """

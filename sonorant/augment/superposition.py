@@ -82,7 +82,7 @@ def band_shares(waveform: Waveform, sample_rate_hz: int) -> _Shares:
 
 
 def differs(shares: _Shares, reference: _Shares, tolerance_db: float) -> bool:
-    """Say whether the power in any band is more than `tolerance_db` above or below the reference's; silence is."""
+    """Return whether any band's power is more than `tolerance_db` above or below the reference's; True for silence."""
     bound = 10 ** (tolerance_db / 10)
     return not bool(((shares * bound >= reference) & (shares <= reference * bound)).all())
 

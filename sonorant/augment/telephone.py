@@ -112,8 +112,8 @@ def telephone(waveform: Waveform, sample_rate_hz: int, codec: Literal["mu_law", 
     """
     line = change_speed(waveform, sample_rate_hz / LINE_RATE_HZ)
     line = convolved(line, line_filter())[..., _TAPS // 2 : _TAPS // 2 + line.shape[-1]]
-    heard = from_int16(_CODECS[codec](to_int16(line)))
-    return change_speed(heard, heard.shape[-1] / waveform.shape[-1])
+    received = from_int16(_CODECS[codec](to_int16(line)))
+    return change_speed(received, received.shape[-1] / waveform.shape[-1])
 
 
 def telephone_stage(recipe: TelephoneRecipe) -> Stage:

@@ -1,4 +1,4 @@
-"""Vocal tract length perturbation with resynthesis (Samsung, 2.3, Eq. 1): another speaker says the same.
+"""Vocal tract length perturbation with resynthesis (Samsung, 2.3, Eq. 1): the same words by another speaker.
 
 Frequencies are warped frame by frame, and the frames overlap-added. Copying STFT bins from ω to ω′ would leave each
 tone the phase that it had at ω: it advances by ω·hop from frame to frame where a tone at ω′ advances by ω′·hop, and

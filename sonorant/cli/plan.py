@@ -204,12 +204,12 @@ def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
 
 def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
     """Return measurements whose means are those of a running training: of its stages, CPU time, where they tell it."""
-    from services.coordination.status_client import ask_status
+    from services.coordination.status_client import query_status
     from sonorant.capacity.service_times import StepTime
 
     busy: dict[str, float] = {}
     rates: dict[str, float] = {}
-    for replica in ask_status(address).replicas:
+    for replica in query_status(address).replicas:
         busy[replica.stage] = busy.get(replica.stage, 0.0) + replica.utilisation * _computing(replica)
         rates[replica.stage] = rates.get(replica.stage, 0.0) + replica.examples_per_second
     means_s = {stage: busy[stage] / rate for stage, rate in rates.items() if rate > 0 and busy[stage] > 0}

@@ -47,16 +47,16 @@ def command(
 
     Exit codes: 0 shown; 65 no run is there; 69 no training runs there.
     """
-    from services.coordination.status_client import ask_status
+    from services.coordination.status_client import query_status
 
     if release is None:
         address = coordinator or _address(run_path)
-        _show(partial(ask_status, address), str(run_path), replicas, as_json, watch)
+        _show(partial(query_status, address), str(run_path), replicas, as_json, watch)
         return
     from services.coordination.forwarding import forwarded_coordinator
 
     with forwarded_coordinator(release, namespace) as (address, keys):
-        _show(partial(ask_status, address, keys), release, replicas, as_json, watch)
+        _show(partial(query_status, address, keys), release, replicas, as_json, watch)
 
 
 def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool, as_json: bool, watch: bool) -> None:

@@ -11,7 +11,7 @@ import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.containers import TOLD, shortfall
+from sonorant.corpus.containers import VERIFIABLE, shortfall
 from sonorant.corpus.utterance import Scaled, Segment
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import fault_of, path_fault, shown
@@ -30,10 +30,10 @@ _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 
 
 class Reading(NamedTuple):
-    """What a segment holds: Float32[samples].
+    """Samples of a segment: Float32[samples].
 
     Shards hold 16 bits. If those would clip the recording, the waveform is the recording divided by its peak in this
-    segment, and `scaled` says so.
+    segment, and `scaled` is set.
     """
 
     waveform: Waveform
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
 def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
     """Read at `recipe.sample_rate_hz`, one channel or the mean of all.
 
-    Any format of libsndfile of which it can be told whether a file is whole. Raises BadAudio for what is no audio, is
+    Formats: `containers.VERIFIABLE`. Raises BadAudio for what is no audio, is
     cut short, holds NaN, or is too short or long; Unavailable if the file system fails.
     """
     path = shown(segment.path)
@@ -78,8 +78,8 @@ def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
             if fault := "is an empty file" if os.fstat(descriptor).st_size == 0 else shortfall(descriptor):
                 raise BadAudio(name, fault)
             with soundfile.SoundFile(descriptor, closefd=False) as file:
-                if file.format not in TOLD:
-                    raise BadAudio(name, f"is in format {file.format}, which does not tell its end; convert it to FLAC")
+                if file.format not in VERIFIABLE:
+                    raise BadAudio(name, f"is in format {file.format}, whose end has no mark; convert it to FLAC")
                 yield file
         finally:
             os.close(descriptor)

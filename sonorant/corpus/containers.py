@@ -1,16 +1,16 @@
-"""Whether a recording is whole: what its container promises, held against what is there.
+"""Whether a recording is whole: the size by its container, compared with the file's.
 
-libsndfile reads a file that was cut short as if it ended there. Containers say in their own ways where the end is:
+libsndfile reads a file that was cut short as if it ended there. Containers mark their end in different ways:
 
 - chunks with sizes: WAV (RIFF, RIFX, RF64, BW64), W64, AIFF and 8SVX (IFF), CAF. A program that writes into a pipe
-  cannot know them and writes 0 or the largest number; such a file ends where it ends.
-- a header with the size of the samples: AU, and NIST SPHERE.
-- pages of which the last of each stream is marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC in it.
-- frames with sizes: MP3, which nothing tells if it is cut exactly between two, unless its first frame counts them, as
-  then libsndfile finds too few samples.
+  does not have them and writes 0 or the largest number; such a file ends where it ends.
+- a header with the size of the samples: AU, and NIST SPHERE. - pages of which the last of each logical bitstream is
+marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC in it. - frames with sizes: MP3; a cut exactly between two
+is not detected unless the first frame counts them, as then
+  libsndfile finds too few samples.
 - FLAC counts its samples, and decoding finds too few.
 
-Other formats of libsndfile say nothing, or are no formats of speech; they are not among `TOLD`.
+Other formats of libsndfile have no such mark, or are no formats of speech; they are not in `VERIFIABLE`.
 """
 
 import os
@@ -19,10 +19,10 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["TOLD", "shortfall"]
+__all__ = ["VERIFIABLE", "shortfall"]
 
-TOLD = frozenset({"WAV", "WAVEX", "RF64", "W64", "AIFF", "SVX", "CAF", "AU", "NIST", "OGG", "FLAC", "MP3"})
-"""libsndfile's names of the formats of which it can be told whether a file is whole."""
+VERIFIABLE = frozenset({"WAV", "WAVEX", "RF64", "W64", "AIFF", "SVX", "CAF", "AU", "NIST", "OGG", "FLAC", "MP3"})
+"""libsndfile's names of the formats whose files can be verified to be whole."""
 
 _HEAD_BYTES = 1024
 _W64_RIFF = bytes.fromhex("726966662E91CF11A5D628DB04C10000")
@@ -63,7 +63,7 @@ _CAF = _Chunks(8, struct.Struct(">4sQ"), b"data", align=1)
 
 
 def shortfall(descriptor: int) -> str | None:
-    """Return why an open file is less than its container promises, None if it is whole or nothing tells.
+    """Return why an open file is shorter than its container states; None if it is whole, or nothing is stated.
 
     The descriptor's position stays where it is. Raises OSError.
     """
@@ -157,7 +157,7 @@ def _ogg(descriptor: int, size: int) -> str | None:
         position += _OGG_PAGE.size + segments + sum(page[_OGG_PAGE.size : _OGG_PAGE.size + segments])
     if all(ended.values()) or position > size:
         return _missing(position, size)
-    return f"is cut short: of its {len(ended)} Ogg stream(s), {list(ended.values()).count(False)} have no last page"
+    return f"is cut short: of its {len(ended)} Ogg bitstream(s), {list(ended.values()).count(False)} have no last page"
 
 
 def _mp3(descriptor: int, head: bytes, size: int) -> int | None:
@@ -175,7 +175,7 @@ def _mp3(descriptor: int, head: bytes, size: int) -> int | None:
 
 
 def _mp3_frame(head: bytes) -> int | None:
-    """Return the bytes of the frame of MPEG audio that begins so; None if none does, or it does not say."""
+    """Return the bytes of the frame of MPEG audio that begins so; None if none does, or its size is not stated."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return None
     version, layer = head[1] >> 3 & 3, 4 - (head[1] >> 1 & 3)

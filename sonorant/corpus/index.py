@@ -1,4 +1,4 @@
-"""Where each record of a shard lies; kept beside the shard, and found anew when that file is missing or stale.
+"""Byte offsets of a shard's records; stored beside the shard, and rebuilt when that file is missing or stale.
 
 File format, little endian: 8 bytes magic, uint64 size of the shard, uint64 number of records, then for each record
 uint64 offset and uint64 length (framing included), and a uint32 CRC-32C of all that.
@@ -98,7 +98,7 @@ def scan_shard(shard: Path) -> ShardIndex:
     """Find the records by walking from header to header.
 
     Bytes that start with a damaged header count as one record, up to the next header whose CRC is right; reading it
-    says that it is damaged. So a single flipped byte never hides the records behind it.
+    raises an error. So a single flipped byte never hides the records behind it.
     """
     found: list[tuple[int, int]] = []
     with open(shard, "rb") as file:

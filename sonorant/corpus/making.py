@@ -1,4 +1,4 @@
-"""Making one shard, and what is remembered of it, so that a finished shard is never made again."""
+"""Making one shard, and its summary, by which a finished shard is not made again."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ __all__ = ["ShardSummary", "check_recordings", "finished", "make_record", "make_
 
 @dataclass(frozen=True, slots=True)
 class ShardSummary:
-    """What a finished shard holds; `durations_s`, `texts` and `speakers` have an entry for each record."""
+    """Contents of a finished shard; `durations_s`, `texts` and `speakers` have an entry for each record."""
 
     split: str
     name: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sonorant.corpus.shards import SPLITS, shard_name
-from sonorant.corpus.splits import check_unseen_speakers, deal_splits
+from sonorant.corpus.splits import assign_splits, check_unseen_speakers
 from sonorant.corpus.strings import compose_strings
 from sonorant.corpus.utterance import Listing, Utterance
 from sonorant.errors import BadCorpus
@@ -58,7 +58,7 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
 
 
 def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardPlan, ...]:
-    """Deal utterances to splits and shards, in an order drawn from the seed.
+    """Assign utterances to splits and shards, in an order drawn from the seed.
 
     Raises BadCorpus when a speaker of the recipe is unknown or nothing is left to train on.
     """
@@ -67,7 +67,7 @@ def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardP
     if corpus.strings is not None:
         splits = compose_strings(utterances, corpus, corpus.strings, recipe.seed)
     else:
-        splits = deal_splits(utterances, corpus.splits, recipe.seed)
+        splits = assign_splits(utterances, corpus.splits, recipe.seed)
     if not splits["train"]:
         raise BadCorpus("no utterance falls to the split train; see corpus.splits and corpus.strings")
     return tuple(shard for split in SPLITS for shard in _shards(recipe, split, splits.get(split, [])))

@@ -11,7 +11,7 @@ __all__ = ["check_prepared"]
 def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them with this recipe first") -> None:
     """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names.
 
-    first: what to do then, in the words of who knows where the recipe comes from.
+    first: advice for the message, which depends on the origin of the recipe.
     """
     if not (run.shards / "card.json").is_file() or not run.recipe.is_file():
         raise BadCorpus(f"{run.shards}: no finished shards; {first}")

@@ -27,7 +27,7 @@ __all__ = ["Prepared", "Progress", "prepare"]
 _CHECKED_AT_ONCE = 250
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many of it are done, and how many there are."""
+"""Gets the current activity, the number done, and the total."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def prepare(
         atomic_write(run.recipe, dump_recipe(recipe))
         return _checked(Prepared(state.card(), done, 0), strict)
     state.begin()
-    # After the old shards went: who finds both, the recipe and a card, may rely on their belonging together.
+    # After the old shards are removed, so that a recipe and a card in one folder belong together.
     atomic_write(run.recipe, dump_recipe(recipe))
     with open_workers(jobs) as workers:
         utterances, skipped = _usable(recipe, listing, workers, progress)

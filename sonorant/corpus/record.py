@@ -21,7 +21,7 @@ Encoding = Literal["flac", "pcm16"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One utterance with its audio still encoded; `words` is empty when the corpus knows no alignment."""
+    """One utterance with its audio still encoded; `words` is empty if the corpus has no alignment."""
 
     utterance: str
     speaker: str
@@ -40,7 +40,7 @@ class Record:
             raise BadShard(f"utterance {self.utterance}: its {self.encoding} audio does not decode: {error}") from error
 
     def example(self, lineage: Lineage) -> Example:
-        """Return the utterance as an example that starts on its way at `lineage`."""
+        """Return the utterance as an example with that lineage."""
         return Example(
             lineage=lineage,
             utterance=self.utterance,
@@ -110,9 +110,9 @@ def encode_audio(waveform: Waveform, sample_rate_hz: int, encoding: Encoding) ->
     samples = to_int16(waveform)
     if encoding == "pcm16":
         return bytes(samples.tobytes())
-    stream = io.BytesIO()
-    soundfile.write(stream, samples, sample_rate_hz, format="FLAC", subtype="PCM_16")
-    return stream.getvalue()
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, sample_rate_hz, format="FLAC", subtype="PCM_16")
+    return buffer.getvalue()
 
 
 def decode_audio(audio: bytes, encoding: Encoding) -> Waveform:

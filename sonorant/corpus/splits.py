@@ -8,11 +8,11 @@ from sonorant.errors import BadCorpus
 from sonorant.randomness import generator
 from sonorant.recipe.corpus import SplitRecipe
 
-__all__ = ["check_unseen_speakers", "deal_splits"]
+__all__ = ["assign_splits", "check_unseen_speakers"]
 
 
-def deal_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int) -> dict[str, list[Utterance]]:
-    """Return the utterances of each split; what is dealt as a whole is an utterance, or all of one speaker's.
+def assign_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int) -> dict[str, list[Utterance]]:
+    """Return the utterances of each split; the unit of assignment is an utterance, or all utterances of a speaker.
 
     A fraction above 0 gets at least one of them. Raises BadCorpus when that leaves nothing to train on.
     """
@@ -29,7 +29,7 @@ def deal_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int)
     if test + dev >= len(units):
         what = "speakers" if recipe.by == "speaker" else "utterances"
         raise BadCorpus(
-            f"{len(units)} {what} cannot be dealt: {test} to test and {dev} to dev leave none to train on; "
+            f"{len(units)} {what} cannot be split: {test} to test and {dev} to dev leave none to train on; "
             "lower test_fraction or dev_fraction, 0 for none"
         )
     order = generator(seed, 0, "splits", "corpus").permutation(len(units))
@@ -43,7 +43,7 @@ def deal_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int)
 
 
 def check_unseen_speakers(recipe: SplitRecipe, speakers: Collection[str]) -> None:
-    """Raise BadCorpus when the recipe keeps out a speaker whom the corpus does not have."""
+    """Raise BadCorpus if an unseen speaker of the recipe is not in the corpus."""
     for name in recipe.unseen_speakers:
         if name not in speakers:
             near = difflib.get_close_matches(name, speakers, n=1)

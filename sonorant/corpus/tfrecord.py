@@ -1,4 +1,4 @@
-"""TFRecord framing, written by hand so that nobody needs TensorFlow to read a shard.
+"""TFRecord framing, written by hand so that reading a shard does not need TensorFlow.
 
 A record is, little endian: uint64 length, uint32 masked CRC of those eight bytes, the data, uint32 masked CRC of the
 data. The CRC is CRC-32C, masked because a CRC over bytes that hold CRCs is weak (tensorflow/core/lib/hash/crc32c.h).
@@ -23,7 +23,7 @@ def frame(data: bytes) -> bytes:
 
 
 def header_length(header: bytes) -> int | None:
-    """Return the length of the data that follows `header`, or None when its CRC says that it is damaged."""
+    """Return the length of the data that follows `header`, or None if its CRC does not match."""
     if len(header) != HEADER_BYTES or header[8:] != _masked_crc(header[:8]):
         return None
     length: int = struct.unpack("<Q", header[:8])[0]
@@ -31,12 +31,12 @@ def header_length(header: bytes) -> int | None:
 
 
 def unframe(record: bytes) -> bytes:
-    """Return the data of one whole TFRecord; raises ValueError that says which part is damaged."""
+    """Return the data of one whole TFRecord; raises ValueError with the part that is damaged."""
     length = header_length(record[:HEADER_BYTES])
     if length is None:
         raise ValueError("the CRC of its length does not match")
     if len(record) != HEADER_BYTES + length + FOOTER_BYTES:
-        raise ValueError(f"it has {len(record)} bytes, and its header says {HEADER_BYTES + length + FOOTER_BYTES}")
+        raise ValueError(f"it has {len(record)} bytes, and its header states {HEADER_BYTES + length + FOOTER_BYTES}")
     data = record[HEADER_BYTES:-FOOTER_BYTES]
     if record[-FOOTER_BYTES:] != _masked_crc(data):
         raise ValueError("the CRC of its data does not match")

@@ -1,4 +1,4 @@
-"""An utterance as a corpus describes it: which pieces of which recordings, and what is said in them."""
+"""An utterance as a corpus describes it: pieces of recordings, and their transcript."""
 
 from dataclasses import dataclass
 from pathlib import Path

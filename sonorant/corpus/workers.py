@@ -40,7 +40,7 @@ def open_workers(jobs: int) -> Iterator[Workers]:
             for future in as_completed([pool.submit(function, task) for task in tasks]):
                 yield future.result()
         except BrokenProcessPool as error:
-            raise Unavailable("a worker process died, perhaps for want of memory; try again with --jobs 1") from error
+            raise Unavailable("a worker process died, perhaps of exhausted memory; try again with --jobs 1") from error
 
     try:
         yield apply
@@ -60,7 +60,7 @@ def _begin() -> None:
 
 
 def _leave_with_parent() -> None:
-    """End this process when its parent is gone, killed say: nobody else would tell it."""
+    """End this process when its parent ends, however that happens."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

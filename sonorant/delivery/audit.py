@@ -1,8 +1,8 @@
 """The proof that a run used each example exactly once an epoch, in the history that its checkpoint stands for.
 
-Two witnesses that know nothing of each other are compared: the ledger's bitmaps, which the checkpoint holds, say which
-examples were committed; the training steps counted how many examples they trained on. If none is missing in the
-bitmaps, and the steps trained on as many as there are bits, then none was lost and none came twice.
+Two independent records are compared: the ledger's bitmaps, stored in the checkpoint, mark the committed examples; the
+training steps counted the examples that they trained on. If no bit is missing, and the steps' count equals the number
+of bits, then no example was lost and none was used twice.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ __all__ = ["Audit", "EpochAudit", "audit"]
 
 @dataclass(frozen=True, slots=True)
 class EpochAudit:
-    """One epoch, in numbers of examples; None: what would tell is not there any more.
+    """One epoch, in numbers of examples; None: not recorded.
 
     lost: neither committed nor rejected although the epoch is over; left: the same of one that is not over.
-    twice: trained on beyond what is committed, or committed and rejected. unused: committed, but not trained on.
-    reissued: leased again because something died; duplicates_refused: copies that were not used. Both count what
-    happened before a restart went back to a checkpoint, too.
+    twice: trained on beyond the committed ones, or committed and rejected. unused: committed, but not trained on.
+    reissued: leased again after a failure; duplicates_refused: copies that were not used. Both also count events before
+    a restart from a checkpoint.
     """
 
     epoch: int
@@ -39,7 +39,7 @@ class EpochAudit:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All epochs, rejections with their reasons, and what the steps counted over all epochs."""
+    """All epochs, rejections with their reasons, and the steps' counts over all epochs."""
 
     epochs: tuple[EpochAudit, ...]
     rejections: tuple[Rejection, ...]
@@ -59,11 +59,11 @@ def audit(
     trained_by_epoch: Mapping[int, int] | None,
     events: Mapping[str, Mapping[int, int]] | None,
 ) -> Audit:
-    """Compare a checkpoint's ledger with what its steps counted.
+    """Compare a checkpoint's ledger with its steps' counts.
 
-    epochs_over: epochs that training has left behind. trained: examples in all steps up to the checkpoint;
+    epochs_over: number of finished epochs. trained: examples in all steps up to the checkpoint;
     trained_by_epoch: the same by epoch, if known. events: "reissued", "refused" (by the ledger) and "dropped" (by
-    ranks, before they asked the ledger), by epoch, if known.
+    ranks, before a claim), by epoch, if known.
     """
     numbers = sorted({*range(epochs_over), *snapshot.epochs()})
     epochs = tuple(_epoch(snapshot, number, number < epochs_over, trained_by_epoch, events) for number in numbers)

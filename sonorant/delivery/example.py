@@ -1,4 +1,4 @@
-"""An example: one utterance on its way from a shard to the trainer, and where it comes from."""
+"""An example: one utterance on its way from a shard to the trainer, and its origin."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Lineage(NamedTuple):
 
 
 class WordSpan(NamedTuple):
-    """One word of the transcript and where it is spoken, in seconds from the start of the waveform."""
+    """One word of the transcript and its times, in seconds from the start of the waveform."""
 
     word: str
     start_s: float
@@ -28,7 +28,7 @@ class Example(NamedTuple):
 
     waveform: Float32[samples] or Float32[microphones, samples] in [-1, 1], at `sample_rate_hz`.
     features: Float32[frames, bins].
-    duration_s: length of the original recording; `words` is empty when the corpus knows no alignment.
+    duration_s: length of the original recording; `words` is empty if the corpus has no alignment.
     """
 
     lineage: Lineage

@@ -1,12 +1,13 @@
 """Leases: records to shard readers, in order, and again after a failure (at-least-once delivery).
 
 An example is *pending* until it is leased to a shard reader, *leased* until it is settled, and *settled* once it has
-arrived at a trainer, was rejected, or stands in the ledger. The position of a leased example in the pipeline is not
-known, so when any replica dies, or a link breaks, all leased examples become pending again; when a lease expires, its
-own do. Duplicates are refused when they are claimed. An epoch is through when none of its examples is outstanding, that
-is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds) where it matters.
+arrived at a trainer, was rejected, or is committed in the ledger. The position of a leased example in the pipeline is
+not known, so when any replica dies, or a link breaks, all leased examples become pending again; when a lease expires,
+its own do. Duplicates are refused when they are claimed. An epoch is through when none of its examples is outstanding,
+that is, not settled. It is a plain machine: events come in as calls, with the time (monotonic, in seconds) where it
+matters.
 
-What it remembers of an epoch is a bit for each settled example, the order of the blocks, and what is under way.
+State of an epoch: a bit for each settled example, the order of the blocks, and the leases under way.
 """
 
 import heapq
@@ -23,7 +24,7 @@ from sonorant.delivery.order import EpochOrder
 
 __all__ = ["EpochLeases", "Lease", "LeaseBook"]
 
-_THROUGH_SHOWN = 8  # epochs that `progress` shows after they are through, so that nobody who asks seldom misses one
+_THROUGH_SHOWN = 8  # completed epochs that `progress` shows, for clients that request it seldom
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ class LeaseBook:
         self._settled_before = settled
         self._last_epoch = last_epoch
         self._closed = False
-        if epoch <= last_epoch:  # else all was trained on, and only the end is still to be told
+        if epoch <= last_epoch:  # else all examples were trained on, and only EndTraining is missing
             self._open(epoch)
 
     def close(self) -> None:
@@ -191,7 +192,7 @@ class LeaseBook:
         return None
 
     def settle(self, epoch: int, ordinals: Sequence[int] | IntArray) -> None:
-        """Note that examples arrived at a trainer or were rejected; again, or for an unknown epoch, changes nothing."""
+        """Note that examples arrived at a trainer or were rejected; idempotent, without effect for an unknown epoch."""
         if (book := self._epochs.get(epoch)) is None or len(ordinals) == 0:
             return
         fresh = book.unsettled(np.unique(np.asarray(ordinals, dtype=np.int64)))
@@ -199,13 +200,13 @@ class LeaseBook:
         book.outstanding -= len(fresh)
 
     def lease_again(self) -> int:
-        """Make every leased example pending again, because any of them may be lost; return their number."""
+        """Make every leased example pending again, since any may be lost; return their number."""
         leases, self._leases = self._leases, deque()
         self._times.forget()
         return sum(self._again(lease) for lease in leases)
 
     def expire(self, now: float) -> list[Lease]:
-        """Give up the leases whose time is over and that still hold examples; return those."""
+        """Expire the leases that are too old and still hold examples; return those."""
         self._times.look(now, self._all_settled)
         expired = []
         while self._leases:
@@ -277,7 +278,7 @@ class LeaseBook:
         return book is None or not len(book.unsettled(ordinals))
 
     def _again(self, lease: Lease) -> int:
-        """Let what is left of a lease be leased again, before anything else; return its number of examples."""
+        """Make the rest of a lease pending again, before all others; return its number of examples."""
         book = self._epochs[lease.epoch]
         ordinals = book.unsettled(lease.ordinals)
         if len(ordinals):  # a block has one lease at a time, so positions differ and arrays are never compared

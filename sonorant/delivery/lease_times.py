@@ -1,8 +1,8 @@
 """The time-out of leases, from their measured durations: an age that hardly any reaches.
 
-The only reason for a deadline is an example that is lost where nobody notices: deaths and broken links are noticed.
-So it may be long; but a deadline below the chain's latency has everything read and computed twice. Latency follows from
-the stages, their replicas and the queues before them, and changes when they are scaled: it is measured, not set.
+Deaths and broken links are detected without it; the time-out is for examples that are lost undetected. So it may be
+long; but a time-out below the chain's latency has everything read and computed twice. Latency follows from the stages,
+their replicas and the queues before them, and changes when they are scaled: it is measured, not set.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ _UNMEASURED_S = 60.0
 _FEWEST, _MOST = 8, 64  # leases whose times are known: below and above that
 _QUANTILE = 0.95
 _MULTIPLE = 4.0  # of that quantile: queues fill up while the trainer evaluates or saves
-_WATCHED = 32  # at once: so many looks at each tick, however many leases are under way
+_WATCHED = 32  # at once, however many leases are under way
 
 
 class _Watched(NamedTuple):
@@ -39,7 +39,7 @@ class LeaseTimes:
         self._watched: list[_Watched] = []
         self._taken_s: deque[float] = deque(maxlen=_MOST)
         self.timeout_s = max(least_s, _UNMEASURED_S)
-        """Age at which a lease is given up: four times what 95 % take, at least `least_s`, at first a minute."""
+        """Age at which a lease expires: four times what 95 % take, at least `least_s`, at first a minute."""
 
     def granted(self, epoch: int, ordinals: IntArray, now: float) -> None:
         """Note a lease of examples that were never leased before."""
@@ -47,9 +47,9 @@ class LeaseTimes:
             self._watched.append(_Watched(epoch, ordinals, now))
 
     def look(self, now: float, settled: Callable[[int, IntArray], bool]) -> None:
-        """Note how long those took of which `settled` says that all examples are; call it several times a second.
+        """Record the durations of leases all of whose examples are `settled`; call it several times a second.
 
-        A lease that was given up is watched until then too: that it was too early shows when its examples arrive.
+        Expired leases are timed as well: examples that arrive afterwards show that the time-out was too short.
         """
         going = []
         for lease in self._watched:
@@ -64,5 +64,5 @@ class LeaseTimes:
             self.timeout_s = max(least_s, _MULTIPLE * usual_s)
 
     def forget(self) -> None:
-        """Time none of those that are under way: what is lost and leased again tells nothing of the chain."""
+        """Stop timing the leases under way: the time of a lost and reissued example is not the chain's latency."""
         self._watched.clear()

@@ -1,11 +1,11 @@
 """The ledger: which examples of an epoch are claimed, committed or rejected.
 
-It is what makes an epoch exact. An example is named by its epoch and its ordinal, its position in the train shards
+It makes an epoch exact. An example is named by its epoch and its ordinal, its position in the train shards
 (records of earlier shards + index). Each is in one of four states, and only these moves exist:
 
     free ──claim──▶ claimed ──commit──▶ committed          free ──reject──▶ rejected
 
-A second copy of an example, whoever made it, finds it no longer free and is refused. Every gang of trainers works
+A claim of a second copy finds the example no longer free and is refused. Every gang of trainers works
 in a generation; `restore` begins one, and from then on writes of older gangs raise `StaleGeneration`.
 
 A store may lose its last writes: a fail-over, a power cut, a truncated log. So it counts the writes of each client
@@ -41,7 +41,7 @@ REASONS_KEPT = 1000  # rejections whose reasons are kept, the first ones; all ar
 
 
 class Receipt(NamedTuple):
-    """What the ledger has acknowledged to a client: how many of its writes in a generation."""
+    """The number of a client's writes in a generation that the ledger has acknowledged."""
 
     client: str
     generation: int = 0
@@ -50,7 +50,7 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LedgerProgress:
-    """How far one epoch is; the rest of `total` is free."""
+    """Counts of one epoch; the rest of `total` is free."""
 
     total: int
     claimed: int
@@ -59,7 +59,7 @@ class LedgerProgress:
 
 
 class Ledger(Protocol):
-    """What trainers and the coordinator ask of the ledger; every call is atomic.
+    """Interface of trainers and coordinator to the ledger; every call is atomic.
 
     Calls may raise `Unavailable` when the ledger's store cannot be reached, and `ValueError` for an ordinal outside
     the corpus. Those that name a generation raise `StaleGeneration` when a newer one is current, and `LedgerLost` when
@@ -95,7 +95,7 @@ class Ledger(Protocol):
         ...
 
     def receipt(self) -> Receipt:
-        """Return what was acknowledged to this client; asks nobody."""
+        """Return the writes acknowledged to this client; without a call to the store."""
         ...
 
     def progress(self, epoch: int) -> LedgerProgress:

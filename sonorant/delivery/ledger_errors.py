@@ -1,4 +1,4 @@
-"""What a ledger refuses, and why: the errors of `sonorant.delivery.ledger`."""
+"""Errors of `sonorant.delivery.ledger`."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -9,7 +9,7 @@ __all__ = ["LedgerConflict", "LedgerLost", "StaleGeneration"]
 
 
 class StaleGeneration(SonorantError):
-    """Somebody else has taken over: a call came from a gang of trainers that is not the ledger's current one."""
+    """Refused by fencing: a call of a gang of trainers that is not the ledger's current one."""
 
     exit_code = 75
 

@@ -1,4 +1,4 @@
-"""What a ledger remembers over a restart, and its form as bytes in a checkpoint."""
+"""A ledger's persistent state, and its bytes in a checkpoint."""
 
 import json
 import struct
@@ -84,7 +84,7 @@ class LedgerSnapshot:
         return zlib.compress(rejected.packed()) if whole else None
 
     def epochs(self) -> list[int]:
-        """Return the epochs that the snapshot knows, ascending."""
+        """Return the epochs in the snapshot, ascending."""
         return sorted(self._committed.keys() | self._rejected.keys() | self._past.keys())
 
     def encode(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Which stage holds the trainer back."""
+"""The stage that limits the trainer's rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 __all__ = ["StageLoad", "find_bottleneck"]
 
 _FED = 0.9  # t_session from which on the trainer itself is the limit
-_IDLE = 0.3  # utilisation below which a stage cannot be what the others wait for
-_CLOSE = 0.05  # utilisations that differ by less say the same
+_IDLE = 0.3  # utilisation below which a stage cannot be the limit
+_CLOSE = 0.05  # utilisations that differ by less count as equal
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ __all__ = ["Action", "Announcement", "Board", "Generation", "Member"]
 
 @dataclass(frozen=True)
 class Announcement:
-    """What the launcher of a rank last wrote on the board; `ready`: its process waits for the others."""
+    """The last announcement of a rank's launcher; `ready`: its process waits for the others."""
 
     token: str
     revision: str
@@ -39,14 +39,14 @@ class Generation:
 
 @dataclass(frozen=True)
 class Board:
-    """What all launchers see; read in one piece."""
+    """The shared state of all launchers; read atomically."""
 
     generation: Generation | None = None
     announced: Mapping[int, Announcement] = field(default_factory=dict)
 
 
 class Action(StrEnum):
-    """What a launcher is to do.
+    """Action of a launcher.
 
     ANNOUNCE itself; WAIT; BEGIN the next generation, of the tokens that are announced; RUN its process as one of the
     generation on the board; END it, if it still runs, and `renew`; LEAVE, since another launcher has replaced it.
@@ -76,7 +76,7 @@ class Member:
 
     @property
     def announcement(self) -> Announcement:
-        """What the board has to show for this rank."""
+        """The announcement that the board must hold for this rank."""
         return Announcement(self._token, self._revision, self._ready)
 
     def ready(self) -> None:
@@ -91,7 +91,7 @@ class Member:
         self._used = False
 
     def decide(self, board: Board) -> Action:
-        """Return what to do now. Of two calls on an unchanged board the second one asks for nothing new."""
+        """Return the action to take now; repeated calls on an unchanged board return the same."""
         shown = board.announced.get(self.rank)
         if shown is not None and shown.token in self._own:
             self._announced = True
@@ -108,7 +108,7 @@ class Member:
         return Action.BEGIN if self.rank == 0 and self._complete(board) else Action.WAIT
 
     def next_generation(self, board: Board, rendezvous: str) -> Generation:
-        """Return the generation to begin on a board for which `decide` said so."""
+        """Return the generation to begin on a board for which `decide` returned BEGIN."""
         number = board.generation.number if board.generation else 0
         tokens = tuple(board.announced[rank].token for rank in range(self._ranks))
         return Generation(number + 1, rendezvous, tokens)
@@ -124,6 +124,6 @@ class Member:
 
 
 def _over(generation: Generation, board: Board) -> bool:
-    """Whether one of a generation's ranks is willing to take part in another."""
+    """Whether one of a generation's ranks has announced another token."""
     shown = (board.announced.get(rank) for rank in range(len(generation.tokens)))
     return any(a is not None and a.token != token for a, token in zip(shown, generation.tokens, strict=True))

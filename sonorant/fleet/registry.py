@@ -33,9 +33,9 @@ class Replica:
     stage: str
     name: str
     endpoint: str
-    heard_s: float
-    arithmetic: str = ""  # replicas of a stage that differ in it do not make the same bits of an example
-    dead_s: float = 0.0  # when it counts as dead if nothing is heard until then
+    last_beat_s: float
+    arithmetic: str = ""  # replicas of a stage that differ in it compute different bits
+    dead_s: float = 0.0  # when it counts as dead without another heartbeat
     queued: int = 0
     draining: bool = False
     link_faults: int = 0
@@ -43,7 +43,7 @@ class Replica:
     busy_s: float = 0.0  # in all heartbeats, as the next three
     waited_s: float = 0.0
     examples: int = 0
-    cpu_s: float | None = None  # of those that told it
+    cpu_s: float | None = None  # of heartbeats that had it
     loads: deque[Load] = field(default_factory=deque)
     _measured_s: float = 0.0  # in all of `loads`
 
@@ -95,7 +95,7 @@ class Registry:
         self._heartbeat_s = heartbeat_s
         self._dead_after_s = dead_after_s
         self._replicas: dict[str, Replica] = {}
-        self._endpoints: dict[str, tuple[str, ...]] = {}  # by stage, of those that were asked for since the last change
+        self._endpoints: dict[str, tuple[str, ...]] = {}  # by stage, computed since the last change
         self.changes = 0  # how often endpoints may have changed
 
     @property
@@ -104,14 +104,14 @@ class Registry:
         return max(self._heartbeat_s, len(self._replicas) / MOST_BEATS)
 
     def register(self, stage: str, replica: str, endpoint: str, now: float, arithmetic: str = "") -> bool:
-        """Note a replica; again is harmless and counts as a heartbeat. False if there are too many."""
+        """Note a replica; idempotent, and a sign of life. False if there are too many."""
         known = self._replicas.get(replica)
         if known is None and len(self._replicas) >= MOST_REPLICAS:
             return False
         if known is None or (known.stage, known.endpoint) != (stage, endpoint):
             known = self._replicas[replica] = Replica(stage, replica, endpoint, now, arithmetic)
             self._changed()
-        self._hear(known, now)
+        self._extend(known, now)
         return True
 
     def heartbeat(
@@ -128,7 +128,7 @@ class Registry:
         known = self._replicas.get(replica)
         if known is None:
             return False
-        self._hear(known, now)
+        self._extend(known, now)
         known.queued, known.draining, known.link_faults, known.wanted = queued, draining, link_faults, wanted
         known.note(load)
         return True
@@ -153,9 +153,9 @@ class Registry:
         """Return all living replicas, by stage and name."""
         return sorted(self._replicas.values(), key=lambda r: (r.stage, r.name))
 
-    def _hear(self, replica: Replica, now: float) -> None:
+    def _extend(self, replica: Replica, now: float) -> None:
         """Extend a replica's deadline, in proportion to the heartbeat interval of the answer."""
-        replica.heard_s = now
+        replica.last_beat_s = now
         replica.dead_s = now + self._dead_after_s * self.heartbeat_s / self._heartbeat_s
 
     def _changed(self) -> None:

@@ -19,7 +19,7 @@ _RESTARTS = 2  # without any progress, before the run is given up
 
 @dataclass(frozen=True)
 class StageScene:
-    """What a stage's replicas do together: how many are registered, examples that wait there, examples handed on."""
+    """One stage, all replicas together: registered replicas, examples that wait, examples sent."""
 
     name: str
     registered: int = 1
@@ -29,12 +29,12 @@ class StageScene:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is seen of a run at one look.
+    """Observations of a run at one look.
 
-    redis, coordinator: whether they answer; what the rest says is only looked at if the coordinator does.
+    redis, coordinator: whether they answer; the other fields count only if the coordinator does.
     marks: counts by name (a step's number, utterances of dev, settled examples of an epoch), which only grow while a
     generation lasts. stages: from the reader to the featurizer. ranks: how many are registered; waited_s: that these
-    have waited for batches, on the average. finished: the coordinator was told that training is complete.
+    have waited for batches, on the average. finished: training is complete, by the coordinator's status.
     """
 
     redis: bool = True
@@ -49,7 +49,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Restart:
-    """Start `name` again, all its replicas: REDIS, COORDINATOR, TRAINER or a stage; `because` ends a sentence."""
+    """Restart all replicas of `name`: REDIS, COORDINATOR, TRAINER or a stage; `because` ends a sentence."""
 
     name: str
     because: str
@@ -63,26 +63,26 @@ class GiveUp:
 
 
 class StallWatch:
-    """Decides from a scene at a time; `look` is called every second or so."""
+    """Decides from one scene after the other; `look` is called about every second."""
 
     def __init__(self, stall_after_s: float, max_iteration_s: float) -> None:
         self._stall_after_s = stall_after_s
         self._max_iteration_s = max(max_iteration_s, stall_after_s)
-        self._quiet_s = 0.0  # since there was progress, somebody was restarted, or a generation began
-        self._barren_s = 0.0  # since there was progress
+        self._quiet_s = 0.0  # since the last progress, restart or begin of a generation
+        self._barren_s = 0.0  # since the last progress
         self._restarts = 0
         self._waited_s = 0.0  # by the ranks, while it is quiet
-        self._moving: set[str] = set()  # stages that handed on an example meanwhile
+        self._moving: set[str] = set()  # stages that sent an example meanwhile
         self._last = Scene()
 
     def look(self, elapsed_s: float, scene: Scene) -> Restart | GiveUp | None:
-        """Return what is to be done now. elapsed_s: since the look before."""
+        """Return the action to take now. elapsed_s: since the look before."""
         elapsed_s = min(elapsed_s, LONGEST_LOOK_S)
         self._quiet_s += elapsed_s
         self._barren_s += elapsed_s
         if scene.coordinator:
             self._note(scene)
-        name, because, patience_s = self._whom(scene)
+        name, because, patience_s = self._blocking(scene)
         if self._quiet_s < patience_s and self._barren_s < (_RESTARTS + 1) * self._max_iteration_s:
             return None
         stood = f"no step and no settled example for {self._barren_s:.0f} s: {because}"
@@ -110,7 +110,7 @@ class StallWatch:
             before = {stage.name: stage.handed_on for stage in last.stages}
             self._moving |= {s.name for s in scene.stages if s.handed_on > before.get(s.name, s.handed_on)}
 
-    def _whom(self, scene: Scene) -> tuple[str, str, float]:
+    def _blocking(self, scene: Scene) -> tuple[str, str, float]:
         """Return the process that blocks the run, the reason, and the allowed time."""
         if not scene.redis:
             return REDIS, "Redis does not answer", self._stall_after_s
@@ -120,18 +120,18 @@ class StallWatch:
             return TRAINER, "training is complete, but the trainer does not leave", self._stall_after_s
         for stage in scene.stages:
             if not stage.registered:
-                return stage.name, f"no replica of {stage.name} is there", self._max_iteration_s
+                return stage.name, f"no replica of {stage.name} is registered", self._max_iteration_s
         if not scene.ranks:
-            return TRAINER, "no rank of the trainer is there", self._max_iteration_s
+            return TRAINER, "no rank of the trainer is registered", self._max_iteration_s
         if 2 * self._waited_s < self._quiet_s:
             return TRAINER, "the trainer does not come to its next batch", self._max_iteration_s
         return self._idle_stage(scene)
 
     def _idle_stage(self, scene: Scene) -> tuple[str, str, float]:
-        """Name the stage nearest to the trainer that has examples and hands none on; the reader if none has any."""
+        """Return the stage nearest to the trainer that has examples and sends none; the reader if none has any."""
         for stage in reversed(scene.stages):
             if stage.queued and stage.name not in self._moving:
-                because = f"{stage.name} has {stage.queued} examples and hands none on"
+                because = f"{stage.name} has {stage.queued} examples and sends none"
                 return stage.name, because, self._stall_after_s
         reader = scene.stages[0].name if scene.stages else TRAINER
         return reader, f"the trainer waits, no stage has an example, and {reader} reads none", self._stall_after_s

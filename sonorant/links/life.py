@@ -1,8 +1,8 @@
 """The life of a consumer's link to one endpoint: a state machine. Events in, actions out; no sockets, no clock.
 
     CLOSED      listed: CONNECTING
-    CONNECTING  welcomed: OPEN (DRAINING after drain); goodbye, lost, unlisted, or 5 s without an answer: BACKOFF
-    OPEN        unlisted, drain: DRAINING; goodbye, lost, or silence for dead_after_s: BACKOFF
+    CONNECTING  welcomed: OPEN (DRAINING after drain); BYE, lost, unlisted, or 5 s without an answer: BACKOFF
+    OPEN        unlisted, drain: DRAINING; BYE, lost, or silence for dead_after_s: BACKOFF
     DRAINING    as OPEN, but listed: OPEN (not after drain)
     BACKOFF     after 0.25 s: CONNECTING if it is listed, else CLOSED; drain: CLOSED
 
@@ -35,7 +35,7 @@ _NEVER_S = float("inf")
 
 
 class State(Enum):
-    """Where a link is in its life."""
+    """State of a link."""
 
     CONNECTING = auto()
     OPEN = auto()
@@ -57,7 +57,7 @@ class Bye(NamedTuple):
 
 
 class Close(NamedTuple):
-    """Close the connection. was_open: it had credit. broken: it ended without a goodbye, examples may be lost on it."""
+    """Close the connection. was_open: it had credit. broken: it ended without BYE, examples may be lost on it."""
 
     reason: str
     was_open: bool
@@ -137,20 +137,20 @@ class LinkLife:
         if self.state is State.CONNECTING:
             self._enter(State.OPEN if self._listed else State.DRAINING, self._dead_after_s, now_s)
 
-    def heard(self, now_s: float) -> None:
+    def received(self, now_s: float) -> None:
         """Note a message on an open link: a sign of life."""
         if self.is_open:
             self._deadline_s = now_s + self._dead_after_s
 
     def sent(self, now_s: float) -> None:
-        """Note that something was sent, which the producer takes for a sign of life as it does a PING."""
+        """Note that something was sent, a sign of life for the producer, like PING."""
         self._ping_s = now_s + self._dead_after_s / _PINGS
 
-    def said_goodbye(self, now_s: float) -> Sequence[Action]:
+    def bye_received(self, now_s: float) -> Sequence[Action]:
         """Note the producer's BYE: all that it sent is here, or it has no such lane.
 
-        The answer, BYE, tells the producer so. Only then it closes the connection: if it did so earlier, what is sent
-        to it would make TCP reset the connection, and throw away what had not been read yet.
+        BYE is the answer, after which the producer closes the connection. Closing earlier would make TCP reset the
+        connection when something is sent to it, and discard what had not been read yet.
         """
         if self.state is State.CONNECTING:
             return self._end("unwanted", now_s)

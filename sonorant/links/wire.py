@@ -53,29 +53,29 @@ _HEADER = struct.Struct("<B3xI")
 _SIZES = struct.Struct("<QI4x")  # of array and envelope
 _START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with one example
 _ARRAY_AT = _START.size
-_MOST_EXAMPLES, _MOST_WAITING = (1 << 8) - 1, (1 << 24) - 1  # that a header can tell of
+_MOST_EXAMPLES, _MOST_WAITING = (1 << 8) - 1, (1 << 24) - 1  # that a header can hold
 _ALIGNMENT = 16
-_TELLING = np.dtype(np.longdouble)  # numpy tells sooner whether one of these lies well than at which address it lies
+_ALIGNED_TYPE = np.dtype(np.longdouble)  # checking the alignment of this type is faster than reading an address
 
 Buffer = bytes | bytearray | memoryview
 
 
 class BadMessage(SonorantError):
-    """A message that no replica of this version sends."""
+    """A malformed message, or one of another version."""
 
     exit_code = 76
 
 
 class Kind(IntEnum):
-    """What a message says, and what its number means. C: sent by the consumer, P: by the producer."""
+    """Kind of a message, which defines the meaning of its number. C: sent by the consumer, P: by the producer."""
 
     HELLO = 1  # C: opens a link to the named lane; protocol version
     WELCOME = 2  # P: answer to HELLO, the link is open; protocol version
     GRANT = 3  # C: more credit; number of credits
-    RECALL = 4  # C: asks for unused credit; 0
+    RECALL = 4  # C: requests unused credit; 0
     RETURN = 5  # P: answer to RECALL; number of credits given back
     BACKLOG = 6  # P: examples wait without credit; how many, 0: no longer any
-    PING = 7  # C: sign of life, asks for another; 0
+    PING = 7  # C: sign of life, requests another; 0
     PONG = 8  # P: answer to PING; 0
     BYE = 9  # C, P: ends the link, nothing is under way; 0
     EXAMPLES = 10  # P: examples follow; their number, and 256 times the backlog that is left
@@ -134,7 +134,7 @@ class Memory(Protocol):
 
 
 class Parcel:
-    """An example on its way: its message of kind EXAMPLES, which says that no other waits.
+    """An example on its way: its message of kind EXAMPLES, with a backlog of 0.
 
     size: of the message in bytes; it may go to consumers of `lane`. message, memory: set by `write`.
     Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
@@ -218,8 +218,8 @@ def decode_counts(number: int) -> tuple[int, int]:
 def decode_examples(message: memoryview, count: int) -> list[Example]:
     """Read a message whose header announces `count` examples.
 
-    Float32 arrays are read-only views of it, or copies if it lies badly in memory. Raises BadMessage if it does not
-    hold as many, or none, or if one of them makes no sense.
+    Float32 arrays are read-only views of it, or copies if it is not aligned. Raises BadMessage if it holds
+    another number or none, or if one is malformed.
     """
     if count < 1:
         raise BadMessage("0 examples: a message must have 1 at least")
@@ -284,14 +284,14 @@ def _decode_array(header: pb.ArrayHeader, frame: memoryview, dimensions: tuple[i
     if len(shape) not in dimensions or packing.dtype.itemsize * math.prod(shape) != len(frame):
         raise BadMessage(f"array of {len(frame)} bytes does not hold the announced shape {shape} of {packing.dtype}")
     values = packing.unpack(np.ndarray(shape, packing.dtype, frame))
-    if not _lies_well(values):
+    if not _is_aligned(values):
         values = values.copy()
     values.setflags(write=False)
     return values
 
 
-def _lies_well(values: NDArray[np.float32]) -> bool:
+def _is_aligned(values: NDArray[np.float32]) -> bool:
     """Whether an array is known to be aligned to 16 bytes; of some that are, on some platforms of all, it is not."""
-    if values.nbytes < _TELLING.itemsize or _TELLING.alignment < _ALIGNMENT:
+    if values.nbytes < _ALIGNED_TYPE.itemsize or _ALIGNED_TYPE.alignment < _ALIGNMENT:
         return False
-    return np.ndarray((), _TELLING, values).flags.aligned
+    return np.ndarray((), _ALIGNED_TYPE, values).flags.aligned

@@ -106,7 +106,7 @@ def test_a_run_without_a_checkpoint_is_named(run):
 
 def test_a_redis_that_is_away_is_named_without_its_password(run, monkeypatch):
     leave(run, trained=5)
-    monkeypatch.setattr(past_run._ask, "__defaults__", (0.0,))
+    monkeypatch.setattr(past_run._query, "__defaults__", (0.0,))
     url = "redis://somebody:made-up@127.0.0.1:1/0"
     result = CliRunner().invoke(command, [str(run.path), "--redis", url])
     assert "Redis at redis://***@127.0.0.1:1/0 cannot be reached" in str(result.exception)

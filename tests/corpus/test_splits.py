@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.corpus.splits import check_unseen_speakers, deal_splits
+from sonorant.corpus.splits import assign_splits, check_unseen_speakers
 from sonorant.corpus.utterance import Segment, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.recipe.corpus import SplitRecipe
@@ -17,7 +17,7 @@ def utterances(count: int, speakers: int) -> list[Utterance]:
 @given(st.integers(3, 60), st.integers(4, 10), st.sampled_from(["utterance", "speaker"]), st.integers(0, 5))
 def test_every_utterance_is_in_exactly_one_split(count: int, speakers: int, by: str, seed: int) -> None:
     everything = utterances(count + speakers, speakers)
-    splits = deal_splits(everything, SplitRecipe(by=by, unseen_speakers=("s0",)), seed)
+    splits = assign_splits(everything, SplitRecipe(by=by, unseen_speakers=("s0",)), seed)
     assert sorted(u.id for of in splits.values() for u in of) == sorted(u.id for u in everything)
     assert {u.speaker for u in splits["unseen_speaker"]} == {"s0"}
     assert splits["train"]
@@ -29,7 +29,7 @@ def test_every_utterance_is_in_exactly_one_split(count: int, speakers: int, by: 
 
 
 def test_fractions_are_kept() -> None:
-    splits = deal_splits(utterances(200, 4), SplitRecipe(dev_fraction=0.1, test_fraction=0.2), 0)
+    splits = assign_splits(utterances(200, 4), SplitRecipe(dev_fraction=0.1, test_fraction=0.2), 0)
     assert {split: len(of) for split, of in splits.items()} == {
         "train": 140,
         "dev": 20,
@@ -40,19 +40,19 @@ def test_fractions_are_kept() -> None:
 
 def test_dealing_depends_on_the_seed() -> None:
     everything = utterances(100, 4)
-    assert deal_splits(everything, SplitRecipe(), 1) == deal_splits(everything, SplitRecipe(), 1)
-    assert deal_splits(everything, SplitRecipe(), 1) != deal_splits(everything, SplitRecipe(), 2)
+    assert assign_splits(everything, SplitRecipe(), 1) == assign_splits(everything, SplitRecipe(), 1)
+    assert assign_splits(everything, SplitRecipe(), 1) != assign_splits(everything, SplitRecipe(), 2)
 
 
 def test_too_few_utterances_say_so() -> None:
-    with pytest.raises(BadCorpus, match="2 utterances cannot be dealt"):
-        deal_splits(utterances(2, 1), SplitRecipe(), 0)
+    with pytest.raises(BadCorpus, match="2 utterances cannot be split"):
+        assign_splits(utterances(2, 1), SplitRecipe(), 0)
 
 
 def test_dealing_by_speaker_needs_speakers() -> None:
     nameless = [Utterance(f"u{i}", (Segment(Path("a.wav")),), "x") for i in range(9)]
     with pytest.raises(BadCorpus, match="utterance 'u0' has no speaker"):
-        deal_splits(nameless, SplitRecipe(by="speaker"), 0)
+        assign_splits(nameless, SplitRecipe(by="speaker"), 0)
 
 
 def test_unknown_unseen_speaker_gets_the_nearest_name() -> None:

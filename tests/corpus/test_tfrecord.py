@@ -24,7 +24,7 @@ def test_any_flipped_bit_is_noticed(data: bytes, draw: st.DataObject) -> None:
 
 
 def test_record_that_is_cut_short_says_how_long_it_should_be() -> None:
-    with pytest.raises(ValueError, match="it has 18 bytes, and its header says 19"):
+    with pytest.raises(ValueError, match="it has 18 bytes, and its header states 19"):
         unframe(frame(b"abc")[:-1])
 
 

@@ -55,7 +55,7 @@ def test_the_stage_that_hands_nothing_on_is_restarted():
     world = World()
     at_s, verdict = world.first()
     assert (at_s, verdict.name) == (180, "room")
-    assert verdict.because == "no step and no settled example for 180 s: room has 4 examples and hands none on"
+    assert verdict.because == "no step and no settled example for 180 s: room has 4 examples and sends none"
 
 
 def test_one_that_hands_examples_on_is_not_the_one():
@@ -97,7 +97,7 @@ def test_the_second_time_the_gang_is_restarted_and_the_third_ends_the_run():
     (first_s, first), (second_s, second), (third_s, third), *_ = world.until(600)
     assert [round(s) for s in (first_s, second_s, third_s)] == [180, 360, 540]
     assert (first.name, second.name) == ("room", TRAINER)
-    assert third == GiveUp("no step and no settled example for 540 s: room has 4 examples and hands none on")
+    assert third == GiveUp("no step and no settled example for 540 s: room has 4 examples and sends none")
 
 
 def test_progress_forgives_what_was():

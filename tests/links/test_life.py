@@ -116,24 +116,24 @@ class Lives(RuleBasedStateMachine):
     def _hear(self):
         if self.open:
             self._sign_of_life()
-        self.life.heard(self.now_s)
+        self.life.received(self.now_s)
 
-    @rule(how=st.sampled_from(["said_goodbye", "lost", "both and time passes"]))
+    @rule(how=st.sampled_from(["bye_received", "lost", "both and time passes"]))
     def end(self, how):
         if how != "lost":
-            self._say_goodbye()
-        if how != "said_goodbye":
+            self._send_bye()
+        if how != "bye_received":
             self._lose()
         if how == "both and time passes":
             self.wait(PAUSE_S + 0.01)
             assert self.connected == self.listed
             assert self.listed or self.life.state is State.CLOSED
 
-    def _say_goodbye(self):
+    def _send_bye(self):
         expected = [Close("unwanted", False, False)] * self.connected
         if self.open:
             expected = [Bye(), Close("bye", True, False)]
-        self._do(self.life.said_goodbye(self.now_s), *expected)
+        self._do(self.life.bye_received(self.now_s), *expected)
         assert not self.connected
 
     def _lose(self):
@@ -217,16 +217,16 @@ BACKOFF = [*OPEN, ("lost", 1.0)]
         (CONNECTING, ("welcomed", 1.0), [], State.OPEN),
         (CONNECTING, ("refused",), [], State.CLOSED),
         (CONNECTING, ("unlisted", 1.0), [Close("unlisted", False, False)], State.BACKOFF),
-        (CONNECTING, ("said_goodbye", 1.0), [Close("unwanted", False, False)], State.BACKOFF),
+        (CONNECTING, ("bye_received", 1.0), [Close("unwanted", False, False)], State.BACKOFF),
         (CONNECTING, ("lost", 1.0), [Close("disconnected", False, False)], State.BACKOFF),
         ([*CONNECTING, ("drain",)], ("welcomed", 1.0), [], State.DRAINING),
         ([*CONNECTING, ("drain",)], ("lost", 1.0), [Close("disconnected", False, False)], State.CLOSED),
         (OPEN, ("unlisted", 1.0), [], State.DRAINING),
         (OPEN, ("drain",), [], State.DRAINING),
-        (OPEN, ("said_goodbye", 1.0), [Bye(), Close("bye", True, False)], State.BACKOFF),
+        (OPEN, ("bye_received", 1.0), [Bye(), Close("bye", True, False)], State.BACKOFF),
         (OPEN, ("lost", 1.0), [Close("disconnected", True, True)], State.BACKOFF),
         (DRAINING, ("listed", 1.0), [], State.OPEN),
-        (DRAINING, ("said_goodbye", 1.0), [Bye(), Close("bye", True, False)], State.BACKOFF),
+        (DRAINING, ("bye_received", 1.0), [Bye(), Close("bye", True, False)], State.BACKOFF),
         (DRAINING, ("lost", 1.0), [Close("disconnected", True, True)], State.BACKOFF),
         (DRAINED, ("listed", 1.0), [], State.DRAINING),
         (DRAINED, ("lost", 1.0), [Close("disconnected", True, True)], State.CLOSED),
@@ -268,7 +268,7 @@ def test_who_does_not_answer_is_given_up_after_five_seconds_and_tried_again():
 def test_a_peer_that_is_silent_for_too_long_is_dead_and_a_sign_of_life_gives_new_time():
     life = living(*OPEN)
     assert ends(ticked(life, 1.0, 2.5)) == []
-    life.heard(2.5)
+    life.received(2.5)
     assert ends(ticked(life, 2.6, 4.6)) == [("silent", 4.5)]
 
 
@@ -295,7 +295,7 @@ def test_a_ping_follows_a_quarter_of_the_time_out_after_the_latest_message():
     life = living(*OPEN)
     life.sent(1.0)
     assert ticked(life, 1.0, 2.1) == [(Ping(), 1.5), (Ping(), 2.0)]
-    life.heard(2.1)
+    life.received(2.1)
     life.sent(2.2)
     assert ticked(life, 2.2, 3.0) == [(Ping(), 2.7)]
 
@@ -311,7 +311,7 @@ def test_time_in_which_this_process_stood_still_does_not_count(before, silence_s
 
 def test_after_a_standstill_a_peer_is_given_no_more_than_others():
     life = living(*OPEN)
-    life.heard(60.0)
+    life.received(60.0)
     assert ends(ticked(life, 60.0, 64.0)) == [("silent", 62.0)]
 
 

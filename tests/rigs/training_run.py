@@ -7,7 +7,7 @@ import sys
 from rigs.small_corpus import digits_recipe, record
 from rigs.waiting import eventually
 
-from services.coordination.status_client import ask_status
+from services.coordination.status_client import query_status
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 from sonorant.recipe.schema import Recipe
@@ -96,7 +96,7 @@ class Run:
         return (self.folder.path / f"{module}.log").read_text()
 
     def status(self):
-        return ask_status(self._coordinator)
+        return query_status(self._coordinator)
 
     def _start(self, module, *arguments, launcher=(), environment=None):
         log = self._stack.enter_context((self.folder.path / f"{module}.log").open("ab"))

@@ -10,7 +10,7 @@ import pytest
 from rigs.disk import small_disk_at
 from rigs.small_corpus import digits_recipe, record
 
-from services.coordination.status_client import ask_status
+from services.coordination.status_client import query_status
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.errors import Unavailable
 from sonorant.recipe.loading import dump_recipe
@@ -65,7 +65,7 @@ class Fleet:
     def there(self, *replicas):
         def seen():
             try:
-                return {replica.replica for replica in ask_status(self.address).replicas} == set(replicas)
+                return {replica.replica for replica in query_status(self.address).replicas} == set(replicas)
             except Unavailable:
                 return False
 

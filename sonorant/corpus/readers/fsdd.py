@@ -15,7 +15,7 @@ _NAME = re.compile(r"(\d)_([^_]+)_(\d+)")
 
 
 class DigitName(NamedTuple):
-    """What a file's name says."""
+    """The parts of a file's name."""
 
     digit: int
     speaker: str
@@ -23,7 +23,7 @@ class DigitName(NamedTuple):
 
 
 def parse_name(stem: str) -> DigitName | None:
-    """Return what the name (without .wav) says, or None when it is not of this data set."""
+    """Return the parts of a name (without .wav), or None if it is not of this data set."""
     match = _NAME.fullmatch(stem)
     return DigitName(int(match[1]), match[2], int(match[3])) if match else None
 

@@ -1,4 +1,4 @@
-"""Lines of a text file that a corpus brings: each is text, or at fault by itself."""
+"""Lines of a corpus' text file; a fault is confined to its line."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """One line without its end; `fault` says why there is no text, and is empty if there is."""
+    """One line without its end; `fault` is why there is no text, empty if there is."""
 
     path: Path
     number: int  # from 1
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     fault: str = ""
 
     def left_out(self, fault: str) -> Skipped:
-        """Return the entry that names this line and says what is wrong with it."""
+        """Return the entry with this line's position and fault."""
         return Skipped(f"{shown(self.path)}:{self.number}", fault)
 
 

@@ -12,7 +12,7 @@ from rigs.health import hang_and_end
 from rigs.metrics import scrape
 from rigs.small_corpus import digits_recipe, record
 
-from services.coordination.status_client import ask_status
+from services.coordination.status_client import query_status
 from services.coordinator.control import ControlPlane
 from services.coordinator.main import _serve
 from services.coordinator.server import CoordinatorServer
@@ -64,7 +64,7 @@ def test_whether_training_is_complete_is_for_the_recipe_to_say(run_folder, redis
         while not (run_folder / f"port of {epochs}").exists():
             assert process.poll() is None
             time.sleep(0.02)
-        assert ask_status((run_folder / f"port of {epochs}").read_text().strip(), Keys()).finished is finished
+        assert query_status((run_folder / f"port of {epochs}").read_text().strip(), Keys()).finished is finished
         process.terminate()
         process.communicate(timeout=60)
 

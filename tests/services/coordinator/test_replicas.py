@@ -163,7 +163,7 @@ def test_figures_epochs_and_names_that_nobody_can_show_are_not_kept(redis_url):
         status = await world.stub.GetStatus(pb.GetStatusRequest())
         assert 0 < len(status.figures) <= 64
         assert max(map(len, status.figures)) < 10
-        assert not world.control._untold["dropped"]
+        assert not world.control._unreported["dropped"]
         code, reason = await status_of(world.register("vtlp", "v" * 10_000))
         assert (code, "10000 characters" in reason) == (grpc.StatusCode.INVALID_ARGUMENT, True)
 

@@ -33,7 +33,7 @@ def test_garbage_from_a_consumer_is_dropped_and_nobody_else_notices(rig, bare):
     assert consumer.take(49) == list(range(1, 50))
 
 
-def test_the_goodbye_of_a_stranger_excuses_nobody(rig, bare):
+def test_bye_of_a_stranger_excuses_no_fault(rig, bare):
     producer = rig(Producer())
     stranger = bare(zmq.DEALER)
     stranger.connect(producer.endpoint)

@@ -163,7 +163,7 @@ def test_what_came_before_the_cut_is_not_thrown_away(bare, rig):
     assert consumer.take(3) == [0, 1, 2]
 
 
-def test_a_goodbye_is_no_broken_link(rig):
+def test_a_link_that_ends_with_bye_is_not_broken(rig):
     producer = Producer()
     consumer = rig(Consumer([producer.endpoint], credits=2))
     producer.offer([0])
@@ -269,7 +269,7 @@ def test_a_consumer_s_drain_ends_when_all_credit_is_back_and_loses_nothing(rig):
     assert consumer.empty() == [0, 1, 2, 3]
 
 
-def test_a_consumer_that_looks_in_and_one_that_says_goodbye_are_no_fault(rig):
+def test_a_connection_without_hello_and_a_consumer_that_sends_bye_are_no_fault(rig):
     producer = rig(Producer())
     consumer = Consumer([producer.endpoint], credits=2)
     producer.offer([0])

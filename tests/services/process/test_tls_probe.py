@@ -13,7 +13,7 @@ import trustme
 from grpc_health.v1 import health, health_pb2_grpc
 from rigs.coordinator import ScriptedCoordinator
 
-from services.coordination.status_client import ask_status
+from services.coordination.status_client import query_status
 from services.process.channels import SERVER_OPTIONS, add_port
 from services.process.keys import Keys
 from services.process.tls_probe import why_refused
@@ -33,7 +33,7 @@ def keys(authority, *, clients=None, not_after=None, name="localhost"):
     )
 
 
-BELIEVES = Keys(authority=HOUSE.cert_pem.bytes())
+TRUSTS = Keys(authority=HOUSE.cert_pem.bytes())
 MUTUAL = keys(HOUSE, clients=HOUSE)
 
 
@@ -56,13 +56,17 @@ def serve():
 CASES = {
     "no keys, TLS": (keys(HOUSE), Keys(), "it speaks TLS, and this process has no keys"),
     "no keys, mutual TLS": (MUTUAL, Keys(), "it speaks TLS, and this process has no keys"),
-    "keys, plain text": (Keys(), BELIEVES, "it does not speak TLS, and this process has keys"),
-    "another authority's": (keys(STRANGER), BELIEVES, "its certificate is not believed: unable to get local issuer"),
-    "expired": (keys(HOUSE, not_after=YESTERDAY), BELIEVES, "not believed: certificate has expired"),
-    "another name": (keys(HOUSE, name="elsewhere"), BELIEVES, "not believed: Hostname mismatch"),
-    "no certificate": (MUTUAL, BELIEVES, "it asks for a certificate, and none is shown"),
-    "a stranger's": (MUTUAL, replace(keys(STRANGER), authority=BELIEVES.authority), "it refuses the certificate"),
-    "an expired one": (MUTUAL, keys(HOUSE, not_after=YESTERDAY), "it refuses the certificate that is shown"),
+    "keys, plain text": (Keys(), TRUSTS, "it does not speak TLS, and this process has keys"),
+    "another authority's": (keys(STRANGER), TRUSTS, "its certificate is not trusted: unable to get local issuer"),
+    "expired": (keys(HOUSE, not_after=YESTERDAY), TRUSTS, "not trusted: certificate has expired"),
+    "another name": (keys(HOUSE, name="elsewhere"), TRUSTS, "not trusted: Hostname mismatch"),
+    "no certificate": (MUTUAL, TRUSTS, "it requires a certificate, and none is presented"),
+    "a stranger's": (
+        MUTUAL,
+        replace(keys(STRANGER), authority=TRUSTS.authority),
+        "it refuses the presented certificate",
+    ),
+    "an expired one": (MUTUAL, keys(HOUSE, not_after=YESTERDAY), "it refuses the presented certificate"),
 }
 
 
@@ -70,21 +74,21 @@ CASES = {
 def test_keys_that_do_not_fit_are_named_with_what_to_set(serve, server, client, says):
     address = serve(server)
     with pytest.raises(Unavailable) as caught:
-        ask_status(address, client)
-    assert str(caught.value).startswith(f"the coordinator at {address} cannot be asked: ")
+        query_status(address, client)
+    assert str(caught.value).startswith(f"the coordinator at {address} refuses the connection: ")
     assert says in str(caught.value)
     assert "SONORANT_KEYS" in str(caught.value)
     assert b"PRIVATE" not in str(caught.value).encode()
 
 
-@pytest.mark.parametrize(("server", "client"), [(Keys(), Keys()), (keys(HOUSE), BELIEVES), (MUTUAL, keys(HOUSE))])
+@pytest.mark.parametrize(("server", "client"), [(Keys(), Keys()), (keys(HOUSE), TRUSTS), (MUTUAL, keys(HOUSE))])
 def test_keys_that_fit_are_not_blamed(serve, server, client):
     assert why_refused(serve(server), client) == ""
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "[::1]:1", "no.such.host.invalid:1", "localhost:x"])
 def test_where_nobody_listens_keys_are_not_blamed(address):
-    assert why_refused(address, BELIEVES) == ""
+    assert why_refused(address, TRUSTS) == ""
 
 
 def test_a_coordinator_that_is_not_there_is_asked_for_as_before():
@@ -92,7 +96,7 @@ def test_a_coordinator_that_is_not_there_is_asked_for_as_before():
     address = coordinator.address
     coordinator.close()
     with pytest.raises(Unavailable, match="does not answer; is the training running"):
-        ask_status(address, Keys())
+        query_status(address, Keys())
 
 
 def test_status_and_transcribe_say_so_and_end_with_69(serve, tmp_path):
