@@ -36,7 +36,7 @@ def rows(progress: Progress) -> Iterator[Row]:
         yield Row("ledger", f"{case}, 2 epochs", ledger.memory_mb(), "MB", "wanted", _WANTED_MB)
         progress("lease book")
         with Child(book_cost, _TOTAL) as book:
-            seconds, megabytes = book.ask()
+            seconds, megabytes = book.query()
         yield Row("lease book", "10^8 examples, 2 epochs", megabytes, "MB")
         yield Row("lease book", "10^8 examples, opening 2 epochs", seconds, "s")
         yield from _coordinator(ledger, progress)
@@ -46,14 +46,14 @@ def _coordinator(ledger: LedgerUnderLoad, progress: Progress) -> Iterator[Row]:
     case = f"{_REPLICAS} replicas"
     progress(f"{case} and {_RANKS} ranks register")
     with Child(coordinator, _TOTAL, ledger.url) as server:
-        port, _ = server.ask()
+        port, _ = server.query()
         with Child(fleet, f"127.0.0.1:{port}", _TOTAL, _REPLICAS, _RANKS) as clients:
-            clients.ask("beats 0.5")
+            clients.query("beats 0.5")
             rates = {}
             for what in ("beats", "leases", "arrivals"):
                 progress(what)
-                (_, before_s), count = server.ask(), clients.ask(f"{what} {_LOAD_S}")
-                rates[what] = count / (server.ask()[1] - before_s)
+                (_, before_s), count = server.query(), clients.query(f"{what} {_LOAD_S}")
+                rates[what] = count / (server.query()[1] - before_s)
     yield Row("heartbeats", case, rates["beats"], "/core-s", "wanted", _WANTED_BEATS)
     yield Row("heartbeats", f"{case}, as they are paced", MOST_BEATS / rates["beats"], "of a core")
     yield Row("leases", f"{case}, 32 examples each", rates["leases"], "examples/core-s", "wanted", _WANTED_CLAIMS)

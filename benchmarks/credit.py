@@ -76,17 +76,17 @@ class Fleet:
         self._grants.release(slots)
 
     def run(self, milliseconds: int) -> None:
-        """Go on for so long. What the consumer says in a step it hears the answers to in the next."""
+        """Simulate so many milliseconds; answers to the consumer's messages of a step arrive in the next."""
         for now_ms in range(milliseconds):
             for action in self._grants.actions():
                 self._producers[action.producer].inbox.append(action)
                 self.recalls += isinstance(action, Recall)
             for number, producer in enumerate(self._producers):
-                self._hear(number, producer)
+                self._receive(number, producer)
                 self._make(producer, now_ms)
                 self._send(number, producer, now_ms)
 
-    def _hear(self, number: int, producer: _Producer) -> None:
+    def _receive(self, number: int, producer: _Producer) -> None:
         while producer.inbox:
             action = producer.inbox.popleft()
             if isinstance(action, Grant):

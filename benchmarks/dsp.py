@@ -1,9 +1,9 @@
 """Signal processing on one core: rooms, mixing, VTLP, features and the whole chain, beside the toolkits' ways.
 
-Peers do the same work as they are commonly used: pyroomacoustics for responses (its image method up to the order that
-T60 asks for), scipy's overlap-add for mixing, librosa for the STFT below VTLP (complex bins copied along the map,
-which breaks phases but costs the same) and for mel spectra. The limit is what the chain's own FFTs would take at the
-machine's best rate, and its sounds at memory's; `chain / limit` is the part of it that is reached.
+Peers do the same work as they are commonly used: pyroomacoustics for responses (its image method up to the order of
+T60), scipy's overlap-add for mixing, librosa for the STFT below VTLP (complex bins copied along the map, which breaks
+phases but costs the same) and for mel spectra. The limit is what the chain's own FFTs would take at the machine's best
+rate, and its sounds at memory's; `chain / limit` is the part of it that is reached.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,17 +53,17 @@ class _Scene:
         return f"{self.sources} src, {self.microphones} mic, T60 {self.t60_s} s"
 
     def responses(self) -> _Array:
-        room, sources, microphones = _places(self)
+        room, sources, microphones = _positions(self)
         absorption = absorption_of(self.t60_s, room)
         return high_passed(image_responses(room, absorption, sources, microphones, _RATE_HZ, self.t60_s), _RATE_HZ)
 
     def peer_responses(self) -> _Array:
-        room, sources, microphones = _places(self)
+        room, sources, microphones = _positions(self)
         return toolkits.responses(room, self.t60_s, sources, microphones, _RATE_HZ)
 
 
 @cache
-def _places(scene: _Scene) -> tuple[_Array, _Array, _Array]:
+def _positions(scene: _Scene) -> tuple[_Array, _Array, _Array]:
     rng, room = np.random.default_rng(5), np.array([6.0, 5.0, 3.0])
     return room, rng.uniform(0.5, room - 0.5, (scene.sources, 3)), rng.uniform(1, 2, (scene.microphones, 3))
 

@@ -1,7 +1,7 @@
-"""The trainer's intake: padding, how random batches stay, and whether a step ever waits for it.
+"""The trainer's intake: padding, randomness of batches, and waits of the step.
 
-Batches are drawn from a pool sorted by length. What that could cost is randomness, judged by two figures: whether one
-batch's length tells the next one's (correlation; a corpus sorted by length has 1), and how often two utterances that
+Batches are drawn from a pool sorted by length. What that could cost is randomness, judged by two figures: the
+correlation of successive batches' lengths (1 for a corpus sorted by length), and how often two utterances that
 shared a batch share one again in the next epoch. The step is a sleep, as a GPU's is for the processor that feeds it;
 it lasts as long as lets it use 80 % of what the stages can make.
 """

@@ -72,7 +72,7 @@ def _beside_peers(case: str, samples: int, producers: int) -> Iterator[Row]:
 
 
 def _beside_copies(samples: int) -> Row:
-    """Say what it costs to send from the memory that an example was written to, and what with a copy."""
+    """Return the cost of sending from the memory that an example was written to, beside that with a copy."""
     with LinksWay(samples, 1, produce_uncopied) as uncopied, LinksWay(samples, 1, produce_copied) as copied:
         turns = [(_turn(uncopied, samples), _turn(copied, samples)) for _ in range(_TURNS)]
     ours, theirs = zip(*turns, strict=True)
@@ -80,8 +80,8 @@ def _beside_copies(samples: int) -> Row:
 
 
 def _beside_idle() -> Row:
-    """Say what examples of one producer cost a consumer that has links to many others."""
-    with Child(stand_idle, _IDLE) as idle, LinksWay(_LARGE, 1, beside=idle.ask("endpoint").split()) as among:
+    """Return the cost of one producer's examples for a consumer with links to many others."""
+    with Child(stand_idle, _IDLE) as idle, LinksWay(_LARGE, 1, beside=idle.query("endpoint").split()) as among:
         time.sleep(_LINKING_S)
         ours = [_turn(among, _LARGE) for _ in range(_TURNS)]
     with LinksWay(_LARGE, 1) as alone:
@@ -97,14 +97,14 @@ def _slow_consumer() -> Iterator[Row]:
             alone.append(_turn(fast, _LARGE))
             with Child(take_slowly, fast.endpoints, _REST_S) as slow:
                 beside.append(_turn(fast, _LARGE))
-                slow_ones += slow.ask()
+                slow_ones += slow.query()
     yield Row("slow consumer", "the fast one beside it", _fastest(beside), "GB/s", "alone", _fastest(alone))
     share = slow_ones / (_TURNS * (_WARM_S + _TURN_S))
-    yield Row("slow consumer", f"its own, {_REST_S} s of rest", share, "examples/s", "asks for", 1 / _REST_S)
+    yield Row("slow consumer", f"its own, {_REST_S} s of rest", share, "examples/s", "its demand", 1 / _REST_S)
 
 
 def _memory() -> Row:
-    """Say how much a consumer that stands still holds, beside what it granted credit for."""
+    """Return the memory of a consumer that stands still, beside that of its credits."""
     before_mb = resident_mb()
     with LinksWay(_LARGE, 8) as links:
         deadline_s = time.monotonic() + 10

@@ -1,8 +1,8 @@
 """Shards to features through real services, without training: what the fleet costs beside its kernels alone.
 
-Everything is CPU time per example, so a busy machine changes little and no row depends on who waits for whom. "alone"
-is the same work in one loop of this process, on the same shards: reading and FLAC decoding are in it, and shown apart.
-tf.data and its service read the same shards, and do with the toolkits what the recipe's stages do.
+Everything is CPU time per example, so a busy machine changes little and no row depends on waits between processes.
+"alone" is the same work in one loop of this process, on the same shards: reading and FLAC decoding are in it, and shown
+apart. tf.data and its service read the same shards, and do with the toolkits what the recipe's stages do.
 """
 
 import time
@@ -86,7 +86,7 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
         yield Row("pipeline", case, speed, "audio-h/core-h", peer[0], seconds / peer[1])
     yield Row("bytes", case, link_kb, "KB/example")
     yield Row("overhead", case, _overhead_s(pairs) * 1e3, "CPU-ms/example, stage")
-    for stage in (name for name in kernels if name not in ours):  # what one process does is told apart by the loop
+    for stage in (name for name in kernels if name not in ours):  # in one process, the loop measures each stage
         yield Row(stage, case, kernels[stage] * 1e3, "CPU-ms/example, alone")
     for stage, cost_s in ours.items():
         yield Row(stage, case, cost_s * 1e3, "CPU-ms/example", "alone", 1e3 * kernels.get(stage, least))
@@ -99,13 +99,13 @@ def _overhead_s(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
 
 
 def _peer_s(layout: _Layout, shards: Path, rate_hz: int) -> tuple[str, float] | None:
-    """Return who does the same in as many processes, and its CPU seconds per example."""
+    """Return the peer with as many processes, and its CPU seconds per example."""
     if not toolkits.INSTALLED:
         return None
     name, main = _PEERS[layout]
     with Child(main, shards, rate_hz) as child:
-        child.ask(str(_PEER_WARM))  # compiles librosa's loops
-        return name, float(child.ask(str(_PEER_TURN)))
+        child.query(str(_PEER_WARM))  # compiles librosa's loops
+        return name, float(child.query(str(_PEER_TURN)))
 
 
 def _queues(run: PipelineRun, count: int) -> dict[str, float]:

@@ -6,15 +6,15 @@ from typing import TypeAlias
 
 __all__ = ["Progress", "Row"]
 
-Progress: TypeAlias = Callable[[str], None]  # told what is measured next
+Progress: TypeAlias = Callable[[str], None]  # gets the name of the next measurement
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One figure.
 
-    name: what is measured, such as `vtlp`. case: under which circumstances, such as `12 s at 16 kHz`.
-    value: the figure, in `unit`. peer: who else did the same in the same run, None if nobody; peer_value: its figure.
+    name: what is measured, such as `vtlp`. case: the conditions, such as `12 s at 16 kHz`.
+    value: the figure, in `unit`. peer: the other implementation in the same run, None if none; peer_value: its figure.
     ratio: value / peer_value unless given, as the median of paired runs may be.
     """
 

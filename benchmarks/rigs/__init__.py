@@ -1,1 +1,1 @@
-"""What benchmarks measure on: processes and their ends."""
+"""Processes that benchmarks measure."""

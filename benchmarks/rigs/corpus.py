@@ -1,4 +1,4 @@
-"""Shards of what compresses about as speech does, where nobody needs to understand it."""
+"""Shards of noise that compresses about as speech does."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the pipeline's links are held against: gRPC's server streams, and ZeroMQ with nothing around it.
+"""Peers of the pipeline's links: gRPC's server streaming, and bare ZeroMQ.
 
 Both pause by reading no more.
 """
@@ -47,7 +47,7 @@ class _Pausing:
 
 
 class GrpcWay(_Pausing):
-    """One server stream for each producer, read by a thread each, as grpc's synchronous Python is used."""
+    """One call with server streaming for each producer, read by a thread each, as grpc's synchronous Python is used."""
 
     def __init__(self, samples: int, producers: int) -> None:
         super().__init__(produce_grpc, samples, producers)
@@ -69,9 +69,9 @@ class GrpcWay(_Pausing):
         self._going.set()
         self._producers.close()
 
-    def _read(self, number: int, stream: "grpc.UnaryStreamMultiCallable[bytes, bytes]") -> None:
+    def _read(self, number: int, call: "grpc.UnaryStreamMultiCallable[bytes, bytes]") -> None:
         try:
-            for message in stream(b""):
+            for message in call(b""):
                 self._counts[number] += bool(np.frombuffer(message, np.float32)[-1])
                 self._going.wait()
         except grpc.RpcError:  # the channel was closed
@@ -137,16 +137,16 @@ def produce_zeromq(connection: Connection, samples: int) -> None:
 
 
 def produce_grpc(connection: Connection, samples: int) -> None:
-    """Stream the same bytes for ever to whoever asks."""
+    """Send the same bytes for ever to each client."""
     message = np.full(samples, 0.5, np.float32).tobytes()
 
-    def stream(_request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+    def messages(_request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         while context.is_active():
             yield message
 
     class Handler(grpc.GenericRpcHandler):
         def service(self, details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes] | None":
-            return grpc.unary_stream_rpc_method_handler(stream)
+            return grpc.unary_stream_rpc_method_handler(messages)
 
     server = grpc.server(ThreadPoolExecutor(2), handlers=[Handler()], options=_GRPC_OPTIONS)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -1,4 +1,4 @@
-"""A training run without its trainer: real Redis, coordinator and stages, and whoever takes from the last of them."""
+"""A training run without its trainer: real Redis, coordinator and stages; the benchmark consumes."""
 
 import asyncio
 import subprocess
@@ -33,7 +33,7 @@ _QUIET_S, _QUIET_CPU_S = 0.3, 0.05  # less than that in that time: only signs of
 
 
 class PipelineRun:
-    """Starts what `recipe` asks for, and takes examples as a trainer would: by `take`, or whoever uses `source`.
+    """Starts the processes of `recipe`; examples are consumed by `take`, or by the caller through `source`.
 
     examples: size of the corpus; seconds: length of each. ledger_url: the Redis of the run, in generation 1.
     """
@@ -64,7 +64,7 @@ class PipelineRun:
         self.source = self._exit.enter_context(LinkedExampleSource(recipe, coordinator, "bench", 1))
 
     def take(self, count: int) -> None:
-        """Let `count` examples come, and wait until the stages' queues are full again, as they were before."""
+        """Consume `count` examples, and wait until the stages' queues are full again, as they were before."""
         taken, deadline_s = 0, time.monotonic() + _PATIENCE_S
         self.source.grant(count)
         while taken < count:

@@ -1,4 +1,4 @@
-"""A child process that answers questions, so that its CPU time can be read while it works."""
+"""A child process that answers requests, so that its CPU time can be read while it works."""
 
 import multiprocessing
 import os
@@ -29,7 +29,7 @@ class Child:
         self._process.start()
         other.close()
 
-    def ask(self, question: str = "") -> Any:
+    def query(self, question: str = "") -> Any:
         """Return the child's answer."""
         self._connection.send(question)
         if not self._connection.poll(_PATIENCE_S):
@@ -49,7 +49,7 @@ def _run(main: Main, connection: Connection, arguments: Sequence[object]) -> Non
     keep_freed_memory()  # as services do
     try:
         main(connection, *arguments)
-    except (EOFError, ConnectionError):  # who asks has died, before it could hear the answer perhaps
+    except (EOFError, ConnectionError):  # the parent has died, perhaps before it received the answer
         os._exit(1)
     except BaseException:
         traceback.print_exc()

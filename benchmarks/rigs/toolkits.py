@@ -17,7 +17,7 @@ _Array = NDArray[np.floating[Any]]
 
 
 def keep_to_one_thread() -> None:
-    """Let BLAS start no threads: they go on spinning after a call, and whoever is timed next pays for them."""
+    """Let BLAS start no threads: they go on spinning after a call, at the cost of the next measurement."""
     import librosa  # noqa: F401  what is not loaded yet is not limited
     import pyroomacoustics  # noqa: F401
     import scipy.linalg  # noqa: F401
@@ -27,7 +27,7 @@ def keep_to_one_thread() -> None:
 
 
 def responses(room: _Array, t60_s: float, sources: _Array, microphones: _Array, rate_hz: int) -> _Array:
-    """Return responses [sources, microphones, samples] by pyroomacoustics, of the order that T60 asks for."""
+    """Return responses [sources, microphones, samples] by pyroomacoustics, of the order of T60."""
     import pyroomacoustics as pra
 
     pra.constants.set("num_threads", 1)

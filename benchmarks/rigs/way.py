@@ -37,11 +37,11 @@ class Producers:
     def __init__(self, main: Main, samples: int, count: int) -> None:
         self._exit = ExitStack()
         self._children = [self._exit.enter_context(Child(main, samples)) for _ in range(count)]
-        self.endpoints: list[str] = [child.ask("endpoint") for child in self._children]
+        self.endpoints: list[str] = [child.query("endpoint") for child in self._children]
 
     def cpu_s(self) -> float:
         """Return their CPU seconds and this process'."""
-        return time.process_time() + sum(float(child.ask("cpu")) for child in self._children)
+        return time.process_time() + sum(float(child.query("cpu")) for child in self._children)
 
     def close(self) -> None:
         """End them."""
@@ -49,6 +49,6 @@ class Producers:
 
 
 def answer(connection: Connection, endpoint: str) -> None:
-    """Tell the parent the endpoint or the CPU seconds so far, until it asks no more."""
+    """Answer the parent's requests for the endpoint or the CPU seconds so far, until None comes."""
     while (question := connection.recv()) is not None:
         connection.send(endpoint if question == "endpoint" else time.process_time())

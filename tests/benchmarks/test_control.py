@@ -26,7 +26,7 @@ def test_ranks_claim_different_examples_and_each_step_is_one_call(ledger):
 
 def test_simulated_replicas_are_known_and_get_leases(ledger):
     with Child(coordinator, TOTAL, ledger.url) as server:
-        port, before_s = server.ask()
+        port, before_s = server.query()
         with Child(fleet, f"127.0.0.1:{port}", TOTAL, 40, 2) as clients:
-            assert all(clients.ask(f"{what} 0.05") > 0 for what in ("beats", "leases", "arrivals"))
-        assert server.ask()[1] > before_s
+            assert all(clients.query(f"{what} 0.05") > 0 for what in ("beats", "leases", "arrivals"))
+        assert server.query()[1] > before_s

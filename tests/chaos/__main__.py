@@ -1,4 +1,4 @@
-"""`make chaos`: train while everything is hit, and prove that each example was committed exactly once an epoch.
+"""`make chaos`: train under injected faults, and prove that each example was committed exactly once an epoch.
 
 Exit codes: 0 exactly once; 1 something was lost, came twice or changed, or work stood still for too long.
 """
@@ -33,22 +33,22 @@ _COMMAND = "command"  # the variant in which `sonorant train` runs
 @click.option("--seed", type=int, default=None, help="Of the sequence of blows; absent: a new one, which is printed.")
 @click.option(
     "--variant", "variants", type=click.Choice([*VARIANTS, _COMMAND]), multiple=True, default=("split", _COMMAND),
-    help="What the run is of; several share the minutes.",
+    help="Variant of the run; several share the minutes.",
 )  # fmt: skip
 @click.option("--every", "every_s", default=3.0, help="Seconds between two blows, on average.")
-@click.option("--only", multiple=True, metavar="KIND", help="Of the variant `command`: kinds of blows to deal.")
+@click.option("--only", multiple=True, metavar="KIND", help="Of the variant `command`: kinds of faults to inject.")
 @click.option("--standstill", "bound_s", default=300.0, help="Of the variant `command`: longest that is allowed, s.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/chaos"), help="Folder of the reports.")
 @click.option("--keep", is_flag=True, help="Keep the run folder even if all is well.")
 def command(minutes, seed, variants, every_s, only, bound_s, out, keep):
-    """Hit stages, coordinator, Redis, ranks and links of a training, and judge what became of its examples.
+    """Inject faults into stages, coordinator, Redis, ranks and links of a training, and verify its examples.
 
     Variants: fused has all stages in one process; strict judges the sequence of examples too; rounded has payloads of
-    16 bits; damaged has records whose audio nobody can decode, which must be rejected, those and no others. Links lead
-    through what cuts and delays them, those to every other replica by the local way, the others by TCP. In the variant
-    command `sonorant train` itself runs and is struck from outside: signals to any process, hangs, a second command,
-    full disks, shards that are away, a Redis that lost its last writes, and kills between two writes; work may never
-    stand still for longer than the supervisor's rule allows.
+    16 bits; damaged has records with undecodable audio: exactly these must be rejected. Links lead through proxies that
+    cut and delay them, those to every other replica by the local address, the others by TCP. In the variant command
+    `sonorant train` itself runs under faults from outside: signals to any process, hangs, a second command, full disks,
+    absent shards, a Redis that lost its last writes, and kills between two writes; work may never stand still for
+    longer than the supervisor's rule allows.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up then, too
     seed = int(time.time()) if seed is None else seed

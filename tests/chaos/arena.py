@@ -1,4 +1,4 @@
-"""Where a run is hit: blows by the plan, a verdict whenever an epoch is over, and the gaps that each blow made."""
+"""A run under faults: faults by the plan, a verdict after each epoch, and the gaps after each fault."""
 
 import asyncio
 import dataclasses
@@ -32,7 +32,7 @@ async def _first_to_end_or_fail(*decisive, may_end):
 
 
 class Arena:
-    """One run under blows; `expected` is the future of what an undisturbed run does, `say` gets a line an event."""
+    """One run under blows; `expected` is the future of an undisturbed run's results, `say` gets a line an event."""
 
     def __init__(self, run, seed, duration_s, every_s, pace, expected, say):
         self._run, self._seed, self._duration_s, self._every_s = run, seed, duration_s, every_s
@@ -94,7 +94,7 @@ class Arena:
                 raise Standstill(f"no example arrived for {_STANDSTILL_S:g} s")
 
     async def _strike(self, blow):
-        """Deal one blow; return the name of who got it."""
+        """Inject one fault; return the name of its target."""
         fleet = self._fleet
         verb, noun = blow.kind.split()
         replicas = fleet.stages[blow.stage]
@@ -131,7 +131,7 @@ class Arena:
         self._fleet.later(seconds, heal)
 
     async def _judge_epochs(self):
-        """Judge each epoch as soon as a checkpoint has left it behind."""
+        """Judge each epoch as soon as a checkpoint is beyond it."""
         judged = 0
         while True:
             await asyncio.sleep(1.0)

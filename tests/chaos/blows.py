@@ -1,4 +1,4 @@
-"""What befalls a run, and when: a sequence that depends on its seed only, so that a failing run can be played again."""
+"""The faults of a run and their times: a function of the seed, so that a failing run can be repeated."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

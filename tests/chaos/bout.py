@@ -23,7 +23,7 @@ _SETTLE_S = 0.5  # after a blow, what was under way still arrives
 class Bout:
     """Plays blows of `deal` for `duration_s`, then `last`, and lets the training end.
 
-    expected: the future of what an undisturbed run does; bound_s: the longest standstill that is allowed; say: gets a
+    expected: the future of an undisturbed run's results; bound_s: the longest standstill that is allowed; say: gets a
     line an event.
     """
 
@@ -74,7 +74,7 @@ class Bout:
             await asyncio.sleep(1.0)
 
     async def _strike_all(self):
-        """Deal blows, each when work flows again after the one before, or at once."""
+        """Inject faults, each when work flows again after the one before, or at once."""
         ground = self._ground
         await ground.flowing(time.monotonic())
         begun_s = time.monotonic()
@@ -122,7 +122,7 @@ class Bout:
         ]
 
     def _audit(self):
-        """Return what `sonorant audit` says against the run, empty if nothing."""
+        """Return the failure that `sonorant audit` reports, empty if none."""
         command = [sys.executable, "-m", "sonorant.cli", "audit", str(self._ground.run.path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else f"exit code {done.returncode}: {(done.stderr or done.stdout)[-500:]}"

@@ -1,4 +1,4 @@
-"""What an example's features are known by."""
+"""Checksums of features."""
 
 import hashlib
 

@@ -15,9 +15,9 @@ from services.process.leash import leashed
 __all__ = ["Command", "CommandFailed"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_INTERRUPTED = (130, -signal.SIGTERM, -signal.SIGINT)  # by a signal before anybody heeded it, as Python starts
+_INTERRUPTED = (130, -signal.SIGTERM, -signal.SIGINT)  # by a signal before its handler is installed, as Python starts
 _TOO_OFTEN = 70
-_NO_ROOM = (69, _TOO_OFTEN)  # the command itself found none, or a process did and does not stay up
+_DISK_CODES = (69, _TOO_OFTEN)  # of the command itself, or of a process that does not stay up
 _GANG_STARTS, _GANG_WINDOW_S = 5, 600.0  # what services.supervisor.cluster allows
 _DISK_S = 60.0
 _AGAIN_S = 0.5
@@ -25,20 +25,20 @@ _LAST_LINES = 4
 
 
 class CommandFailed(Exception):
-    """The command ended though nobody gave it a reason."""
+    """The command ended without a fault that explains it."""
 
 
 class Command:
     """The command for one run folder; `keep` starts it until it ends with exit code 0.
 
-    ends: each end before, as (seconds, exit code, why that is all right, its last words).
+    ends: each end before, as (seconds, exit code, the fault that explains it, the end of its output).
     """
 
     def __init__(self, recipe: Path, run: Path, records: Path, pace: float, out: Path) -> None:
         self._arguments = ["train", "--recipe", str(recipe), "--run", str(run), "--data", str(run.parent)]
-        told = {"CHAOS_RECORDS": str(records), "CHAOS_PACE": str(pace), "TF_CPP_MIN_LOG_LEVEL": "2"}
+        settings = {"CHAOS_RECORDS": str(records), "CHAOS_PACE": str(pace), "TF_CPP_MIN_LOG_LEVEL": "2"}
         path = f"{_ROOT / 'tests/chaos/hook'}:{_ROOT}:{_ROOT / 'tests'}"
-        self._environment = os.environ | told | {"PYTHONPATH": path}
+        self._environment = os.environ | settings | {"PYTHONPATH": path}
         self._out = out
         self._process = None
         self._killed, self._termed = False, False
@@ -90,7 +90,7 @@ class Command:
         """End it and all processes below it."""
         below = [pid for pids in processes_below(self.pid).values() for pid in pids] if self.pid else []
         self.kill()
-        for pid in below:  # one that is stopped would not notice that its parent is gone
+        for pid in below:  # a stopped one would not end with its parent
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self._process is not None:
@@ -108,12 +108,12 @@ class Command:
                 os.kill(self.pid, number)
 
     def _reason(self, code, now_s):
-        """Return why the command may have ended so, None if nothing that befell it is a reason."""
+        """Return the fault that explains this end of the command, None if there is none."""
         if self._killed and code == -signal.SIGKILL:
             return "killed"
         if self._termed and code in _INTERRUPTED:
             return "interrupted"
-        if now_s - self.disk_full_s < _DISK_S and code in _NO_ROOM:
+        if now_s - self.disk_full_s < _DISK_S and code in _DISK_CODES:
             return "disk full"
         recent = [at_s for at_s in self._gang_ends if at_s > now_s - _GANG_WINDOW_S]
         return "gang ended too often" if code == _TOO_OFTEN and len(recent) > _GANG_STARTS else None

@@ -1,7 +1,7 @@
 """How soon work flows again in `sonorant train`, by kind of process and kind of fault, each by itself.
 
 `python -m chaos.command_drill`, the second half of `make drill`. The time is that from the fault to the first example
-or step after the longest pause that follows it, the supervisor's patience with what hangs and all starts included.
+or step after the longest pause that follows it, the supervisor's time-outs and all starts included.
 Nothing here has a limit but `--standstill`: if work does not flow again within that, the exit code is 1.
 """
 
@@ -29,7 +29,7 @@ __all__: list[str] = []
 _EXAMPLES, _PACE = 3000, 20.0  # more than a drill uses
 _OTHERS = (Fault("second", "command"), Fault("fill", "logs"), Fault("fill", "run"), Fault("hide", "shards"),
            Fault("cut", "aof"), Fault("kill", "rank", "checkpoint"), Fault("kill", "rank", "restore"))  # fmt: skip
-_NOT_HERE = {("hang", "command"), ("hang", "mpirun")}  # nobody is left to notice; nobody misses it before the end
+_NOT_HERE = {("hang", "command"), ("hang", "mpirun")}  # not detected: no supervisor is left; not needed before the end
 _LOOK_S = 12.0  # pauses that begin later are not the fault's
 
 
@@ -62,7 +62,7 @@ async def _time(ground, blow):
 
 
 async def drill(folder, rounds, only, bound_s, say):
-    """Return the times by fault; those of what did not go on are None."""
+    """Return the times by fault; None where work did not resume."""
     on_disks = can_mount(folder)
     ground, keeping, figures = None, None, {}
     stages = stage_order(load_recipe(write_run(folder / "recipe", 1).recipe))
@@ -70,10 +70,10 @@ async def drill(folder, rounds, only, bound_s, say):
         b for b in _blows(stages) if (not only or _name(b) in only) and (on_disks or b.fault.noun not in NEED_DISK)
     ]
     if not on_disks:
-        say("left out: full disks: nobody may mount one here")
+        say("left out: full disks: mounting is not permitted here")
     try:
         for number, blow in enumerate(blow for blow in blows for _ in range(rounds)):
-            if ground is None or blow.fault.ends_gang:  # a supervisor allows a gang few starts
+            if ground is None or blow.fault.ends_gang:  # the supervisor's policy allows few starts of a gang
                 if ground is not None:
                     await _end(ground, keeping)
                 ground = Ground(folder / f"{number}", lambda path: write_run(path, _EXAMPLES), _PACE, bound_s, on_disks)

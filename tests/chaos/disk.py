@@ -11,7 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def can_mount(folder: Path) -> bool:
-    """Whether this machine lets us mount a disk."""
+    """Whether mounting a disk is permitted here."""
     disk = SmallDisk(folder / "try", 1)
     if disk.mount():
         disk.unmount()
@@ -33,7 +33,7 @@ class SmallDisk:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def unmount(self) -> None:
-        """Unmount it, even if somebody still has a file there."""
+        """Unmount it, even with open files."""
         subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
 
     def fill(self) -> None:
@@ -53,7 +53,7 @@ class SmallDisk:
             os.close(descriptor)
 
     def free(self) -> None:
-        """Make room again."""
+        """Free its space again."""
         with suppress(FileNotFoundError):
             self._filler.unlink()
 

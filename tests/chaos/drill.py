@@ -1,4 +1,4 @@
-"""How soon work flows again after one thing is killed: one replica a stage, and a consumer that never has enough.
+"""How soon work flows again after one thing is killed: one replica a stage, and a consumer with unlimited demand.
 
 `make drill`: each blow several times; the time is that from the blow to the first example after the longest pause that
 follows it, supervised restart included. Exit code 1: the median of a blow is above its limit.
@@ -31,11 +31,11 @@ _EPOCHS = 1000
 _BETWEEN_S = 8.0
 _LIMIT_S = 3.0
 _LIMITS_S = {"coordinator": 5.0, "redis": 5.0}
-_PACE = 100.0  # examples a second: the machine shall be free to start processes
+_PACE = 100.0  # examples a second: leaves the machine time to start processes
 
 
 class Consumer:
-    """Claims and commits, in a thread, whatever comes, and notes when it did."""
+    """Claims and commits all arriving examples in a thread, and notes their times."""
 
     def __init__(self, run, fleet):
         self.times = []

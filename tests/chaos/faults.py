@@ -1,4 +1,4 @@
-"""What befalls a `sonorant train` from outside, and in which sequence; it depends on the seed only."""
+"""Faults injected into `sonorant train` from outside, in a sequence that depends on the seed only."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _FULL_S, _HIDDEN_S = 6.0, 1.0
 
 
 class Fault(NamedTuple):
-    """A verb and whom it hits; window: the write just before which it strikes, empty for any time."""
+    """A verb and its target; window: the write just before which it strikes, empty for any time."""
 
     verb: str
     noun: str
@@ -20,7 +20,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What reports call it."""
+        """Name in reports."""
         return f"{self.verb} {self.noun}" + (f" before {self.window}" if self.window else "")
 
     @property
@@ -30,7 +30,7 @@ class Fault(NamedTuple):
 
 
 class Blow(NamedTuple):
-    """A fault, at the replica of `stage` if it is for stages; pick: a number to choose with; at_once: before work
+    """A fault, at the replica of `stage` if it is for stages; pick: selects the target; at_once: before work
     flows again after the one before it."""
 
     fault: Fault
@@ -55,7 +55,7 @@ FAULTS = (
     *(Fault("kill", noun, "start") for noun in ("rank", "redis", "coordinator")),
 )
 SLOW = tuple(Fault("hang", noun) for noun in ("coordinator", "redis", "mpirun", "rank"))
-"""Hangs that somebody notices by silence, or by the rule over all only."""
+"""Hangs that only silence or the stall rule detects."""
 AT_THE_END = (
     *(Fault("kill", noun, "last checkpoint") for noun in ("rank", "coordinator", "command")),
     Fault("fill", "run", "last checkpoint"),

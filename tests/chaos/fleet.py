@@ -49,10 +49,10 @@ class Fleet:
 
     async def start(self):
         (self.run.logs).mkdir(exist_ok=True)
-        self._redis_place = LocalRedis(self.run.redis)
-        self.redis_url = self._redis_place.url
-        self.redis = self._child("redis", lambda _: self._redis_place.command)
-        await self._redis_place.wait_ready(30, self._log("redis"))
+        self._redis_server = LocalRedis(self.run.redis)
+        self.redis_url = self._redis_server.url
+        self.redis = self._child("redis", lambda _: self._redis_server.command)
+        await self._redis_server.wait_ready(30, self._log("redis"))
         await self.relay.start()
         await self._start_coordinator()
         for stage in self.stages:
@@ -152,7 +152,7 @@ class Fleet:
             await child.stop(5)
         self.network.close()
         await self.relay.stop()
-        self._redis_place.remove_socket()
+        self._redis_server.remove_socket()
 
     def _child(self, name, command):
         policy = RestartPolicy(most=20, window_s=60.0, first_pause_s=0.1, last_pause_s=0.5)

@@ -25,8 +25,8 @@ _CUT_BYTES = 3  # times a blow's pick
 class Ground:
     """Below `folder`: the run, on a small disk if `on_disks`, and the records beside it.
 
-    patience_s: how long anything may take before it counts as standing still. wrongs: what must not happen, in words.
-    excused: from when to when nothing could go on because of us.
+    patience_s: how long anything may take before it counts as standing still. wrongs: violations, in words.
+    excused: spans in which the test itself kept work from going on.
     """
 
     def __init__(self, folder, write, pace, patience_s, on_disks):
@@ -71,7 +71,7 @@ class Ground:
         return pids[pick % len(pids)]
 
     async def strike(self, blow):
-        """Deal one blow; return the name of who got it. What takes a while is over then, except a short stop."""
+        """Inject one fault; return the name of its target. It is over then, except a short stop."""
         fault = blow.fault
         if fault.ends_gang:
             self.command.gang_ended()
@@ -102,12 +102,12 @@ class Ground:
         if fault.verb == "pause":
             self.excused.append((time.monotonic(), time.monotonic() + blow.seconds))
             self._in(blow.seconds, lambda: _send(pid, signal.SIGCONT))
-        if fault.verb == "hang" and fault.noun != "mpirun":  # which nobody misses until a rank ends
+        if fault.verb == "hang" and fault.noun != "mpirun":  # not detected until a rank ends
             await self.until(lambda: not alive(pid), f"the end of {fault.noun} {pid}, which hangs,")
         return f"{blow.stage if fault.noun == 'stage' else fault.noun} {pid}"
 
     async def _fill(self, blow):
-        """Fill a disk, and kill a stage meanwhile: what starts, and what tells of it, must do without logs."""
+        """Fill a disk, and kill a stage meanwhile: its restart must work without logs."""
         self.disks[blow.fault.noun].fill()
         with suppress(Standstill):
             _send(await self.pid_of("stage", blow.stage), signal.SIGKILL)

@@ -1,7 +1,7 @@
 """A network that can be made bad: connections through this process, and the coordinator's clients in front of it.
 
-Every stage's endpoint is registered as that of a wire, so all examples come through here: by TCP, or by the local way
-that consumers on one machine prefer, which every other wire has. Both keep the order within a connection; what
+Every stage's endpoint is registered as that of a wire, so all examples come through here: by TCP, or by the local
+address that consumers on one machine prefer, which every other wire has. Both keep the order within a connection; what
 connections carry relative to each other is reordered by delaying each of them differently.
 """
 
@@ -35,7 +35,7 @@ class Wire:
         self._writers = set()
 
     async def start(self):
-        """Return the endpoint to tell others instead."""
+        """Return the endpoint to announce instead."""
         server = await asyncio.start_server(self._connect_tcp, "127.0.0.1", 0)
         self._servers = [server]
         here = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -97,7 +97,7 @@ class Network:
         self._names = {}
 
     async def wire(self, endpoint):
-        """Return the endpoint to tell others instead of `endpoint`."""
+        """Return the endpoint to announce instead of `endpoint`."""
         if endpoint not in self._names:
             self._wires[endpoint] = wire = Wire(endpoint, local=len(self._wires) % 2 == 1)
             self._names[endpoint] = await wire.start()
@@ -116,11 +116,11 @@ def _abstract(endpoint):
 
 
 class Relay(grpc.GenericRpcHandler):
-    """In the coordinator's place: hands every call on, and puts a wire into every registration."""
+    """A proxy of the coordinator: forwards every call, and replaces the endpoint of every registration by a wire's."""
 
     def __init__(self, network):
         self._network = network
-        self.endpoints = {}  # by replica: where it really serves
+        self.endpoints = {}  # by replica: its own endpoint
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers([self])
 

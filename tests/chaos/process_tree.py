@@ -8,7 +8,7 @@ _PROC = Path("/proc")
 
 
 def processes_below(root: int) -> dict[str, list[int]]:
-    """Return the numbers of the processes below `root`, by the name of what they are; ranks in their order.
+    """Return the numbers of the processes below `root`, by kind; ranks in their order.
 
     Names: redis, coordinator, mpirun, rank, and those of stages. What is only on its way to become one of these (the
     leash before it runs its command) has none.

@@ -1,4 +1,4 @@
-"""The trainer itself, with a notary: each rank writes down what it commits, beside the ledger and independently of it.
+"""The trainer with a recorder: each rank writes down its commits, independently of the ledger.
 
 `CHAOS_RECORDS/<generation>.<rank>.jsonl` begins with where the generation started and goes on with a line a batch: its
 epoch, its number, its examples' ordinals and the checksums of the features that the step saw. `arrivals.<rank>` and
@@ -70,7 +70,7 @@ class _RecordingRank(rank.Rank):
 
 
 def _held(window, unheld):
-    """Return a function whose callers wait before it while somebody aims at `window`."""
+    """Return a function whose callers wait before it while there is an aim at `window`."""
 
     def held(*arguments, **named):
         hold(_RECORDS, window)
@@ -80,7 +80,7 @@ def _held(window, unheld):
 
 
 def _hold_windows():
-    """Let blows be aimed at what lies between two writes; each window is named after the write that ends it."""
+    """Make windows between two writes targets of faults; each is named after the write that ends it."""
     save, write = Checkpoints.save, checkpoints.atomic_write
 
     def save_held(self, checkpoint: Checkpoint, *rest, **named):
@@ -101,7 +101,7 @@ def _hold_windows():
 
 
 def install():
-    """Put the notary into this process, before its trainer begins."""
+    """Install the recorder in this process, before its trainer begins."""
     building.Feeder = _RecordingFeeder
     rank.Rank = _RecordingRank
     _hold_windows()

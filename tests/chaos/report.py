@@ -1,4 +1,4 @@
-"""What a chaos run leaves: its figures as JSON, and a plot of how long work stood still after each kind of blow."""
+"""Report of a chaos run: its figures as JSON, and a plot of the gaps after each kind of fault."""
 
 import json
 from collections import defaultdict

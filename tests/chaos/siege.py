@@ -1,4 +1,4 @@
-"""`sonorant train` under blows from outside, for as many trainings as the time has room for."""
+"""`sonorant train` under blows from outside, for as many trainings as fit the time."""
 
 import math
 
@@ -15,7 +15,7 @@ from sonorant.recipe.loading import load_recipe
 __all__ = ["Siege"]
 
 _BOUT_S = 180.0
-_SLOW_FROM_S = 120.0  # shorter ones have no time for hangs
+_SLOW_FROM_S = 120.0  # shorter ones are too short for hangs
 _EXAMPLES_PER_S = 14.0
 
 
@@ -42,7 +42,7 @@ class Siege:
             if only and fault.kind not in only:
                 left_out[fault] = ""
             elif fault.noun in NEED_DISK and not self._on_disks:
-                left_out[fault] = "nobody may mount a disk here"
+                left_out[fault] = "mounting a disk is not permitted here"
             elif fault in SLOW and not only and self._duration_s < _SLOW_FROM_S:
                 left_out[fault] = f"takes too long for less than {_SLOW_FROM_S:g} s"
         for fault, why in left_out.items():
@@ -71,10 +71,10 @@ class Siege:
                 good = outcome is not None and outcome["exact"] and not outcome["wrongs"]
                 await ground.close(keep=self._keep or not good)
             outcomes.append(outcome)
-            self._tell(number, outcome)
+            self._report(number, outcome)
         return self._summed(outcomes)
 
-    def _tell(self, number, outcome):
+    def _report(self, number, outcome):
         self._say(
             f"training {number + 1} of {self._bouts}: {'exact' if outcome['exact'] else 'NOT EXACT'}, "
             f"{outcome['command_starts']} starts, longest standstill {outcome['standstill_s']} s "

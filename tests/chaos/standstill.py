@@ -15,7 +15,7 @@ class Standstill(Exception):
 
 
 def times(records: Path, *what: str) -> list[float]:
-    """Return when ranks noted something (`arrivals`, `steps`), in monotonic seconds, ascending."""
+    """Return the times that ranks recorded (`arrivals`, `steps`), in monotonic seconds, ascending."""
     found: list[float] = []
     for path in (path for name in what for path in records.glob(f"{name}.*")):
         data = path.read_bytes()
@@ -36,8 +36,8 @@ def gaps(struck: Sequence[float], arrivals: Sequence[float]) -> list[float]:
 def longest_standstill(times: Sequence[float], excused: Iterable[tuple[float, float]] = ()) -> tuple[float, float]:
     """Return the longest time between two of `times`, and when it began, both in seconds.
 
-    times: ascending, at least two for anything but 0. excused: from when to when we ourselves kept work from going on,
-    as by a short SIGSTOP; does not count. Excuses may overlap each other.
+    times: ascending, at least two for anything but 0. excused: spans in which the test kept work from going on, as by
+    a short SIGSTOP; they do not count. Excuses may overlap each other.
     """
     merged = _merged(excused)
     return max(((b - a - _within(a, b, merged), a) for a, b in pairwise(times)), default=(0.0, 0.0))

@@ -9,7 +9,7 @@ EPOCHS = 3
 
 @dataclass(frozen=True)
 class Variant:
-    """What differs from the default recipe; every `damaged_every`-th record has audio that nobody can decode."""
+    """What differs from the default recipe; every `damaged_every`-th record has undecodable audio."""
 
     pipeline: dict = field(default_factory=dict)
     training: dict = field(default_factory=dict)

@@ -44,7 +44,7 @@ class EpochVerdict:
 
 
 class Expected(NamedTuple):
-    """What an undisturbed run does, without processes, links or ledger.
+    """Results of an undisturbed run, computed without processes, links or ledger.
 
     digests: the checksum of each example's features, [epoch][ordinal]; None: it is rejected. sequence: the ordinals in
     the order in which a strict run trains on them, [epoch]; None: any order will do.
@@ -135,7 +135,7 @@ def all_exact(verdicts, epochs):
 
 
 def judge(history, checkpoint, total, expected, epochs):
-    """Return a verdict on each of the first `epochs` epochs, which the checkpoint has left behind."""
+    """Return a verdict on each of the first `epochs` epochs, which are over in the checkpoint."""
     ledger = LedgerSnapshot.decode(checkpoint.ledger, total)
     verdicts = []
     for epoch in range(epochs):

@@ -1,7 +1,7 @@
-"""Windows between two writes, held open as long as somebody aims at them, so that a blow from outside falls into one.
+"""Windows between two writes, held open as long as there is an aim at them, so that a fault can be injected there.
 
-A rank that comes to a window asks `hold`. The one who aims creates a file of the window's name in `CHAOS_RECORDS/aim`,
-waits for the one in `reached`, which has the rank's process, strikes, and takes the aim away.
+A rank calls `hold` at each window. The injector creates a file of the window's name in `CHAOS_RECORDS/aim`, waits for
+the one in `reached`, which has the rank's process, injects the fault, and removes the aim.
 """
 
 import os
@@ -11,12 +11,12 @@ from pathlib import Path
 
 __all__ = ["Aim", "hold"]
 
-_LONGEST_S = 10.0  # whoever aimed may be gone
+_LONGEST_S = 10.0  # the injector may have ended
 _POLL_S = 0.002
 
 
 def hold(records: Path, window: str) -> None:
-    """Stay in a window while somebody aims at it."""
+    """Stay in a window while there is an aim at it."""
     aim = records / "aim" / window
     if not aim.exists():
         return
