@@ -24,7 +24,7 @@ from sonorant.delivery.example import Lineage
 from sonorant.links.wire import encode_example
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["rows"]
+__all__ = ["layout_rows", "overhead_s", "rows"]
 
 _EXAMPLES = 96
 _CORPORA = ((12.0, 16000), (2.0, 8000))  # seconds of an utterance, rate
@@ -45,7 +45,7 @@ def rows(progress: Progress) -> Iterator[Row]:
     for seconds, rate_hz in _CORPORA:
         for layout in _PEERS:
             progress(f"{layout}, {seconds:g} s at {rate_hz} Hz")
-            yield from _layout(layout, seconds, rate_hz)
+            yield from layout_rows(layout, seconds, rate_hz)
 
 
 def _recipe(layout: str, rate_hz: int) -> Recipe:
@@ -65,7 +65,7 @@ def _recipe(layout: str, rate_hz: int) -> Recipe:
     )
 
 
-def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
+def layout_rows(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
     recipe, case = _recipe(layout, rate_hz), f"{layout}, {seconds:g} s at {rate_hz // 1000} kHz"
     with PipelineRun(recipe, _EXAMPLES, seconds) as run:
         alone = _Alone(recipe, run.folder.shards)
@@ -85,7 +85,7 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
     if peer is not None:
         yield Row("pipeline", case, speed, "audio-h/core-h", peer[0], seconds / peer[1])
     yield Row("bytes", case, link_kb, "KB/example")
-    yield Row("overhead", case, _overhead_s(pairs) * 1e3, "CPU-ms/example, stage")
+    yield Row("overhead", case, overhead_s(pairs) * 1e3, "CPU-ms/example, stage")
     for stage in (name for name in kernels if name not in ours):  # in one process, the loop measures each stage
         yield Row(stage, case, kernels[stage] * 1e3, "CPU-ms/example, alone")
     for stage, cost_s in ours.items():
@@ -93,7 +93,7 @@ def _layout(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
         yield Row(f"{stage} queue", case, queues[stage], "examples")
 
 
-def _overhead_s(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> float:
+def overhead_s(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> float:
     """Return what an example costs a stage beside its kernels, its bytes on links included: the mean over stages."""
     return min(sum(fleet.values()) - sum(loop.values()) for loop, fleet in pairs) / len(pairs[0][1])
 

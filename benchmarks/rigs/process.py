@@ -29,9 +29,18 @@ class Child:
         self._process.start()
         other.close()
 
+    @property
+    def pid(self) -> int | None:
+        """The child's process number."""
+        return self._process.pid
+
+    def send(self, question: str = "") -> None:
+        """Send a request, which the child answers; `query` also receives the answer."""
+        self._connection.send(question)
+
     def query(self, question: str = "") -> Any:
         """Return the child's answer."""
-        self._connection.send(question)
+        self.send(question)
         if not self._connection.poll(_PATIENCE_S):
             raise TimeoutError(f"{self._process.name} did not answer within {_PATIENCE_S} s")
         return self._connection.recv()

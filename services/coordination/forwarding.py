@@ -15,7 +15,7 @@ from typing import IO, Any
 from services.process.keys import Keys
 from sonorant.errors import Unavailable
 
-__all__ = ["forwarded_coordinator", "secret_of_clients"]
+__all__ = ["forwarded_coordinator", "object_name", "secret_of_clients"]
 
 _COORDINATOR_PORT = 7100
 _PATIENCE_S = 15.0
@@ -35,7 +35,7 @@ def forwarded_coordinator(release: str, namespace: str = "") -> Iterator[tuple[s
     if program is None:
         raise Unavailable("kubectl: not found in PATH; install it, or give --coordinator HOST:PORT")
     kubectl = [program, *(("--namespace", namespace) if namespace else ())]
-    name = _object_name(release)
+    name = object_name(release)
     keys = _client_keys(kubectl, release)
     where = [f"service/{name}-coordinator", f":{_COORDINATOR_PORT}", "--address=127.0.0.1"]
     command = [*kubectl, "port-forward", *where]
@@ -63,7 +63,7 @@ def secret_of_clients(deployments: Iterable[Mapping[str, Any]]) -> str | None:
     return None
 
 
-def _object_name(release: str) -> str:
+def object_name(release: str) -> str:
     """Return a release's name as the chart's objects have it: a Service's may have no dot, and begins with a letter."""
     name = release.replace(".", "-")
     return (name if name[:1].isalpha() else f"release-{name}")[:_LONGEST_NAME].rstrip("-")

@@ -31,7 +31,7 @@ from services.storage.run import open_run
 from sonorant.atomic import atomic_write
 from sonorant.training.completion import complete_totals
 
-__all__ = ["command", "main"]
+__all__ = ["command", "main", "serve"]
 
 log = structlog.get_logger()
 
@@ -78,11 +78,12 @@ def command(
         complete = complete_totals(run.folder, recipe) is not None if run.folder.totals.exists() else None
         control = ControlPlane(recipe, shards.counts, ledger, complete)
         on_scrape(metrics, lambda: coordinator_metrics(control, time.monotonic()))
-        asyncio.run(_serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file, health))
+        asyncio.run(serve(CoordinatorServer(control, recipe.pipeline), f"{host}:{port}", port_file, health))
         ledger.close()
 
 
-async def _serve(server: CoordinatorServer, address: str, port_file: Path | None, health: HealthServer | None) -> None:
+async def serve(server: CoordinatorServer, address: str, port_file: Path | None, health: HealthServer | None) -> None:
+    """Serve at `address` until SIGTERM or SIGINT; raise errors of background tasks. port_file: gets HOST:PORT."""
     terminated = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, terminated.set)

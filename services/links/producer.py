@@ -102,6 +102,11 @@ class ProducerLinks:
         return self._faults.total
 
     @property
+    def consumers(self) -> int:
+        """Number of consumers with an open link; any thread may read it."""
+        return len(self._outbox.consumers)
+
+    @property
     def waiting(self) -> int:
         """Number of parcels that wait for credit."""
         return len(self._outbox)

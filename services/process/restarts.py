@@ -2,16 +2,16 @@
 
 from collections import deque
 
-from services.process.backoff import Backoff
-
 __all__ = ["FINAL_CODES", "RestartPolicy"]
 
 FINAL_CODES = frozenset({65, 70, 78})
 """Exit codes that a restart cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
 
+_MOST_DOUBLINGS = 64  # beyond it a pause would not be a float
+
 
 class RestartPolicy:
-    """Allows `most` restarts within `window_s`; the pause before each doubles from `first_pause_s`, and starts over.
+    """Allows `most` restarts within `window_s`; the pause before each doubles from `first_pause_s` to `last_pause_s`.
 
     Times are those of the caller's monotonic clock, in seconds.
     """
@@ -32,5 +32,5 @@ class RestartPolicy:
         if len(self._ends) == self._most:
             return None
         self._ends.append(now)
-        backoff = Backoff(self._first_pause_s, self._last_pause_s)
-        return [backoff.pause_s() for _ in self._ends][-1]
+        doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
+        return min(self._first_pause_s * 2**doublings, self._last_pause_s)

@@ -24,7 +24,7 @@ def build_replica(
     pipeline: PipelineRecipe,
     shutdown: Shutdown,
     health: HealthServer | None = None,
-    iterated: Callable[[], None] = lambda: None,
+    on_iteration: Callable[[], None] = lambda: None,
 ) -> StageReplica:
     """Build what all parts share, then source, outlet and replica; see `StageReplica`.
 
@@ -47,4 +47,4 @@ def build_replica(
         curve=process_keys().curve,
         lane_names=replica.lane_names,
     )
-    return StageReplica(runtime, source, outlet, chain, seed, pipeline, shutdown, health, iterated)
+    return StageReplica(runtime, source, outlet, chain, seed, pipeline, shutdown, health, on_iteration)

@@ -5,6 +5,7 @@ import socket
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -145,25 +146,14 @@ def _run(
     from services.process.metrics import on_scrape
     from services.process.signals import Shutdown
     from services.stage.build import build_replica
-    from services.stage.link_source import LinkSource
     from services.stage.metrics import stage_metrics
-    from services.stage.runtime import Runtime
-    from services.stage.source import Source
     from sonorant.augment.probe import arithmetic
     from sonorant.augment.resources import StageResources
-    from sonorant.recipe.layout import lane_names, stage_before
 
     shards = run.open_shards("train")
     resources = StageResources(shards, data)
     chain = _chain(replica.stage, recipe, resources)
-
-    def make_source(runtime: Runtime) -> Source:
-        if open_source is not None:
-            return open_source(runtime, shards, recipe.pipeline.credits)
-        before = stage_before(recipe, replica.stage)
-        (lane_name,) = lane_names(recipe, before)
-        return LinkSource(runtime, before, recipe.pipeline, lane_name)
-
+    make_source = partial(_source, recipe, shards, open_source)
     replica = replace(replica, arithmetic=arithmetic(chain, recipe, resources))
     if faults := resources.faults:
         log.warning("recordings_left_out", count=len(faults), first=faults[:_SHOWN_FAULTS])
@@ -175,6 +165,18 @@ def _run(
         running.run()
     if resources.counts:
         log.info("stage_counts", **resources.counts)
+
+
+def _source(recipe: "Recipe", shards: "ShardSet", open_source: "OpenSource | None", runtime: "Runtime") -> "Source":
+    """Return the source of a first stage, or links to the stage before."""
+    from services.stage.link_source import LinkSource
+    from sonorant.recipe.layout import lane_names, stage_before
+
+    if open_source is not None:
+        return open_source(runtime, shards, recipe.pipeline.credits)
+    before = stage_before(recipe, runtime.replica.stage)
+    (lane_name,) = lane_names(recipe, before)
+    return LinkSource(runtime, before, recipe.pipeline, lane_name)
 
 
 def _chain(stage: str, recipe: "Recipe", resources: "StageResources") -> "dict[str, Stage]":

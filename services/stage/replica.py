@@ -39,7 +39,7 @@ class StageReplica:
     """Runs the `chain` of stages on every example of `source`, with random numbers that follow from `seed`.
 
     health: gets each iteration of the loop, and readiness: from registration with the coordinator to the drain.
-    iterated: called at each iteration of the loop.
+    on_iteration: called at each iteration of the loop.
     An example that a stage cannot process is reported and skipped. After an error of the machine, such as an absent
     volume, the example is tried again for ten seconds; then, and at once if memory is exhausted, the replica ends with
     an error, and its examples are leased again. `run` returns after a drain: when `shutdown` is requested, or the
@@ -56,7 +56,7 @@ class StageReplica:
         pipeline: PipelineRecipe,
         shutdown: Shutdown,
         health: HealthServer | None = None,
-        iterated: Callable[[], None] = lambda: None,
+        on_iteration: Callable[[], None] = lambda: None,
     ) -> None:
         self.meter = runtime.meter
         self._runtime = runtime
@@ -69,7 +69,7 @@ class StageReplica:
         self._largest_bytes = int(pipeline.max_example_mb * 1e6)
         self._shutdown = shutdown
         self._health = health
-        self._iterated = iterated
+        self._on_iteration = on_iteration
         self._max_per_iteration = max(1, pipeline.credits // 4)  # others arrive meanwhile
         self._draining_outlet = False
         self._trouble = Trouble(_PATIENCE_S)
@@ -86,7 +86,7 @@ class StageReplica:
         try:
             self._loop.post(self._source.start)
             self._shutdown.on_request(self._begin_drain)
-            self._loop.run(self._links, self._work, self._on_iteration)
+            self._loop.run(self._links, self._work, self._measure)
         except Exception as error:
             log.error("stage_crashed", exc_info=error)
             self._leave(report=False)
@@ -99,10 +99,10 @@ class StageReplica:
     def _link_faults(self) -> int:
         return sum(links.faults for links in self._links)
 
-    def _on_iteration(self, awake_s: float) -> None:
+    def _measure(self, awake_s: float) -> None:
         before_s, self._cpu_s = self._cpu_s, time.thread_time()
         self.meter.worked(awake_s, min(self._cpu_s - before_s, awake_s))
-        self._iterated()
+        self._on_iteration()
         if self._health is not None:
             self._health.iterated()
 

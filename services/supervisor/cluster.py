@@ -26,7 +26,7 @@ from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
 from sonorant.v1 import coordinator_pb2 as pb
 
-__all__ = ["Interrupted", "LocalCluster"]
+__all__ = ["Interrupted", "LocalCluster", "rank_threads"]
 
 log = structlog.get_logger()
 
@@ -198,7 +198,7 @@ class LocalCluster:
     def _make_gang(self, address: str, redis_url: str) -> Gang:
         ranks = self._recipe.training.ranks
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
-        threads = ["--threads", str(_rank_threads(ranks)), "--max-iteration-s", str(MAX_ITERATION_S)]
+        threads = ["--threads", str(rank_threads(ranks)), "--max-iteration-s", str(MAX_ITERATION_S)]
         command = mpirun(ranks, [*trainer, "--redis", redis_url, *threads])
         return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
 
@@ -215,7 +215,7 @@ def _replica(child: Child) -> str:
     return f"{child.name}.{os.getpid()}.{child.restarts}"
 
 
-def _rank_threads(ranks: int) -> int:
+def rank_threads(ranks: int) -> int:
     """Return the threads of each rank's operations: one core is left to the stages.
 
     On two cores a step of the digits recipe costs 0.25 CPU seconds with one thread; with two it costs 0.33, and is not

@@ -15,7 +15,7 @@ from sonorant.audio.fft_rows import spaced_rows
 from sonorant.audio.fft_sizes import coarse_length
 from sonorant.errors import RejectedExample
 
-__all__ = ["Mixture", "mix"]
+__all__ = ["Mixture", "block_length", "mix"]
 
 Spectra: TypeAlias = NDArray[np.complex64]  # [signals, bins]
 
@@ -80,7 +80,7 @@ def _images(
     samples, (sources, microphones, taps) = speech.size, responses.shape
     early = None if early_taps is None else responses[0, 0, :early_taps]
     rows = microphones * min(sources, 2)
-    block = _block_length(samples, taps, sources, sources * microphones + (early is not None), rows)
+    block = block_length(samples, taps, sources, sources * microphones + (early is not None), rows)
     step = block - taps + 1
     blocks = -(-samples // step)
     spectra = fft.r2c(_lines(speech, noises, responses, early, block), axes=(1,))
@@ -175,7 +175,7 @@ def _energy_across(speech: Waveform, step: int, response: Waveform) -> float:
 
 
 @lru_cache(maxsize=256)
-def _block_length(samples: int, taps: int, sources: int, responses: int, rows: int) -> int:
+def block_length(samples: int, taps: int, sources: int, responses: int, rows: int) -> int:
     """Return the block that makes the transforms cheapest: of all sources, of all responses, and back of all rows."""
     least, whole = coarse_length(-(-taps // 2)), coarse_length((samples + taps) // 2)
     lengths = [2 * least]

@@ -58,9 +58,7 @@ def prepare(
     """Make what is missing in `run.shards`; shards of another plan are removed first.
 
     lenient: leave out lines of the corpus' description that cannot be used, and list them as skipped.
-    elsewhere: names of shards, of the plan that `run.shards` holds, that are finished and stored elsewhere: if all
-    are finished, in either, nothing is made.
-
+    elsewhere: finished shards of the plan in `run.shards` that are stored elsewhere; if all are finished, it is done.
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
     written for one whose description has faults; Unavailable when the disk refuses, and what was finished is kept.
     """

@@ -15,7 +15,7 @@ ROOMS = range(6)
 
 @cache
 def _ours_and_theirs(seed):
-    """Responses [2 sources, 2 microphones, taps] of one random room, and what pyroomacoustics says, cut at T60."""
+    """Responses [2 sources, 2 microphones, taps] of one random room, and pyroomacoustics' ones, cut at T60."""
     rng = np.random.default_rng(seed)
     sample_rate_hz = (8000, 16000)[seed % 2]
     room = rng.uniform([3, 3, 2.4], [8, 6, 4])

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 
-from sonorant.audio.mixing import _block_length, mix
+from sonorant.audio.mixing import block_length, mix
 from sonorant.errors import RejectedExample
 
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def test_early_taps_change_the_noise_alone():
 @pytest.mark.parametrize("samples", [1, 900, 30_000, 200_000])
 def test_the_block_is_even_and_holds_the_response(samples, sources):
     for taps in (1, 2, 81, 900, 9681, 60_000):
-        block = _block_length(samples, taps, sources, sources + 1, 3)
+        block = block_length(samples, taps, sources, sources + 1, 3)
         assert block % 2 == 0
         assert block >= taps
 

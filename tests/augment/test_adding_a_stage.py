@@ -17,7 +17,7 @@ def environment(tmp_path_factory):
 
 
 def with_stage(workplace, layout):
-    """Put the stage behind the recipe's first one: as text, since only the copy knows it."""
+    """Put the stage behind the recipe's first one: as text, since only the copy has it."""
     recipe = workplace / "tiny.yaml"
     text = recipe.read_text().replace("layout: fused", f"layout: {layout}")
     before, mark, after = text.partition("\nfeatures:")

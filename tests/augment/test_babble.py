@@ -38,7 +38,7 @@ class _Spoken:
 
 
 def _tones(waveform):
-    """Return the numbers of the utterances heard in a waveform of 8000 samples."""
+    """Return the numbers of the utterances contained in a waveform of 8000 samples."""
     power = np.abs(np.fft.rfft(waveform * np.hanning(len(waveform)))) ** 2
     return {k for k in range(10) if power[200 + 100 * k - 3 : 200 + 100 * k + 4].sum() > 0.01 * power.sum()}
 

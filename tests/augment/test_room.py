@@ -109,7 +109,7 @@ def test_direct_sound_stays_where_the_words_are():
 
 
 def test_what_stage_and_mixture_say_about_snr_agrees(monkeypatch):
-    """The SNR of the drawn scene is the one that is heard, from end to end."""
+    """The SNR of the output equals the drawn scene's, from end to end."""
     for _, scene, mixture in _played(monkeypatch, snr_speech="reverberant"):
         assert _level_db(mixture.speech[0]) - _level_db(mixture.noise[0]) == pytest.approx(scene.snr_db, abs=0.01)
 

@@ -20,16 +20,16 @@ def _work_beside(connection, ask):
 
 
 def _leave(pid_to, ask):
-    """Start a child as a benchmark does, tell its process, and die while it waits for, or sends, what is asked."""
+    """Start a child as a benchmark does, send its process number, and die while the child waits or answers."""
     child = Child(_work_beside, ask)
-    pid_to.send(child._process.pid)
+    pid_to.send(child.pid)
     if ask == "tell":
-        child._connection.send("")
+        child.send()
     process.os._exit(1)
 
 
 @pytest.mark.parametrize("ask", ["wait", "tell", "fail"])
-def test_a_child_ends_with_who_asks_it_and_with_its_own_errors(ask):
+def test_a_child_ends_with_its_parent_and_with_its_own_errors(ask):
     here, there = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
     parent = context.Process(target=_leave, args=(there, ask))

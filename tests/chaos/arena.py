@@ -15,12 +15,12 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.recipe.loading import load_recipe
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 
-__all__ = ["Arena"]
+__all__ = ["Arena", "first_to_end_or_fail"]
 
 _STANDSTILL_S = 300.0
 
 
-async def _first_to_end_or_fail(*decisive, may_end):
+async def first_to_end_or_fail(*decisive, may_end):
     """Wait until a decisive task ends, or any fails; raise what failed. `may_end` may also end before the others."""
     waiting = {*decisive, may_end}
     while True:
@@ -52,7 +52,7 @@ class Arena:
             training = asyncio.create_task(self._fleet.train())
             watching = [asyncio.create_task(task) for task in (self._judge_epochs(), self._watch_flow())]
             striking = asyncio.create_task(self._strike_all())
-            await _first_to_end_or_fail(training, self._fleet.failed, *watching, may_end=striking)
+            await first_to_end_or_fail(training, self._fleet.failed, *watching, may_end=striking)
             for task in (*watching, striking):
                 task.cancel()
             final = await self._judge()

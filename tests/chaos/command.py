@@ -61,7 +61,7 @@ class Command:
             code = await self._process.wait()
             if code == 0:
                 return
-            reason = self._reason(code, time.monotonic())
+            reason = self.explanation(code, time.monotonic())
             if reason is None:
                 raise CommandFailed(f"sonorant train ended by itself with exit code {code}:\n{self._last_words()}")
             self.ends.append((time.monotonic(), code, reason, self._last_words()))
@@ -107,7 +107,7 @@ class Command:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def _reason(self, code, now_s):
+    def explanation(self, code, now_s):
         """Return the fault that explains this end of the command, None if there is none."""
         if self._killed and code == -signal.SIGKILL:
             return "killed"

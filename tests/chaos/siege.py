@@ -36,7 +36,7 @@ class Siege:
         self._lasts = deal(seed, stages, self._drawn(AT_THE_END, {fault.kind for fault in AT_THE_END} & set(only)))
 
     def _drawn(self, faults, only):
-        """Return those that can be dealt here; name those that cannot."""
+        """Return the faults that can be injected here; report the others."""
         left_out = {}
         for fault in faults:
             if only and fault.kind not in only:

@@ -1,9 +1,9 @@
-"""What a fight waits for: the training's end or a failure, whoever has it; not the end of the blows."""
+"""A fight waits for the training's end or any failure, not for the end of the faults."""
 
 import asyncio
 
 import pytest
-from chaos.arena import _first_to_end_or_fail
+from chaos.arena import first_to_end_or_fail
 
 
 def play(scene):
@@ -14,7 +14,7 @@ def test_the_end_of_the_blows_is_not_the_end_and_that_of_a_decisive_task_is():
     async def scene():
         loop = asyncio.get_running_loop()
         training, failed, striking = (loop.create_future() for _ in range(3))
-        waiting = asyncio.create_task(_first_to_end_or_fail(training, failed, may_end=striking))
+        waiting = asyncio.create_task(first_to_end_or_fail(training, failed, may_end=striking))
         striking.set_result(None)
         await asyncio.wait({waiting}, timeout=0.05)
         assert not waiting.done()
@@ -26,11 +26,11 @@ def test_the_end_of_the_blows_is_not_the_end_and_that_of_a_decisive_task_is():
 
 
 @pytest.mark.parametrize("who", range(3))
-def test_what_failed_is_raised_whoever_it_was(who):
+def test_the_error_of_any_task_is_raised(who):
     async def scene():
         futures = [asyncio.get_running_loop().create_future() for _ in range(3)]
         *decisive, striking = futures
-        waiting = asyncio.create_task(_first_to_end_or_fail(*decisive, may_end=striking))
+        waiting = asyncio.create_task(first_to_end_or_fail(*decisive, may_end=striking))
         futures[who].set_exception(OSError("it broke"))
         with pytest.raises(OSError, match="it broke"):
             await waiting
@@ -41,7 +41,7 @@ def test_what_failed_is_raised_whoever_it_was(who):
 def test_a_failure_after_the_last_blow_is_raised():
     async def scene():
         training, striking = (asyncio.get_running_loop().create_future() for _ in range(2))
-        waiting = asyncio.create_task(_first_to_end_or_fail(training, may_end=striking))
+        waiting = asyncio.create_task(first_to_end_or_fail(training, may_end=striking))
         striking.set_result(None)
         asyncio.get_running_loop().call_soon(training.set_exception, OSError("too late"))
         with pytest.raises(OSError, match="too late"):
@@ -56,6 +56,6 @@ def test_a_failure_that_comes_with_the_end_is_not_overlooked():
         training.set_result(None)
         striking.set_exception(OSError("at the same time"))
         with pytest.raises(OSError, match="at the same time"):
-            await _first_to_end_or_fail(training, may_end=striking)
+            await first_to_end_or_fail(training, may_end=striking)
 
     play(scene)

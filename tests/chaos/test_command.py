@@ -13,7 +13,7 @@ def command(tmp_path):
 
 
 def reason(command, code):
-    return command._reason(code, time.monotonic())
+    return command.explanation(code, time.monotonic())
 
 
 @pytest.mark.parametrize("code", [1, 70, 75, 130, -signal.SIGKILL, -signal.SIGTERM])

@@ -101,7 +101,7 @@ def test_a_run_is_exact_if_all_its_epochs_are_and_none_is_missing():
 
 
 def judged(seen, expected, rejected=()):
-    """Judge an epoch whose ledger says what its record says."""
+    """Judge an epoch whose ledger agrees with its record."""
     ledger = MemoryLedger(TOTAL)
     ledger.restore(1, None)
     for ordinal in rejected:

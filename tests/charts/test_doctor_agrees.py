@@ -6,7 +6,7 @@ from rigs.helm import CHART, digits_values
 from rigs.value_sets import SETS, STORE, render_set
 from ruamel.yaml import YAML
 
-from services.coordination.forwarding import _object_name
+from services.coordination.forwarding import object_name
 from services.doctor.checks import examine
 from services.doctor.cluster import Cluster
 from services.doctor.nodes import Node
@@ -114,8 +114,8 @@ def test_recordings_of_noise_need_a_volume_says_the_doctor_too():
 def test_a_release_has_the_name_by_which_status_looks_for_it(helm, release):
     assert unfit_release(release) == ""
     done = helm.run("template", release, str(CHART), "--kube-version=1.34", "--values", helm.values(digits_values()))
-    assert f"name: {_object_name(release)}-coordinator\n" in done.stdout
-    assert f"name: {_object_name(release)}\n" in done.stdout
+    assert f"name: {object_name(release)}-coordinator\n" in done.stdout
+    assert f"name: {object_name(release)}\n" in done.stdout
 
 
 @pytest.mark.parametrize("release", ["Words", "words-", ".words", "a..b", "a.-b", "w" * 54, ""])

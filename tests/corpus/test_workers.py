@@ -34,6 +34,6 @@ def _die(_):
 
 
 def _await_end(pid):
-    """Wait until somebody, here the pool's own thread, has reaped it."""
+    """Wait until the pool's own thread has reaped it."""
     while os.path.exists(f"/proc/{pid}"):
         pass

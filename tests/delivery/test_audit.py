@@ -1,4 +1,4 @@
-"""The audit finds what is lost and what came twice, whichever witness knows of it."""
+"""The audit finds lost examples and duplicates, in whichever record they show."""
 
 import pytest
 from rigs.ledger_calls import claim, commit

@@ -68,7 +68,7 @@ class Pod:
 
 
 class Cluster:
-    """Pods, and those that were given up but live on where nobody sees them; events happen to one pod."""
+    """Pods, and given-up ones that still run, unobserved; each event happens to one pod."""
 
     EVENTS = (*("step",) * 6, *("read", "act") * 2, "is_ready", "dies", "dies", "is_replaced", "lives_on", "roll_out")
 

@@ -1,4 +1,4 @@
-"""When a run stands still, whom it waits for, and when it is given up."""
+"""Standstill of a run: detection, the blocking process, and when the run is given up."""
 
 from dataclasses import replace
 

@@ -13,7 +13,7 @@ _EPS = 1e-6
 
 
 class Lives(RuleBasedStateMachine):
-    """Carries out the actions as sockets would, knows what a socket knows, and measures silence while it is awake."""
+    """Carries out the actions as sockets would, with the state of a socket, and measures silence while it runs."""
 
     @initialize()
     def begin(self):

@@ -21,7 +21,7 @@ class Item(NamedTuple):
 
 
 def outbox_of(credits, items=(), lanes=1):
-    """Return an outbox; credits: by consumer, who are all of lane 0."""
+    """Return an outbox; credits: by consumer, all of lane 0."""
     outbox = Outbox(lanes)
     for consumer, credit in credits.items():
         outbox.join(consumer)

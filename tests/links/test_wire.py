@@ -52,7 +52,7 @@ def _bits(array):
 
 
 def _received(message):
-    """Return the examples of a message as who receives it reads them."""
+    """Return the examples of a message as its receiver decodes them."""
     return decode_examples(memoryview(message), decode_counts(decode_header(message).number)[0])
 
 

@@ -1,4 +1,4 @@
-"""An API server, a real HTTP server that knows the paths which the autoscaler needs."""
+"""An API server: a real HTTP server with the paths that the autoscaler needs."""
 
 import json
 import threading

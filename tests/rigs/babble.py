@@ -1,4 +1,4 @@
-"""A model that nobody trained: it hears made-up words in noise, always the same ones, and nothing in silence."""
+"""An untrained model: it outputs made-up words for noise, always the same ones, and nothing for silence."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def babble_recipe(name="babble", normalisation="global", **serving):
 
 
 def babble_model(recipe, seed=1, blank=8):
-    """Return the model; blank: bias of the blank unit, with 1000 it hears nothing."""
+    """Return the model; blank: bias of the blank unit, with 1000 it outputs nothing."""
     extractor = FeatureExtractor(recipe.features, RATE_HZ)
     model = build_model(recipe.model, extractor.bins, UNITS.size, seed=seed)
     weights = model.named_weights()

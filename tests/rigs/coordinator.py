@@ -1,4 +1,4 @@
-"""A coordinator that answers what a test tells it to: a real gRPC server, so that what is tested is the client."""
+"""A coordinator with answers set by the test: a real gRPC server, so that the client is tested."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""A coordinator over a real socket, with a real Redis and a clock that stands still unless told."""
+"""A coordinator over a real socket, with a real Redis and a clock that the test moves."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ TOTAL = sum(COUNTS)
 
 
 class Clock:
-    """A clock that stands still unless told."""
+    """A clock that the test moves."""
 
     def __init__(self):
         self.now = 100.0

@@ -42,7 +42,7 @@ class Helm:
         return str(path)
 
     def template(self, values, *arguments, namespace="speech"):
-        """Render the chart as release `words` and return what Helm said; no cluster is asked."""
+        """Render the chart as release `words` and return Helm's output; without a cluster."""
         where = ("--kube-version", "1.34", "--namespace", namespace)
         return self.run("template", "words", str(CHART), *where, "--values", self.values(values), *arguments)
 

@@ -1,4 +1,4 @@
-"""A release `words` as its own clients ask it, and as those do who have not its keys."""
+"""Calls of a release `words` by its own clients, and by clients without its keys."""
 
 import base64
 import json

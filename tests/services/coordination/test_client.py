@@ -157,7 +157,7 @@ def test_news_does_not_wait_for_the_next_heartbeat(coordinator):
     assert rejection.reason == "0 samples, expected at least 1"
 
 
-def test_a_rejection_is_repeated_until_heard_but_not_if_it_is_refused_for_good(coordinator):
+def test_a_rejection_is_retried_until_acknowledged_unless_the_refusal_is_final(coordinator):
     coordinator.refusals = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT]
     with client_of(coordinator.address) as client:
         client.reject(Lineage(0, 0, 0), "refused", "vtlp", "r")
@@ -232,7 +232,7 @@ def test_answers_to_heartbeats_are_passed_on(coordinator):
     assert list(answers[0].epochs) == coordinator.epochs
 
 
-def test_a_heartbeat_is_repeated_until_heard_but_not_if_it_is_refused_for_good(coordinator):
+def test_a_heartbeat_is_retried_until_acknowledged_unless_the_refusal_is_final(coordinator):
     coordinator.beat_refusals = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT]
     meter = Meter()
     meter.arrived(Lineage(0, 99, 7))
@@ -241,7 +241,7 @@ def test_a_heartbeat_is_repeated_until_heard_but_not_if_it_is_refused_for_good(c
     assert [len(beat.arrived) for beat in coordinator.beats[:4]] == [1, 1, 0, 0]
 
 
-def test_the_coordinator_says_how_often_to_beat(coordinator):
+def test_the_coordinator_sets_the_heartbeat_interval(coordinator):
     coordinator.interval_s = 3600.0
     with client_of(coordinator.address) as client:
         eventually(lambda: coordinator.beats)

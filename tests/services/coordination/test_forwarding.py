@@ -64,7 +64,7 @@ def test_a_kubectl_that_has_much_to_say_does_not_stand_still(kubectl, tmp_path):
         eventually((tmp_path / "done").exists)
 
 
-def test_a_secret_that_only_says_whom_to_believe_gives_nothing_to_show(kubectl):
+def test_a_secret_with_an_authority_only_gives_no_certificate_to_present(kubectl):
     authority = json.dumps({"data": {"ca.crt": SECRET["data"]["ca.crt"]}})
     kubectl([CLIENT], secret=f"echo '{authority}'")
     with forwarded_coordinator("words") as (_, keys):
@@ -103,7 +103,7 @@ REFUSED = "The connection to the server localhost:8080 was refused - did you spe
         ((LOGGED,), f"secret mine: kubectl get: {LOGGED}"),
     ],
 )
-def test_of_what_kubectl_says_the_end_is_told_and_not_its_log(kubectl, said, told):
+def test_an_error_has_the_end_of_kubectls_output_without_its_log(kubectl, said, told):
     lines = " ".join(f"'{line}'" for line in said)
     kubectl([CLIENT], secret=f"printf '%s\\n' {lines} >&2; exit 1")
     with pytest.raises(Unavailable) as failure, forwarded_coordinator("words"):

@@ -162,7 +162,7 @@ def machine(url):
             self.restore(snapshot)
 
         def snapshot_of_both(self):
-            """Take a snapshot as the first client, which knows what was acknowledged to both."""
+            """Take a snapshot as the first client, with the receipts of both."""
             kinds = zip(*self.stores.clients, strict=True)
             receipts = {type(clients[0]): [client.receipt() for client in clients] for clients in kinds}
             return self.both(lambda ledger: ledger.snapshot(self.generation, receipts[type(ledger)]))

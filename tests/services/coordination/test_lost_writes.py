@@ -1,4 +1,4 @@
-"""A Redis that comes back without its last writes: whoever wrote them hears it, and a new generation mends it."""
+"""A Redis that comes back without its last writes: its writers get an error, and a new generation mends it."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def test_a_commit_after_lost_claims_ends_with_a_code_that_starts_the_gang_again(
 
 
 def test_a_snapshot_without_another_rank_s_last_commit_is_refused(ranks, log):
-    """Nothing else tells: all calls of the rank that takes the snapshot are there."""
+    """Only its receipt shows it: all calls of the rank that takes the snapshot are there."""
     for rank, ordinals in zip(ranks, ([1, 2], [3, 4]), strict=True):
         claim(rank, 1, 0, ordinals)
     first, length = flush(ranks[0], [1, 2]), log.length()

@@ -1,4 +1,4 @@
-"""What the coordinator tells Prometheus, over HTTP."""
+"""The coordinator's Prometheus metrics, over HTTP."""
 
 import asyncio
 

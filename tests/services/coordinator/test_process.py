@@ -14,7 +14,7 @@ from rigs.small_corpus import digits_recipe, record
 
 from services.coordination.status_client import query_status
 from services.coordinator.control import ControlPlane
-from services.coordinator.main import _serve
+from services.coordinator.main import serve
 from services.coordinator.server import CoordinatorServer
 from services.process.keys import Keys
 from sonorant.corpus.shards import shard_name, write_shard
@@ -79,5 +79,5 @@ def test_redis_away_at_start_ends_it_with_the_address(run_folder):
 def test_a_coordinator_whose_loop_hangs_is_not_live_until_it_resumes(redis_url):
     world = World(redis_url)
     server = CoordinatorServer(ControlPlane(world.recipe, COUNTS, world.ledger), world.recipe.pipeline)
-    hang_and_end(lambda health: _serve(server, "127.0.0.1:0", None, health))
+    hang_and_end(lambda health: serve(server, "127.0.0.1:0", None, health))
     world.ledger.close()

@@ -18,7 +18,7 @@ def rig():
 
 @pytest.fixture
 def bare():
-    """Makes sockets that say whatever a test wants to say."""
+    """Makes bare sockets, which send whatever a test sends."""
     with zmq.Context() as context:
         made = []
 

@@ -1,4 +1,4 @@
-"""What peers say that makes no sense, is too large or of another version, over real sockets: nobody else notices."""
+"""Malformed and oversized messages, and other versions, over real sockets: no other link is affected."""
 
 import random
 import socket
@@ -109,7 +109,7 @@ def test_a_consumer_of_another_version_gets_nothing(rig, bare):
 
 @pytest.fixture
 def beside_a_rogue(rig, bare):
-    """A rogue producer with credit, a good one, and their consumer, who takes examples of 1 MiB at most."""
+    """A rogue producer with credit, a good one, and their consumer, which accepts examples of 1 MiB at most."""
     rogue, endpoint = bare_producer(bare)
     good = rig(Producer())
     consumer = rig(Consumer([endpoint], credits=2, max_example_bytes=1 << 20))

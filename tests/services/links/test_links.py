@@ -180,7 +180,7 @@ def test_a_link_that_ends_with_bye_is_not_broken(rig):
 def test_a_consumer_that_goes_before_it_was_sent_anything_breaks_no_link(rig, bare):
     producer = rig(Producer(dead_after_s=0.5))
     bare_consumer(bare, producer).close()
-    eventually(lambda: not producer.links._outbox.consumers)
+    eventually(lambda: not producer.links.consumers)
     consumer = rig(Consumer([producer.endpoint], credits=1))
     producer.offer([0])
     assert consumer.take(1) == [0]
@@ -208,16 +208,18 @@ def test_what_a_killed_consumer_had_no_time_to_ask_for_goes_to_another(rig):
     doomed.stdout.close()
     healthy = rig(Consumer([producer.endpoint], credits=4))
     assert healthy.take(8) == list(range(2, 10))
-    eventually(lambda: len(producer.links._outbox.consumers) == 1)  # and the dead one is forgotten
+    eventually(lambda: producer.links.consumers == 1)  # and the dead one is forgotten
 
 
-def test_a_consumer_finds_a_producer_that_forgot_it(rig):
-    producer = rig(Producer())
-    consumer = rig(Consumer([producer.endpoint], credits=2))
+def test_a_consumer_reconnects_to_a_producer_that_took_it_for_dead(rig):
+    producer = rig(Producer(dead_after_s=0.5))
+    consumer = rig(Consumer([producer.endpoint], credits=2, dead_after_s=0.5))
     producer.offer([0])
     assert consumer.take(1) == [0]
-    forgotten = producer.links._outbox.consumers
-    producer.loop.post(lambda: [producer.links._forget(c, "test") for c in forgotten])
+    taken_for_dead = threading.Event()
+    consumer.loop.post(lambda: taken_for_dead.wait(20))
+    eventually(lambda: not producer.links.consumers)
+    taken_for_dead.set()
     producer.offer([1, 2, 3])
     assert consumer.take(3) == [1, 2, 3]
 
@@ -276,7 +278,7 @@ def test_a_connection_without_hello_and_a_consumer_that_sends_bye_are_no_fault(r
     assert consumer.take(1) == [0]
     assert nearest_address(producer.endpoint) == local_address(producer.endpoint)
     consumer.close()
-    eventually(lambda: not producer.links._outbox.consumers)
+    eventually(lambda: not producer.links.consumers)
     another = rig(Consumer([producer.endpoint], credits=2))
     producer.offer([1])
     assert another.take(1) == [1]

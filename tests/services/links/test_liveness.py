@@ -4,7 +4,7 @@ from services.links.liveness import Liveness
 
 
 def _listened(liveness, start_s, end_s):
-    """Look ten times a second; return who died."""
+    """Look ten times a second; return the dead."""
     dead = []
     for tenth in range(round(start_s * 10), round(end_s * 10) + 1):
         for peer in liveness.dead(tenth / 10):

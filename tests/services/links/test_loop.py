@@ -1,4 +1,4 @@
-"""The thread that owns the sockets: what others hand it is done, in order, or its end is told."""
+"""The thread that owns the sockets: posted tasks are done, in order, or its crash is reported."""
 
 import threading
 import time
@@ -43,13 +43,13 @@ def test_what_a_task_posts_is_done_at_once(loop):
     assert done.wait(PATIENCE_S)
 
 
-def test_a_crash_ends_the_loop_and_is_told(loop, crashes):
+def test_a_crash_ends_the_loop_and_is_reported(loop, crashes):
     loop.post(lambda: 1 / 0)
     eventually(lambda: crashes)  # the last thing that its thread does
     assert [type(crash) for crash in crashes] == [ZeroDivisionError]
 
 
-def test_the_time_that_it_does_not_sleep_is_told():
+def test_the_time_awake_is_reported():
     awake, began_s = [], time.monotonic()
     loop = LinkLoop()
     thread = threading.Thread(target=lambda: loop.run([], on_awake=awake.append))
@@ -62,7 +62,7 @@ def test_the_time_that_it_does_not_sleep_is_told():
 
 
 class _Recorder:
-    """Links of one socket, which write down what the loop asks of them."""
+    """Links of one socket, which record the loop's calls."""
 
     faults = 0
 

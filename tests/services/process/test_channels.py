@@ -1,4 +1,4 @@
-"""gRPC in TLS, over real sockets: who is believed, who is let in."""
+"""gRPC in TLS, over real sockets: trusted servers, accepted clients."""
 
 import signal
 import subprocess
@@ -59,7 +59,7 @@ def test_without_keys_all_is_plain(serve):
     assert ask(serve(Keys()), Keys()) == SERVING
 
 
-def test_a_client_believes_a_server_of_its_authority_and_no_other(serve):
+def test_a_client_trusts_a_server_of_its_authority_and_no_other(serve):
     address = serve(keys(HOUSE))
     assert ask(address, Keys(authority=HOUSE.cert_pem.bytes())) == SERVING
     for client in (Keys(authority=STRANGER.cert_pem.bytes()), Keys()):

@@ -1,4 +1,4 @@
-"""What a kubelet's probe hears."""
+"""Answers to a kubelet's probes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Leaving: asked once by whatever means, heard by all."""
+"""Shutdown: requested once by any means, with all callbacks run."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Clients whose keys do not fit, at real ports: what they are told."""
+"""Messages for clients whose keys do not fit, at real ports."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A process whose loop stands still is ended, and says where it stood."""
+"""A process whose loop hangs is ended, and its stack logged."""
 
 import subprocess
 import sys

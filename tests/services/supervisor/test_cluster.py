@@ -17,7 +17,7 @@ from services.supervisor import cluster
 @pytest.mark.parametrize(("cores", "ranks", "threads"), [(1, 1, 1), (2, 1, 1), (8, 1, 7), (8, 2, 3), (2, 4, 1)])
 def test_ranks_share_the_cores_but_one(monkeypatch, cores, ranks, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
-    assert cluster._rank_threads(ranks) == threads
+    assert cluster.rank_threads(ranks) == threads
 
 
 @pytest.fixture

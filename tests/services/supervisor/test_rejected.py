@@ -1,4 +1,4 @@
-"""`sonorant train` with a record that is damaged, and nobody who takes what it says on standard error."""
+"""`sonorant train` with a record that is damaged, and a closed pipe as its standard error."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What hangs comes back, or the run says why not and ends."""
+"""Hanging processes are restarted, or the run ends with the reason."""
 
 import os
 import re

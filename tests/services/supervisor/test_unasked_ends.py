@@ -1,4 +1,4 @@
-"""Ends that the supervisor did not ask for are none, and a second command on the run changes nothing."""
+"""Processes that end unasked are restarted, and a second command on the run changes nothing."""
 
 import hashlib
 import signal
