@@ -66,6 +66,7 @@ def _recipe(layout: str, rate_hz: int) -> Recipe:
 
 
 def layout_rows(layout: _Layout, seconds: float, rate_hz: int) -> Iterator[Row]:
+    """Yield the rows of one layout, for examples of so many seconds."""
     recipe, case = _recipe(layout, rate_hz), f"{layout}, {seconds:g} s at {rate_hz // 1000} kHz"
     with PipelineRun(recipe, _EXAMPLES, seconds) as run:
         alone = _Alone(recipe, run.folder.shards)
