@@ -1,6 +1,7 @@
 """Puts a trainer together around sources and ledgers in memory."""
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -58,3 +59,8 @@ def run(trainer):
 
 def weights(trainer):
     return np.concatenate([w.ravel() for w in trainer.parts.step.model.named_weights().values()])
+
+
+def lines(folder, kind):
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if row["kind"] == kind]

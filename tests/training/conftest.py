@@ -1,0 +1,10 @@
+"""A ledger of the tiny corpus."""
+
+import pytest
+
+from sonorant.delivery.ledger import MemoryLedger
+
+
+@pytest.fixture
+def ledger():
+    return MemoryLedger(total=22)

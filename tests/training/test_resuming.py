@@ -1,0 +1,83 @@
+"""What follows a checkpoint: the same weights, steps repeated, and ranks of an older gang refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from training.harness import lines, run, tiny_trainer, weights
+from training.tiny import tiny_recipe
+
+from sonorant.delivery.ledger import MemoryLedger, StaleGeneration
+from sonorant.training.identity import identity
+from sonorant.training.collective import SingleProcess
+from sonorant.training.loop import Reason
+
+
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
+    recipe = tiny_recipe(epochs=2, weight_average=0.9)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+    run(whole)
+    ledger = MemoryLedger(22)
+    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=3)
+    assert run(first) is Reason.TERMINATED
+    assert 0 < ledger.progress(0).committed <= 12  # so that what is drawn next depends on the number of batches
+    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    assert run(second) is Reason.EPOCHS
+    np.testing.assert_array_equal(weights(second), weights(whole))
+    assert second.progress.examples == whole.progress.examples == 44
+    assert [row["step"] for row in lines(tmp_path / "cut", "step")] == list(range(1, whole.progress.step + 1))
+    assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
+
+
+def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
+    ledger, recipe = MemoryLedger(22), tiny_recipe(epochs=1, checkpoint_every_steps=2)
+    crashing = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    crashing.parts.feeder.start()
+    for _ in range(3):  # the checkpoint is of step 2
+        crashing._turn()
+    crashing.parts.feeder.flush()  # as the claim of a later batch would
+    crashing.parts.feeder.close()
+    crashing.parts.reporter.close()
+    assert ledger.progress(0).committed == 12
+    again = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    assert again.progress.step == 2
+    assert ledger.progress(0).committed == 8
+    run(again)
+    assert again.progress.examples == 22
+    assert ledger.progress(0).committed == 22
+
+
+class _Overslept(SingleProcess):
+    """A rank that is stopped when it has committed its step, and wakes when another gang has taken over."""
+
+    def __init__(self, ledger):
+        self._ledger = ledger
+
+    def gather(self, value):
+        self._ledger.restore(self._ledger.generation() + 1, None)
+        return super().gather(value)
+
+
+def test_a_gang_that_wakes_after_its_end_writes_no_checkpoint(ledger, tmp_path):
+    recipe = tiny_recipe(epochs=1)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    trainer.parts.feeder.start()
+    trainer._turn()
+    trainer.parts = dataclasses.replace(trainer.parts, collective=_Overslept(ledger))
+    with pytest.raises(StaleGeneration):
+        trainer._save(best=False)
+    trainer.parts.feeder.close()
+    trainer.parts.reporter.close()
+    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_gang_that_waits_hears_that_another_has_taken_over(ledger, tmp_path, resumed):
+    recipe = tiny_recipe(epochs=1)
+    if resumed:
+        run(tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3))
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3)  # if it hears nothing
+    ledger.restore(ledger.generation() + 1, None)
+    with pytest.raises(StaleGeneration):  # its feeder was never started: nothing comes, nothing is claimed
+        trainer.run()
+    trainer.parts.reporter.close()
