@@ -77,9 +77,9 @@ def _theirs(room: _Array, t60_s: float, sources: _Array, microphones: _Array, sa
         shoebox.add_source(source)
     shoebox.add_microphone_array(microphones.T)
     shoebox.compute_rir()
-    shortest = min(h.size for heard in shoebox.rir for h in heard)
-    heard: _Array = np.array([[h[:shortest] for h in heard] for heard in shoebox.rir]).swapaxes(0, 1)
-    return heard / (4 * np.pi)  # which they leave out
+    shortest = min(h.size for row in shoebox.rir for h in row)
+    responses: _Array = np.array([[h[:shortest] for h in row] for row in shoebox.rir]).swapaxes(0, 1)
+    return responses / (4 * np.pi)  # which pyroomacoustics leaves out
 
 
 def _t60(response: _Array, sample_rate_hz: int) -> float:

@@ -38,14 +38,14 @@ def responses(room: _Array, t60_s: float, sources: _Array, microphones: _Array, 
     shoebox.add_microphone_array(microphones.T)
     shoebox.compute_rir()
     taps = int(t60_s * rate_hz)
-    return np.array([[h[:taps] for h in heard] for heard in shoebox.rir], np.float32).swapaxes(0, 1)
+    return np.array([[h[:taps] for h in row] for row in shoebox.rir], np.float32).swapaxes(0, 1)
 
 
-def mix(dry: _Array, heard: _Array) -> _Array:
+def mix(dry: _Array, impulses: _Array) -> _Array:
     """Return the sounds [sources, samples] through responses, the first 10 dB above the others, by overlap-add."""
     from scipy.signal import oaconvolve
 
-    images = [[oaconvolve(s, h)[: dry.shape[1]] for h in hs] for s, hs in zip(dry, heard, strict=True)]
+    images = [[oaconvolve(s, h)[: dry.shape[1]] for h in hs] for s, hs in zip(dry, impulses, strict=True)]
     noise = np.sum(images[1:], axis=0)
     speech = np.array(images[0])
     mixed = speech + noise * np.sqrt(np.mean(speech[0] ** 2) / np.mean(noise[0] ** 2) / 10)
@@ -79,6 +79,6 @@ def chain(waveform: _Array, rate_hz: int, rng: np.random.Generator) -> _Array:
     """Return features [mels, frames] of the waveform, warped, in a random room with one noise."""
     room = rng.uniform((4, 4, 2.5), (8, 8, 4))
     sources, microphones = rng.uniform(0.5, room - 0.5, (2, 3)), rng.uniform(1, 2, (1, 3))
-    heard = responses(room, rng.uniform(0.2, 0.4), sources, microphones, rate_hz)
+    impulses = responses(room, rng.uniform(0.2, 0.4), sources, microphones, rate_hz)
     noise = rng.standard_normal(waveform.size, np.float32)
-    return power_mel(mix(np.vstack([warp(waveform, rng.uniform(0.85, 1.15)), noise]), heard)[0], rate_hz)
+    return power_mel(mix(np.vstack([warp(waveform, rng.uniform(0.85, 1.15)), noise]), impulses)[0], rate_hz)

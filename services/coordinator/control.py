@@ -45,7 +45,7 @@ class Tallies:
 
 
 class ControlPlane:
-    """The state of one training run; its methods are events. Those that query Redis may block; their docstrings say it.
+    """The state of one training run; its methods are events. Those that query Redis may block, see their docstrings.
 
     complete: whether training is complete by this recipe, after the run's totals; None: there are none. False: the
     recipe was extended since it was complete.

@@ -44,7 +44,7 @@ class Interrupted(Exception):
 class LocalCluster:
     """Runs the training of a prepared run folder, whose lock the caller holds.
 
-    data_folder: with noise recordings. show: gets the coordinator's status every second. say: gets a line
+    data_folder: with noise recordings. show: gets the coordinator's status every second. notify: gets a line
     when a hanging process is restarted. store_url: object storage that keeps the run too, or empty. Raises
     `ProcessFailed` if a process does not stay up, `Stalled` if the run stands still whatever is restarted,
     `Interrupted` after Ctrl-C or SIGTERM; all processes have left then.
@@ -56,14 +56,14 @@ class LocalCluster:
         run: RunFolder,
         data_folder: Path,
         show: Callable[[pb.GetStatusResponse], None] = lambda status: None,
-        say: Callable[[str], None] = lambda line: None,
+        notify: Callable[[str], None] = lambda line: None,
         store_url: str = "",
         gang_policy: RestartPolicy | None = None,
     ) -> None:
         self._recipe = recipe
         self._run = run
         self._show = show
-        self._say = say
+        self._notify = notify
         self._gang_policy = gang_policy or RestartPolicy(most=5, window_s=600.0, first_pause_s=1.0, last_pause_s=10.0)
         self._address_file = run.path / "coordinator.address"
         settings = {"SONORANT_DATA": str(data_folder.absolute()), "SONORANT_STORE": store_url, "PYTHONUNBUFFERED": "1"}
@@ -126,7 +126,7 @@ class LocalCluster:
         watched = Watched(redis, coordinator, stages, self._recipe.training.ranks, _replica)
         pipeline = self._recipe.pipeline
         times = (pipeline.stall_after_s, pipeline.dead_after_s)
-        watch = ClusterWatch(watched, self._gang, redis_server.url, address, *times, self._show, self._say)
+        watch = ClusterWatch(watched, self._gang, redis_server.url, address, *times, self._show, self._notify)
         self._watching = asyncio.create_task(watch.run())
         self._watching.add_done_callback(self._note_failure)
         try:

@@ -65,7 +65,7 @@ class Watched:
 class ClusterWatch:
     """Checks once a second, until cancelled, and acts.
 
-    show: gets the coordinator's status; say: a line for the terminal. stall_after_s: see the recipe's
+    show: gets the coordinator's status; notify: gets lines for the terminal. stall_after_s: see the recipe's
     `pipeline`; 0: no run is given up. dead_after_s: silence after which the coordinator takes a replica for dead.
     Raises `Stalled` if no restart ends a standstill.
     """
@@ -79,14 +79,14 @@ class ClusterWatch:
         stall_after_s: float,
         dead_after_s: float,
         show: Callable[[pb.GetStatusResponse], None],
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._watched = watched
         self._gang = gang
         self._redis_url = redis_url
         self._address = address
         self._show = show
-        self._say = say
+        self._notify = notify
         self._silence = SilenceWatch(max(_SILENT_S, 4 * dead_after_s))
         self._stall = StallWatch(stall_after_s, MAX_ITERATION_S) if stall_after_s else None
 
@@ -149,7 +149,7 @@ class ClusterWatch:
 
     def _report(self, line: str) -> None:
         with suppress(OSError):
-            self._say(line)
+            self._notify(line)
 
 
 async def _answers(client: "redis.asyncio.Redis") -> bool:

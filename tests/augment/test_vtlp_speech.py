@@ -108,7 +108,7 @@ def test_read_sentences_lose_little_level_and_more_in_bands_that_are_squeezed(
 
 @pytest.mark.parametrize(("alpha", "squeezed"), [(0.8, -1), (1.2, 0)])
 def test_white_noise_loses_most_where_the_map_squeezes_it(alpha, squeezed):
-    """What has no room between two peaks that come nearer to each other is dropped: next to nothing of tones."""
+    """Bins between two peaks that approach each other are dropped: next to nothing of tones."""
     noise = (0.1 * np.random.default_rng(0).standard_normal(4 * RATE)).astype(np.float32)
     level, bands, _ = changes_db(noise, alpha, RATE)
     assert level == pytest.approx(-0.8, abs=0.1)

@@ -1,4 +1,4 @@
-"""Credit: no producer sends more than it may, no example is lost, no consumer holds more than it has room for."""
+"""Credit: no producer exceeds its credit, no example is lost, no consumer holds more than its slots."""
 
 from collections import deque
 from typing import NamedTuple

@@ -100,7 +100,7 @@ def test_who_cannot_log_goes_on_ticking_and_beating_and_says_later_what_was_lost
         fleet.start_stage(name, stage)
     fleet.there("doomed", "hardy")
     disk.fill()
-    for log in disk.folder.glob("*.log"):  # the last page of each has room for some lines
+    for log in disk.folder.glob("*.log"):  # the last page of each has space for some lines
         with open(log, "ab", buffering=0) as file:
             room = -log.stat().st_size % 4096
             file.write(b" " * (room - 1) + b"\n")

@@ -82,7 +82,7 @@ class Pipeline:
 
 
 class Consumer:
-    """In a trainer's place: claims each example, then commits it with the next claim."""
+    """Instead of a trainer: claims each example, then commits it with the next claim."""
 
     def __init__(self, source, ledger):
         self.source, self.ledger = source, ledger

@@ -60,7 +60,7 @@ PROGRAMS = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def workplace(tmp_path_factory):
     """A folder with a run, keys, and nobody at a port; the environment of a process there."""
     folder = tmp_path_factory.mktemp("secrets")
     (folder / "run" / "shards").mkdir(parents=True)
@@ -103,9 +103,9 @@ def hold(said, folder):
 
 
 @pytest.fixture(scope="module")
-def said(place):
+def said(workplace):
     """What each program says, and its exit code; those that stay are asked to leave after a while."""
-    folder, port, environment = place
+    folder, port, environment = workplace
     running = {}
     for name, (command, _) in PROGRAMS.items():
         arguments = [word.format(port=port) for word in command]
@@ -133,24 +133,24 @@ def said(place):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_whose_services_are_away_says_no_secret(said, place, name):
+def test_a_program_whose_services_are_away_says_no_secret(said, workplace, name):
     code, text = said[name]
     assert text, "it said nothing, so this shows nothing"
     assert PROGRAMS[name][1] in (None, code), text
-    hold(text, place[0])
-    for log in place[0].glob("run/logs/*"):
-        hold(log.read_text(), place[0])
+    hold(text, workplace[0])
+    for log in workplace[0].glob("run/logs/*"):
+        hold(log.read_text(), workplace[0])
 
 
 @pytest.mark.parametrize("name", ["coordinator", "trainer", "launcher"])
-def test_who_waits_for_redis_says_so_once_and_names_its_address(said, place, name):
+def test_who_waits_for_redis_says_so_once_and_names_its_address(said, workplace, name):
     _, text = said[name]
     assert text.count('"redis_away"') == 1
-    assert f"127.0.0.1:{place[1]}" in text
+    assert f"127.0.0.1:{workplace[1]}" in text
 
 
-def test_a_coordinator_that_loses_its_redis_says_no_secret_neither_in_its_log_nor_to_who_asks(place, own_redis):
-    folder, port, _ = place
+def test_a_coordinator_that_loses_its_redis_says_no_secret_neither_in_its_log_nor_to_who_asks(workplace, own_redis):
+    folder, port, _ = workplace
     with redis.Redis.from_url(own_redis.url) as client:
         client.config_set("requirepass", PASSWORD)
     url = f"unix://:{quote(PASSWORD, safe='')}@{own_redis.folder}/redis.sock"
@@ -182,7 +182,7 @@ def test_a_coordinator_that_loses_its_redis_says_no_secret_neither_in_its_log_no
 
 
 @pytest.mark.parametrize("url", [f"redis://{USER}@127.0.0.1:1/0", f"redis://:{PASSWORD}@127.0.0.1:6379/0", "nonsense"])
-def test_no_error_of_a_ledger_carries_the_password(place, url):
+def test_no_error_of_a_ledger_carries_the_password(workplace, url):
     with pytest.raises(SonorantError) as raised:
         RedisLedger(url, 1, start_patience_s=0.0)
-    hold(str(raised.value) + repr(raised.value), place[0])
+    hold(str(raised.value) + repr(raised.value), workplace[0])

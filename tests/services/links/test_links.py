@@ -37,7 +37,7 @@ def test_a_consumer_without_room_gets_no_more_than_its_credits(rig):
     consumer = rig(Consumer([producer.endpoint], credits=3))
     eventually(lambda: consumer.inbox.qsize() == 3)
     busy = rig(Consumer([producer.endpoint], credits=1))
-    assert sorted(busy.take(17)) == list(range(3, 20))  # all that the first had no room for, while it stood still
+    assert sorted(busy.take(17)) == list(range(3, 20))  # all beyond the slots of the first, while it stood still
     assert consumer.empty() == [0, 1, 2]
 
 
@@ -66,7 +66,7 @@ def test_small_examples_that_wait_share_a_message_as_far_as_credit_and_bounds_go
 
 
 def test_an_example_that_is_sent_from_its_own_memory_arrives_whole(rig):
-    """What is large ZeroMQ does not copy; what is encoded next must not lie in the same place before it is gone."""
+    """ZeroMQ does not copy large messages; the next one must not be encoded to the same memory before they are gone."""
     producer = rig(Producer())
     consumer = rig(Consumer([producer.endpoint], 2))
     for number in range(6):
