@@ -33,4 +33,4 @@ class RestartPolicy:
             return None
         self._ends.append(now)
         doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
-        return min(self._first_pause_s * 2**doublings, self._last_pause_s)
+        return min(self._first_pause_s * 2.0**doublings, self._last_pause_s)
