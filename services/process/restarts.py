@@ -7,7 +7,7 @@ __all__ = ["FINAL_CODES", "RestartPolicy"]
 FINAL_CODES = frozenset({65, 70, 78})
 """Exit codes that a restart cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
 
-_MOST_DOUBLINGS = 64  # beyond it a pause would not be a float
+_MOST_DOUBLINGS = 64  # far beyond the longest pause
 
 
 class RestartPolicy:
