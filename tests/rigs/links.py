@@ -117,7 +117,7 @@ class Consumer:
 
     @property
     def linked(self):
-        return len(self.links.producers)
+        return self.links.producers
 
     def take(self, count):
         taken = []
