@@ -89,7 +89,7 @@ def _in_words(address: str, error: Exception) -> Exception:
     if error.code() != grpc.StatusCode.UNAVAILABLE:
         return _Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
-        return Unavailable(f"{address}: the recognizer cannot be asked: {why}")
+        return Unavailable(f"{address}: the recognizer refuses the connection: {why}")
     return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")
 
 

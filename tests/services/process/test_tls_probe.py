@@ -107,6 +107,6 @@ def test_status_and_transcribe_say_so_and_end_with_69(serve, tmp_path):
         command = [sys.executable, "-m", "sonorant.cli", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
         assert done.returncode == 69
-        assert "cannot be asked: it speaks TLS" in done.stderr
+        assert ": it speaks TLS, and this process has no keys" in done.stderr
         assert "SONORANT_KEYS" in done.stderr
         assert "running?" not in done.stderr
