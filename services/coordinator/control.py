@@ -81,10 +81,8 @@ class ControlPlane:
         self._ledger_progress: dict[int, LedgerProgress] = {}
         self._rejections: list[Rejection] = []
         self._figures: dict[str, float] = {}
-        self._unreported: dict[str, Counter[int]] = {
-            "dropped": Counter(),
-            "reissued": Counter(),
-        }  # by epoch
+        # By epoch; not yet in the ledger.
+        self._unreported: dict[str, Counter[int]] = {"dropped": Counter(), "reissued": Counter()}
 
     @property
     def total(self) -> int:

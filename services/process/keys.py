@@ -1,7 +1,7 @@
 """The keys of this process: its identity on links and in gRPC calls, and the authorities that it trusts.
 
-`SONORANT_KEYS` names a folder, such as a mounted Kubernetes secret; without it all is plain text, as on a laptop. Each
-file is optional:
+`SONORANT_KEYS` names a folder, such as a mounted Kubernetes secret; without it all is plain text, as on a
+laptop. Each file is optional:
 
     curve.key            32 random bytes in base64, one for all stages and ranks: links are CurveZMQ, and peers
                          without the key are refused
