@@ -10,8 +10,8 @@ from training.tiny import tiny_example, tiny_recipe
 from services.process.restarts import FINAL_CODES
 from sonorant.delivery.bitmap import Bitmap
 from sonorant.delivery.ledger import LedgerLost
-from sonorant.training.identity import identity
 from sonorant.training.collective import SingleProcess
+from sonorant.training.identity import identity
 from sonorant.training.loop import Reason
 
 

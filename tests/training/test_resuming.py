@@ -8,8 +8,8 @@ from training.harness import lines, run, tiny_trainer, weights
 from training.tiny import tiny_recipe
 
 from sonorant.delivery.ledger import MemoryLedger, StaleGeneration
-from sonorant.training.identity import identity
 from sonorant.training.collective import SingleProcess
+from sonorant.training.identity import identity
 from sonorant.training.loop import Reason
 
 
