@@ -156,7 +156,7 @@ class _Trainer(_Scheduling):
     launcher: Literal["statefulset", "mpijob"] = Field("statefulset", description="How ranks are started.")
     mpi_version: Literal["v1", "v2beta1"] = Field("v1", description="Version of MPIJob that the cluster serves.")
     mpi_resources: _Resources | None = Field(None, description="Kubernetes' resources of mpirun's container.")
-    ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, in place of the recipe's; null: those.")
+    ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, instead of the recipe's; null: those.")
     gpus: int = Field(0, ge=0, description="GPUs of one rank.")
     gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")
 

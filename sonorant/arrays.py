@@ -1,4 +1,4 @@
-"""Names for the arrays that pass between rooms; shapes are in the comments and checked in tests."""
+"""Names for the arrays that pass between packages; shapes are in the comments and checked in tests."""
 
 from typing import TypeAlias
 

@@ -108,7 +108,7 @@ def make_folder(path: Path) -> None:
 def refused(path: Path, error: OSError) -> Unavailable:
     """Return the error that says which path the file system would not write, and why."""
     reason = error.strerror or str(error)
-    return Unavailable(f"{path}: cannot be written: {reason}; make room or give a folder that you may write to")
+    return Unavailable(f"{path}: cannot be written: {reason}; free disk space, or give a folder that you may write to")
 
 
 def _sweep(path: Path, name: Path | None) -> None:

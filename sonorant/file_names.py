@@ -87,8 +87,8 @@ def files_below(folder: Path, wanted: Callable[[str], bool]) -> Below:
     unlisted: list[tuple[Path, str]] = []
 
     def note(error: OSError) -> None:
-        place = Path(error.filename)
-        unlisted.append((place, fault_of(place, error)))
+        path = Path(error.filename)
+        unlisted.append((path, fault_of(path, error)))
 
     found = [
         Path(parent, name)

@@ -1,7 +1,7 @@
 """Random numbers that depend on what is augmented, never on where or when.
 
 Philox is counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11): a key gives a
-stream, and streams of different keys are independent. So an example is bit-identical on every replica and replay.
+sequence, and sequences of different keys are independent. So an example is bit-identical on every replica and replay.
 """
 
 import hashlib

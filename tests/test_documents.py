@@ -21,7 +21,7 @@ def test_paths_and_modules_that_are_named_exist(document):
     missing = {name for name in PATH.findall(text) if not (ROOT / name).exists()} - MADE
     for name in MODULE.findall(text):
         parts = name.split(".")
-        places = [ROOT.joinpath(*parts[:end]) for end in (len(parts), len(parts) - 1)]
-        if not any(place.is_dir() or place.with_suffix(".py").exists() for place in places):
+        paths = [ROOT.joinpath(*parts[:end]) for end in (len(parts), len(parts) - 1)]
+        if not any(path.is_dir() or path.with_suffix(".py").exists() for path in paths):
             missing.add(name)
     assert not missing

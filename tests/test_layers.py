@@ -14,7 +14,7 @@ from services.coordination.redis_scripts import SCRIPTS
 from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
-HEAVY = {"models", "objectives", "training", "export", "tensorflow.py"}  # the rooms that may import TensorFlow
+HEAVY = {"models", "objectives", "training", "export", "tensorflow.py"}  # the packages that may import TensorFlow
 EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
 TRANSPORT |= {"asyncio", "ftplib", "http", "httpx", "requests", "smtplib", "socketserver", "ssl", "urllib", "xmlrpc"}
@@ -24,7 +24,7 @@ GENERATORS = {"Generator", "BitGenerator", "Philox", "PCG64", "SeedSequence", "d
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today"}
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter", "time.process_time", "time.sleep"}
 AMBIENT = CLOCKS | WALL_CLOCKS | {"os.environ", "os.getenv"}
-# Rooms of the library that know no recipe but sections of their own, and what they may know of each other.
+# Packages of the library that import no recipe but sections of their own, and which of each other they may import.
 GROUND = {"arrays", "errors", "randomness", "section", "v1"}
 LOW = {
     "audio": GROUND,
@@ -116,15 +116,15 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 @pytest.mark.parametrize(
-    ("package", "room", "allowed"),
+    ("tree", "package", "allowed"),
     [("sonorant", *entry) for entry in LOW.items()] + [("services", *entry) for entry in SHARED.items()],
 )
-def test_a_room_knows_only_those_below_it(package, room, allowed):
-    paths = sorted((ROOT.parent / package / room).glob("*.py"))
+def test_a_package_imports_only_those_below_it(tree, package, allowed):
+    paths = sorted((ROOT.parent / tree / package).glob("*.py"))
     names = [name.split(".") for path in paths for name in _imports(ast.parse(path.read_text()))]
     known = {name[1] for name in names if name[0] == package and len(name) > 1}
-    assert room in known
-    assert known <= {room, *allowed}
+    assert package in known
+    assert known <= {package, *allowed}
 
 
 def test_nothing_looks_at_the_clock_on_the_wall_which_may_jump():
@@ -167,13 +167,13 @@ def test_the_walk_finds_what_it_looks_for(source, found):
 
 
 def test_the_data_path_runs_on_what_the_image_of_a_stage_has():
-    rooms = ("arrays", "corpus", "audio", "features", "augment", "delivery", "links", "fleet", "recipe", "text")
-    rooms += ("capacity", "decoding")
-    modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in rooms]
+    packages = ("arrays", "corpus", "audio", "features", "augment", "delivery", "links", "fleet", "recipe", "text")
+    packages += ("capacity", "decoding")
+    modules = [_name(path) for path in LIBRARY if path.relative_to(ROOT).parts[0].removesuffix(".py") in packages]
     modules = [name.removesuffix(".__init__") for name in modules]
-    rooms = ("process", "links", "coordination", "stage", "coordinator", "shard_reader", "augmenter", "vtlp_augmenter")
-    rooms += ("room_simulator", "featurizer", "example_server")
-    modules += [_name(path) for room in rooms for path in (ROOT.parent / "services" / room).glob("[!_]*.py")]
+    packages = ("process", "links", "coordination", "stage", "coordinator", "shard_reader", "augmenter")
+    packages += ("vtlp_augmenter", "room_simulator", "featurizer", "example_server")
+    modules += [_name(path) for package in packages for path in (ROOT.parent / "services" / package).glob("[!_]*.py")]
     assert {"sonorant.augment.room", "services.stage.replica", "services.augmenter.main"} <= set(modules)
     program = f"""
 import importlib, sys

@@ -11,12 +11,12 @@ _KEYS = st.tuples(st.integers(0, 2**64), st.integers(0, 2**32), st.text(max_size
 
 
 @given(_KEYS)
-def test_a_key_gives_one_stream(key):
+def test_a_key_gives_one_sequence(key):
     assert generator(*key).bytes(32) == generator(*key).bytes(32)
 
 
 @given(_KEYS, _KEYS)
-def test_different_keys_give_different_streams(one, other):
+def test_different_keys_give_different_sequences(one, other):
     assume(one != other)
     assert generator(*one).bytes(32) != generator(*other).bytes(32)
 

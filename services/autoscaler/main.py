@@ -1,4 +1,4 @@
-"""The autoscaler's process: command line in, a turn every few seconds, the lease given back at SIGTERM."""
+"""The autoscaler's process: command line in, an iteration every few seconds, the lease given back at SIGTERM."""
 
 import socket
 import uuid
@@ -52,7 +52,7 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.option("--namespace", default="", help="Of the Deployments; absent: this pod's, or the context's.")
 @click.option("--lease", default="", help="Name of the lease by which one leads; absent: PREFIX + autoscaler.")
 @click.option("--lease-s", type=click.IntRange(3), default=15, show_default=True, help="How long a lease lasts.")
-@click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two turns.")
+@click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two iterations.")
 @click.option(
     "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
     help="Share of the time that a stage is to be busy.",
@@ -128,7 +128,7 @@ def command(
             health.ready(True)
         log.info("watching", namespace=cluster.namespace, stages=stages, lease=lease)
         while not shutdown.requested:
-            autoscaler.turn()
+            autoscaler.iterate()
             shutdown.wait(every_s)
         autoscaler.resign()
 

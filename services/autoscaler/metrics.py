@@ -1,4 +1,4 @@
-"""What the autoscaler tells Prometheus: what it predicted, beside what came."""
+"""The autoscaler's metrics: predicted rates beside observed ones."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ __all__ = ["autoscaler_metrics"]
 
 
 def autoscaler_metrics(shown: Shown) -> Iterator[Metric]:
-    """Yield the latest turn, and how many turns ended how; who stands by has no predictions."""
+    """Yield figures of the latest iteration and counts of all; a standby has no predictions."""
     yield gauge("sonorant_autoscaler_leading", "1 while it decides, 0 while it stands by.", shown.leading)
-    yield counters("sonorant_autoscaler_turns_total", "Turns by outcome.", "outcome", shown.turns)
-    yield counters("sonorant_autoscaler_failures_total", "Who could not be asked.", "who", shown.failures)
+    yield counters("sonorant_autoscaler_turns_total", "Iterations by outcome.", "outcome", shown.iterations)
+    yield counters("sonorant_autoscaler_failures_total", "Failed calls, by server.", "who", shown.failures)
     decision = shown.decision
     if decision is None:
         return

@@ -1,4 +1,4 @@
-"""What is worth telling: a turn every few seconds has mostly nothing new to say."""
+"""Filter of log lines and events: most iterations repeat those of the one before."""
 
 import re
 

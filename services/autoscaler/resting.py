@@ -26,10 +26,10 @@ class Resting:
         """Another one leads, and may change what the lease says."""
         self._resting = None
 
-    def turn(self, complete: bool | None) -> bool:
+    def iterate(self, complete: bool | None) -> bool:
         """Scale what is to rest or to go on; return whether all rest. complete: None if nobody could say.
 
-        Raises Unavailable; the next turn does what is left.
+        Raises Unavailable; the next iteration does what is left.
         """
         if self._resting is None:
             self._resting = self._cluster.is_resting(self._lease)

@@ -1,4 +1,4 @@
-"""The autoscaler's turns: lead, look, plan, patch, tell."""
+"""The autoscaler's iteration: elect a leader, observe, plan, patch scales, write events."""
 
 import time
 from collections import Counter
@@ -24,13 +24,14 @@ log = structlog.get_logger()
 
 @dataclass
 class Shown:
-    """What metrics tell: of the latest turn, and how often what happened."""
+    """What metrics show: figures of the latest iteration, and counts of outcomes and failures."""
 
     leading: bool = False
     decision: Decision | None = None
     t_session: float | None = None
-    turns: Counter[str] = field(default_factory=Counter)  # by outcome: standby, held, kept, scaled, rested, watched
-    failures: Counter[str] = field(default_factory=Counter)  # by who could not be asked: api, coordinator
+    # By outcome: standby, held, kept, scaled, rested, watched.
+    iterations: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)  # by server: api, coordinator
 
 
 class Autoscaler:
@@ -61,7 +62,7 @@ class Autoscaler:
         self._known: dict[str, int] = {}
         self.shown = Shown()
 
-    def turn(self) -> None:
+    def iterate(self) -> None:
         """Decide once, if it leads; whatever cannot be reached, nothing changes."""
         self._elect()
         self.shown.leading = self._election.leads(time.monotonic())
@@ -70,7 +71,7 @@ class Autoscaler:
             self._planner = self._new_planner()  # another one scaled meanwhile
             if self._resting is not None:
                 self._resting.forget()
-            self.shown.turns["standby"] += 1
+            self.shown.iterations["standby"] += 1
             return
         status = self._status()
         if not self._rests(status) and self._planner is not None:
@@ -84,14 +85,14 @@ class Autoscaler:
         rests = False
         try:
             if self._resting is not None:
-                rests = self._resting.turn(None if status is None else status.finished)
+                rests = self._resting.iterate(None if status is None else status.finished)
                 self._answers("api", "rest")
         except Unavailable as error:
             self._note("api", "rest", error)
             rests = True  # what is half asleep is nobody's to plan
         if rests or self._planner is None:
             self.shown.decision = None
-            self.shown.turns["rested" if rests else "watched"] += 1
+            self.shown.iterations["rested" if rests else "watched"] += 1
         return rests
 
     def _plan(self, status: pb.GetStatusResponse | None, planner: Planner) -> None:
@@ -153,14 +154,14 @@ class Autoscaler:
         if self._known and self._planner is not None:
             self._planner.decide(None, self._known, time.monotonic())
         self.shown.decision = Decision(dict(self._known), held=why)
-        self.shown.turns["held"] += 1
+        self.shown.iterations["held"] += 1
         if self._news.is_new("decided", why):
             log.info("held", because=why)
 
     def _carry_out(self, decision: Decision, scales: Mapping[str, Scale]) -> None:
         changes = {stage: n for stage, n in decision.replicas.items() if n != scales[stage].replicas}
         self.shown.decision = decision
-        self.shown.turns["scaled" if changes else "held" if decision.held else "kept"] += 1
+        self.shown.iterations["scaled" if changes else "held" if decision.held else "kept"] += 1
         if self._news.is_new("decided", _summary(decision)) or changes:
             log.info(
                 "decided",

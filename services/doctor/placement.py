@@ -34,17 +34,17 @@ def placement(
 ) -> Iterator[Finding]:
     """Yield what fits; nodes: None if one may not list them. pods_seen: whether what runs there is known."""
     if not nodes:
-        yield Finding("warning", "room", "you may not list nodes, so nobody knows what fits")
+        yield Finding("warning", "capacity", "you may not list nodes, so what fits is unknown")
         return
     pods = [one for one in _pods(values, recipe) if one.count]
     if gpus := _gpus(nodes, values, recipe):
         yield gpus
         if gpus.level == "failure":
             return
-    homeless = [finding for one in pods if (finding := _nowhere(one, nodes)) is not None]
-    yield from homeless
+    unfit = [finding for one in pods if (finding := _fits_nowhere(one, nodes)) is not None]
+    yield from unfit
     free = {node.name: node.free for node in nodes}
-    waiting = {} if homeless else _placed(pods, nodes, free)
+    waiting = {} if unfit else _unscheduled(pods, nodes, free)
     asked = sum(one.count * one.asks.get("cpu", 0.0) for one in pods)
     gb = sum(one.count * one.asks.get("memory", 0.0) for one in pods) / _GB
     has = {key: sum(max(0.0, node.free.get(key, 0.0)) for node in nodes) for key in ("cpu", "memory")}
@@ -53,13 +53,13 @@ def placement(
     if waiting:
         who = ", ".join(f"{count} of {component}" for component, count in waiting.items())
         yield Finding(
-            "warning", "room",
+            "warning", "capacity",
             f"{says}, the nodes have {has['cpu']:g} and {figure(has['memory'] / _GB)} free: some will wait ({who}); "
             f"lower resources.requests, replicas in the recipe, or add nodes{unseen}",
         )  # fmt: skip
-    elif not homeless:
+    elif not unfit:
         free_gb = figure(has["memory"] / _GB)
-        yield Finding("well", "room", f"{says} of {has['cpu']:g} cores and {free_gb} GB that are free{unseen}")
+        yield Finding("well", "capacity", f"{says} of {has['cpu']:g} cores and {free_gb} GB that are free{unseen}")
 
 
 def _gpus(nodes: tuple[Node, ...], values: Values, recipe: Recipe) -> Finding | None:
@@ -68,22 +68,22 @@ def _gpus(nodes: tuple[Node, ...], values: Values, recipe: Recipe) -> Finding | 
     if not each:
         return None
     offered = [int(node.allocatable.get(resource, 0)) for node in nodes]
-    places, asked = sum(count // each for count in offered), f"the trainer asks for {ranks * each} {resource}"
-    if places >= ranks:
+    slots, asked = sum(count // each for count in offered), f"the trainer asks for {ranks * each} {resource}"
+    if slots >= ranks:
         return Finding("well", "gpus", f"{ranks * each} of {sum(offered)} {resource}")
     why = "ask for fewer ranks, or add nodes" if any(offered) else "is its device plugin installed?"
     if sum(offered) >= ranks * each:
-        why = f"those of a rank are on one node, and {places} ranks find {each}; set trainer.gpus to fewer"
+        why = f"those of a rank are on one node, and {slots} ranks find {each}; set trainer.gpus to fewer"
     return Finding("failure", "gpus", f"{asked}, the nodes offer {sum(offered)}: {why}")
 
 
-def _nowhere(pods: _Pods, nodes: tuple[Node, ...]) -> Finding | None:
+def _fits_nowhere(pods: _Pods, nodes: tuple[Node, ...]) -> Finding | None:
     """Return why pods would fit on no node, even if nothing ran there."""
     open_to = [node for node in nodes if node.takes(pods.selector, pods.tolerations)]
     name = pods.component
     if not open_to:
         return Finding(
-            "failure", "room",
+            "failure", "capacity",
             f"{name}: no node takes it; of {len(nodes)} all are cordoned, tainted or without the labels of its "
             f"nodeSelector: set {name}.tolerations or nodeSelector, or uncordon a node",
         )  # fmt: skip
@@ -92,14 +92,14 @@ def _nowhere(pods: _Pods, nodes: tuple[Node, ...]) -> Finding | None:
         if amount <= most:
             continue
         asks, has = (figure(v / _GB) + f" GB of {key}" if key in _BYTES else _cores(v, key) for v in (amount, most))
-        return Finding("failure", "room", f"{name}: one asks for {asks}; the largest node has {has}")
+        return Finding("failure", "capacity", f"{name}: one asks for {asks}; the largest node has {has}")
     if all(any(amount > node.allocatable.get(key, 0.0) for key, amount in pods.asks.items()) for node in open_to):
-        return Finding("failure", "room", f"{name}: no node has all that one asks for: {_listed(pods.asks)}")
+        return Finding("failure", "capacity", f"{name}: no node has all that one asks for: {_listed(pods.asks)}")
     return None
 
 
-def _placed(pods: list[_Pods], nodes: tuple[Node, ...], free: dict[str, dict[str, float]]) -> dict[str, int]:
-    """Place pods, the largest first, each on the first node that has room; return those that find none."""
+def _unscheduled(pods: list[_Pods], nodes: tuple[Node, ...], free: dict[str, dict[str, float]]) -> dict[str, int]:
+    """Assign pods, the largest first, each to the first node with free capacity; return those that fit none."""
     waiting: dict[str, int] = {}
     most = {key: max(node.allocatable.get(key, 0.0) for node in nodes) for one in pods for key in one.asks}
     for one in sorted(pods, key=lambda one: -max(v / most[k] for k, v in one.asks.items() if most[k])):

@@ -54,8 +54,8 @@ def command(server: str, run_path: Path, store_url: str, utterances: int, max_we
 
 def _first(run: SharedRun, utterances: int) -> list[Example]:
     shards = run.open_shards("dev")
-    places = [shards.locate(ordinal) for ordinal in range(min(utterances, shards.total))]
-    return [shards.read(shard, index).example(Lineage(0, shard, index)) for shard, index in places]
+    positions = [shards.locate(ordinal) for ordinal in range(min(utterances, shards.total))]
+    return [shards.read(shard, index).example(Lineage(0, shard, index)) for shard, index in positions]
 
 
 async def _stream(server: str, examples: list[Example]) -> list[StreamedTranscript]:

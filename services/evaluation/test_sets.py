@@ -41,7 +41,7 @@ class Reference:
 def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
     """Write the recordings of a test set below the run, unless these very ones are there; return their folder.
 
-    A set with a room draws it from a stream of random numbers that no stage of training uses, and takes its babble
+    A set with a room draws it from a generator that no stage of training uses, and takes its babble
     from the set's own split: neither rooms nor noise were ever heard in training. Raises BadShard,
     RejectedExample, Unavailable.
     """

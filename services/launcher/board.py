@@ -45,7 +45,7 @@ class RedisBoard:
         return self._board
 
     def announce(self, rank: int, announcement: Announcement) -> None:
-        """Show what a launcher has to say, in place of what it said before."""
+        """Write a launcher's announcement over its last one."""
         self._announce(keys=[self._key], args=[uuid.uuid4().hex, rank, json.dumps(asdict(announcement))])
 
     def begin(self, generation: Generation) -> bool:

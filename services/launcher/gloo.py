@@ -1,4 +1,4 @@
-"""What Horovod wants in place of a launcher of its own: a rendezvous server for each gang, variables for each rank."""
+"""Replaces Horovod's launcher: a rendezvous server for each gang, variables for each rank."""
 
 import socket
 from typing import Any

@@ -54,7 +54,7 @@ class Launcher:
         self._redis_away = False
 
     def run(self) -> int:
-        """Return the exit code: the process's, if trying again cannot mend it; 75 if another has this place."""
+        """Return the exit code: the process's if it is final; 75 if another launcher has taken this rank."""
         self._process = RankProcess(self._command, self._environment)
         try:
             while not self._shutdown.wait(_LOOK_EVERY_S):
@@ -89,7 +89,7 @@ class Launcher:
         self._process = RankProcess(self._command, self._environment)
 
     def _look_at_board(self) -> bool:
-        """Do what the board asks for; False if another launcher has this place."""
+        """Do what the board asks for; False if another launcher has taken this rank."""
         if self._process.ready:
             self._member.ready()
         elif self._process.waits:

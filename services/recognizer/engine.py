@@ -1,6 +1,6 @@
 """The engine: streams on worker threads, within limits, counted. It knows no protocol; a transport knows nothing else.
 
-A transport takes a place (`admission`), parses what a client asks into a `StreamRequest`, opens a `Stream`, pushes
+A transport takes a slot (`admission`), parses what a client asks into a `StreamRequest`, opens a `Stream`, pushes
 audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refuse` counts one and gives its canonical
 code, which each transport has its own status for.
 """

@@ -104,10 +104,10 @@ async def _transcribe(address: str, request: Request) -> None:
 
 
 async def _transcribe_files(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request) -> None:
-    places = asyncio.Semaphore(request.streams)
+    slots = asyncio.Semaphore(request.streams)
 
     async def one(path: Path) -> StreamedTranscript | BadAudio:
-        async with places:
+        async with slots:
             try:
                 samples = await asyncio.to_thread(read_recording, path, info.sample_rate_hz)
             except BadAudio as error:

@@ -38,7 +38,7 @@ _LONGEST_PAUSE_S = 30.0
 
 
 def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
-    """Bring the store's whole checkpoints, generation and metrics, in place of those of an older gang that are here."""
+    """Bring the store's whole checkpoints, generation and metrics, replacing those of an older gang."""
     stored = store.read(_GENERATION)
     if stored is None:
         return

@@ -2,7 +2,7 @@
 
 SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
 `mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
-Exit codes: 0 training is complete, and the coordinator knows; 69 Redis, coordinator or room on the disk is missing, and
+Exit codes: 0 training is complete, and the coordinator knows; 69 Redis, coordinator or free disk space is missing, and
 75 stopped by a signal, fenced by another gang, or the ledger has lost writes: start it again to go on.
 """
 
@@ -101,7 +101,7 @@ def command(
             name = f"{replica}-{collective.rank}"
             with metrics_at(host, metrics_port) as metrics:
                 given = (recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
-                code = Rank(*given, turned=watchdog.iterated).run()
+                code = Rank(*given, on_iteration=watchdog.iterated).run()
         if code:
             sys.exit(code)
     if _first_of(_RANK_VARIABLES, 0) == 0:

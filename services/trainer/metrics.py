@@ -29,9 +29,7 @@ def rank_metrics(meter: Meter) -> Iterator[Metric]:
     ratio = done.busy_s / spent_s if spent_s else 0.0
     yield gauge("sonorant_trainer_t_session_ratio", "Time in steps / (that + time waited), since the start.", ratio)
     yield gauge("sonorant_trainer_queued_examples", "Examples that have come and wait for the pool.", meter.queued())
-    yield gauge(
-        "sonorant_trainer_wanted_examples", "Examples that there is room for and that have not come.", meter.wanted()
-    )
+    yield gauge("sonorant_trainer_wanted_examples", "Examples that free slots wait for.", meter.wanted())
     yield counter("sonorant_trainer_link_faults_total", "Faults on links to the last stage.", meter.link_faults())
     figures = meter.figures()
     for name, what in _FIGURES.items():

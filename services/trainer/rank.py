@@ -46,7 +46,7 @@ class Rank:
     """Trains with the others of its gang until training is complete or `shutdown` is requested.
 
     patience_s: how long to wait for Redis at the start, at least ten seconds; metrics: where to register its own;
-    turned: called with every turn of the training loop.
+    on_iteration: called with every iteration of the training loop.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Rank:
         shutdown: Shutdown,
         patience_s: float = 0.0,
         metrics: CollectorRegistry | None = None,
-        turned: Callable[[], None] = lambda: None,
+        on_iteration: Callable[[], None] = lambda: None,
     ) -> None:
-        self._turned = turned
+        self._on_iteration = on_iteration
         self._metrics = metrics or CollectorRegistry()
         self._shared = run
         self._run = run.folder
@@ -132,7 +132,7 @@ class Rank:
             collective=self._collective,
             clock=time.monotonic,
             terminated=lambda: self._shutdown.requested,
-            turned=self._turned,
+            on_iteration=self._on_iteration,
         )
         data = TrainingData(self._units, self._bins, self._train.counts, self._dev())
         return build_trainer(self._recipe, data, checkpoint, progress, ports)

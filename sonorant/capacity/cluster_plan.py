@@ -17,8 +17,8 @@ __all__ = ["ClusterPlan", "RankPlan", "StagePlan", "plan_cluster", "rehearse"]
 
 FUSED = "example_server"
 _BUSY_ENOUGH = 0.5  # share of its core from which on a part of the control plane is simulated too
-_FEWEST_TURNS, _SEEN_TURNS, _MOST_TURNS = 3, 12, 60  # a turn is a batch of each rank
-_STILL = 0.03  # of a turn: queues and pools grow no more
+_FEWEST_ROUNDS, _SEEN_ROUNDS, _MOST_ROUNDS = 3, 12, 60  # a round is a batch of each rank
+_STILL = 0.03  # of a round: queues and pools grow no more
 _MOST_EXAMPLES = 100_000  # before it is looked, and while
 
 
@@ -95,7 +95,7 @@ class _Link:
 
     @property
     def service_s(self) -> float:
-        """Of a replica, whose one thread receives, computes and sends, in turns."""
+        """Of a replica, whose one thread receives, computes and sends, one after the other."""
         if self.whole:
             return float(self.seconds.mean())
         linked_bytes = self.bytes_out + (0.0 if self.reads else self.bytes_in)
@@ -151,15 +151,16 @@ def rehearse(recipe: Recipe, times: ServiceTimes, plan: ClusterPlan, rng: np.ran
         ranks, step.seconds, step.examples, pool=4 * step.examples, enough=2 * step.examples, filled=2 * step.examples
     )
     simulation = Simulation([model for model, _ in parts], trainer, drawing(np.stack([s for _, s in parts], 1)), rng)
-    turn, turn_s = ranks * step.examples, ranks * step.examples / plan.rate
-    simulation.run(turn_s / 2)  # so that no look falls on the end of a step
+    of_round, round_s = ranks * step.examples, ranks * step.examples / plan.rate
+    simulation.run(round_s / 2)  # so that no look falls on the end of a step
     stored = -math.inf
-    for _ in range(max(_FEWEST_TURNS, min(_MOST_TURNS, _MOST_EXAMPLES // turn))):
-        simulation.run(simulation.now_s + turn_s)
+    for _ in range(max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, _MOST_EXAMPLES // of_round))):
+        simulation.run(simulation.now_s + round_s)
         before, stored = stored, simulation.under_way()
-        if stored - before < _STILL * turn:
+        if stored - before < _STILL * of_round:
             break
-    return simulation.run(simulation.now_s + max(_FEWEST_TURNS, min(_SEEN_TURNS, _MOST_EXAMPLES // turn)) * turn_s)[-1]
+    seen = max(_FEWEST_ROUNDS, min(_SEEN_ROUNDS, _MOST_EXAMPLES // of_round))
+    return simulation.run(simulation.now_s + seen * round_s)[-1]
 
 
 def _link_limits(stages: Sequence[StagePlan], trainer: RankPlan, bytes_out: float) -> Iterator[str]:

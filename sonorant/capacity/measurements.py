@@ -36,7 +36,7 @@ class Snapshot:
     """All counters at one time.
 
     stages: by stage, then by the name of the replica, which no other replica ever has; ranks: the trainer's, by name;
-    rejected: examples by the stage that rejected them; wanted: examples that the ranks have room for; finished:
+    rejected: examples by the stage that rejected them; wanted: free slots of the ranks' pools; finished:
     training is complete.
     """
 

@@ -24,7 +24,7 @@ class PlannerSettings:
     window_s: of measurements; settle_s: how long after more replicas were asked for no further ones are; catch_up_s:
     time in which the trainer's pools are to be full again; stabilisation_s: how long fewer replicas must have been
     enough before some are taken away; hysteresis: share by which the demand might grow without those being missed;
-    arrival_s: time in which replicas that are asked for come if there is room for them, on a new node if need be;
+    arrival_s: time in which replicas that are asked for start if the cluster has capacity, on a new node if need be;
     retry_s: after which it is tried again whether there is.
     """
 
@@ -91,7 +91,7 @@ class Planner:
             self._returns.begin_anew()
             return self._rest(replicas, now_s)
         if squeezed:
-            return self._make_room(squeezed, now_s)
+            return self._yield_cores(squeezed, now_s)
         costs = self._costs(now_s)
         if isinstance(costs, str):
             return self._hold(costs, replicas, now_s)
@@ -132,11 +132,11 @@ class Planner:
             return ""
         return missing[0] if now_s >= self._complete_s + self._settings.arrival_s else ""
 
-    def _make_room(self, squeezed: str, now_s: float) -> Decision:
+    def _yield_cores(self, squeezed: str, now_s: float) -> Decision:
         """As few as there may be: without one stage no example passes, and it may wait for the others' cores."""
         arrival_s = figure(self._settings.arrival_s)
         return Decision(
-            self._least(now_s), held=f"{squeezed}: none of it came in {arrival_s} s, so the others make room"
+            self._least(now_s), held=f"{squeezed}: none of it came in {arrival_s} s, so the others yield cores"
         )
 
     def _rest(self, now: Mapping[str, int], now_s: float) -> Decision:

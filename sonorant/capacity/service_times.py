@@ -170,7 +170,7 @@ def _spread(total: int) -> Iterator[int]:
 
 def _pass(
     shards: ShardSet,
-    place: tuple[int, int],
+    position: tuple[int, int],
     chain: Mapping[str, Stage],
     seed: int,
     payload: PayloadRecipe,
@@ -179,7 +179,7 @@ def _pass(
     """Return, for one utterance, seconds and bytes by stage, its duration, and its feature vectors."""
     seconds, sizes = {}, {}
     began_s = clock()
-    example = shards.read(*place).example(Lineage(0, *place))
+    example = shards.read(*position).example(Lineage(0, *position))
     duration_s = example.duration_s
     sizes[READER] = len(encode_example(example, payload))
     seconds[READER] = clock() - began_s

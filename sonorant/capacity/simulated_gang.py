@@ -40,7 +40,7 @@ class Gang:
 
     @property
     def wanted(self) -> int:
-        """Examples that the pools have room for."""
+        """Free slots of the pools."""
         return len(self._asking)
 
     def counters(self) -> dict[str, Counters]:
@@ -63,7 +63,7 @@ class Gang:
         return True
 
     def _enter(self, *ranks: _Rank, now_s: float) -> None:
-        """Let ranks begin the step, each with a batch if there is one for it; their pools then have room."""
+        """Let ranks begin the step, each with a batch if there is one for it; their pools then have free slots."""
         drawing = [rank for rank in ranks if rank.pool >= self._model.enough]
         for rank in ranks:
             rank.inside, rank.entered_s, rank.has_batch = True, now_s, False

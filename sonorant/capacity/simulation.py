@@ -116,7 +116,7 @@ class Simulation:
             self._leave_if_empty(replica)
 
     def kill(self, name: str) -> None:
-        """Let one replica of a stage die, with all that it holds; a new one starts in its place."""
+        """Let one replica of a stage die, with all that it holds; a new one replaces it."""
         stage = next(stage for stage in self._stages if stage.model.name == name)
         self._die(stage.replicas[0])
 
@@ -180,7 +180,7 @@ class Simulation:
             replica.stage.replicas.remove(replica)
 
     def _ask(self, replica: _Replica) -> None:
-        """Fill a free slot of a replica, now or once there is something; whoever gave that asks in turn."""
+        """Fill a free slot of a replica, now or once the stage before has an example; that frees a slot there."""
         while True:
             if replica.leaving or not replica.alive:
                 self._leave_if_empty(replica)

@@ -23,7 +23,7 @@ _MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗
     help="Values, as for helm install; a later file wins.",
 )  # fmt: skip
 @click.option("-n", "--namespace", default="default", show_default=True, help="Where sonorant is to be installed.")
-@click.option("--release", default="", help="Name that it is to have; its own pods then take no room.")
+@click.option("--release", default="", help="Name that it is to have; its own pods then count as free capacity.")
 @click.option("--context", "context_name", help="Context of the kubeconfig; default: the current one.")
 @click.option(
     "--chart", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("charts/sonorant"),

@@ -1,4 +1,4 @@
-"""Entry point: finds the command's file, and turns errors into one line and an exit code."""
+"""Entry point: imports the command's file; maps errors to one line and an exit code."""
 
 import importlib
 import io

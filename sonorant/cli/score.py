@@ -21,7 +21,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("reference", type=_file)
 @click.argument("hypothesis", type=_file)
 @click.option("--format", type=click.Choice(get_args(Format)), help="Format of both files; else it is recognised.")
-@click.option("--characters", is_flag=True, help="Score characters (CER) in place of words.")
+@click.option("--characters", is_flag=True, help="Score characters (CER) instead of words.")
 @click.option("--normalise", "normalised", is_flag=True, help="Lower-case both and strip punctuation before comparing.")
 @click.option("--alignments", is_flag=True, help="Show each utterance's alignment.")
 @click.option(

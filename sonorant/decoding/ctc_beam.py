@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, rank
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.errors import SonorantError
 from sonorant.text.units import Units
 
@@ -146,7 +146,7 @@ class CtcBeamSearch:
 
     def hypotheses(self, n: int = 1) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first; never empty."""
-        return rank([_path(entry) for entry in self._entries], self._units, self._vector_seconds, n)
+        return n_best([_path(entry) for entry in self._entries], self._units, self._vector_seconds, n)
 
     def text(self) -> str:
         """Return the most probable text so far, without the cost of words, times and confidences."""

@@ -1,14 +1,14 @@
-"""What a search hands out: transcripts with words, their places in time, and how sure the search is of them."""
+"""The results of a search: transcripts with words, their times and confidences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sonorant.text.units import Units
 
-__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "rank"]
+__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "n_best"]
 
 # Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
-_SAME_PLACE_S = 0.1
+_SAME_WORD_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class UnitPath:
     """A unit sequence as a search sees it.
 
     spans: first and last frame of each unit in its most probable alignment.
-    probability: posterior among all paths that are ranked together.
+    probability: posterior among all paths of the beam.
     """
 
     units: tuple[int, ...]
@@ -52,12 +52,12 @@ class UnitPath:
     probability: float
 
 
-def rank(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int) -> list[Hypothesis]:
-    """Turn the beam's paths into at most `n` hypotheses with distinct texts, most probable first.
+def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int) -> list[Hypothesis]:
+    """Return at most `n` hypotheses of a beam's paths, with distinct texts, most probable first.
 
     Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
-    times. The confidence of a word is the sum of the probabilities of all paths that have the same word at the same
-    place, that is, within 0.1 s of its span; so it is never below the confidence of its hypothesis.
+    times. The confidence of a word is the sum of the probabilities of all paths that have the same word
+    within 0.1 s of its span; so it is never below the confidence of its hypothesis.
     """
     best: dict[str, UnitPath] = {}
     for path in sorted(paths, key=lambda path: path.probability):
@@ -73,7 +73,7 @@ def rank(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int)
 
 
 def best_text(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> str:
-    """Return the most probable text of unit sequences and their probabilities: what `rank` puts first, for less."""
+    """Return the most probable text of (unit sequence, probability) pairs: the first of `n_best`, at less cost."""
     mass = _mass(sequences, units)
     return max(mass, key=lambda text: mass[text])
 
@@ -118,10 +118,10 @@ def _with_confidence(
     for others, probability in alternatives:
         at = 0
         for index, word in enumerate(words):
-            while at < len(others) and others[at].end_s < word.start_s - _SAME_PLACE_S:
+            while at < len(others) and others[at].end_s < word.start_s - _SAME_WORD_S:
                 at += 1
             near = at
-            while near < len(others) and others[near].start_s <= word.end_s + _SAME_PLACE_S:
+            while near < len(others) and others[near].start_s <= word.end_s + _SAME_WORD_S:
                 if others[near].word == word.word:
                     confidence[index] += probability
                     break

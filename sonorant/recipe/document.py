@@ -1,4 +1,4 @@
-"""A YAML document as plain values, with the place where each of them was written."""
+"""A YAML document as plain values, with the file and line of each."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ KeyPath = tuple[str | int, ...]
 
 
 class Document(NamedTuple):
-    """Plain values, where each key path was written ("digits.yaml:12"), and faults of the writing itself."""
+    """Plain values, file and line of each key path ("digits.yaml:12"), and faults of the writing itself."""
 
     values: dict[str, Any]
-    places: dict[KeyPath, str]
+    positions: dict[KeyPath, str]
     faults: list[str]
 
-    def place(self, path: KeyPath) -> str:
-        """Return the place of `path`, or of the nearest thing around it that was written."""
-        while path and path not in self.places:
+    def position(self, path: KeyPath) -> str:
+        """Return file and line of `path`, or of the innermost key around it that was written."""
+        while path and path not in self.positions:
             path = path[:-1]
-        return self.places.get(path, "")
+        return self.positions.get(path, "")
 
 
 class Override(NamedTuple):
@@ -51,7 +51,7 @@ def parse_document(text: str, name: str) -> Document:
 def apply_override(document: Document, override: Override) -> None:
     """Set one value in `document`; a key that leads nowhere is left for the schema to refuse.
 
-    An item of a list is named by its position, or by its `stage` or `name`: `stages.room.probability`.
+    An item of a list is named by its index, or by its `stage` or `name`: `stages.room.probability`.
     """
     where = override.origin
     node = _compose(override.value, where)
@@ -71,11 +71,11 @@ def apply_override(document: Document, override: Override) -> None:
         else:
             if isinstance(current, dict) and not isinstance(current.get(step), dict | list):
                 current[step] = {}
-                document.places[path] = where
+                document.positions[path] = where
             current = current[step]
-    for known in [known for known in document.places if known[: len(path)] == path]:
-        del document.places[known]
-    document.places[path] = where
+    for known in [known for known in document.positions if known[: len(path)] == path]:
+        del document.positions[known]
+    document.positions[path] = where
 
 
 def _step(current: Any, part: str) -> str | int | None:
@@ -103,7 +103,7 @@ def _compose(text: str, name: str) -> Node | None:
 
 def _plain(node: Node, path: KeyPath, name: str, document: Document) -> Any:
     if path:
-        document.places.setdefault(path, f"{name}:{_line(node)}")
+        document.positions.setdefault(path, f"{name}:{_line(node)}")
     if isinstance(node, MappingNode):
         return _mapping(node, path, name, document)
     if isinstance(node, SequenceNode):
@@ -114,13 +114,15 @@ def _plain(node: Node, path: KeyPath, name: str, document: Document) -> Any:
 def _mapping(node: MappingNode, path: KeyPath, name: str, document: Document) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        place = f"{name}:{_line(key_node)}"
+        position = f"{name}:{_line(key_node)}"
         key = str(key_node.value) if isinstance(key_node, ScalarNode) else _kind(key_node)
         here = (*path, key)
         if key in values:
-            document.faults.append(f"{place}: {dotted(here)}: stands twice, first in {document.places[here]}; keep one")
+            document.faults.append(
+                f"{position}: {dotted(here)}: stands twice, first in {document.positions[here]}; keep one"
+            )
             continue
-        document.places[here] = place
+        document.positions[here] = position
         values[key] = _plain(value_node, here, name, document)
     return values
 

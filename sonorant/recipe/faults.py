@@ -1,4 +1,4 @@
-"""What is wrong with a recipe, said in its author's words: place, key, what is expected, the nearest right key."""
+"""What is wrong with a recipe, a line each: file and line, key, found, expected, nearest key."""
 
 import difflib
 import json
@@ -21,10 +21,10 @@ def version_fault(document: Document) -> str | None:
     found = document.values.get("version")
     if found == VERSION or not isinstance(found, int) or isinstance(found, bool):
         return None
-    place = document.place(("version",))
+    position = document.position(("version",))
     if found > VERSION:
-        return f"{place}: version: {found} is newer than this sonorant reads ({VERSION}); update sonorant"
-    return f"{place}: version: {found} is older than this sonorant reads ({VERSION}); see `sonorant recipe schema`"
+        return f"{position}: version: {found} is newer than this sonorant reads ({VERSION}); update sonorant"
+    return f"{position}: version: {found} is older than this sonorant reads ({VERSION}); see `sonorant recipe schema`"
 
 
 def schema_faults(error: ValidationError, document: Document) -> list[str]:
@@ -32,16 +32,16 @@ def schema_faults(error: ValidationError, document: Document) -> list[str]:
     lines: dict[tuple[str, str], list[str]] = {}
     for details in error.errors(include_url=False):
         path = _written_path(details["loc"], document.values)
-        place = document.place(path)
+        position = document.position(path)
         key = dotted(path)
         if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
             key = f"{key}={_shown(details['input'])}"
-        told = lines.setdefault((place, key), [])
-        if (message := _message(details, path)) not in told:
-            told.append(message)
+        messages = lines.setdefault((position, key), [])
+        if (message := _message(details, path)) not in messages:
+            messages.append(message)
     return [
-        f"{place}: {key}: {', or '.join(told)}" if key else f"{place}: {told[0]}"
-        for (place, key), told in lines.items()
+        f"{position}: {key}: {', or '.join(messages)}" if key else f"{position}: {messages[0]}"
+        for (position, key), messages in lines.items()
     ]
 
 
@@ -83,7 +83,7 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
 
 
 def _advice(location: KeyPath, wrong: str) -> str:
-    """Name the nearest key at this place, else the same key elsewhere, else all keys of this place."""
+    """Name the nearest key of this section, else the same key elsewhere, else all keys of this section."""
     here = sorted({name for section in _sections_at(location[:-1]) for name in section.model_fields})
     if near := difflib.get_close_matches(wrong, here, n=1, cutoff=0.6):
         return f"did you mean {near[0]}?"

@@ -67,9 +67,9 @@ def dump_recipe(recipe: Recipe) -> str:
     """Return the resolved recipe, defaults included, as YAML that `load_recipe` reads back to an equal recipe."""
     yaml = YAML(typ="rt", pure=True)
     yaml.width = 120
-    stream = io.StringIO()
-    yaml.dump(_laid_out(recipe.model_dump(mode="json")), stream)
-    return stream.getvalue()
+    buffer = io.StringIO()
+    yaml.dump(_laid_out(recipe.model_dump(mode="json")), buffer)
+    return buffer.getvalue()
 
 
 def _laid_out(value: Any) -> Any:

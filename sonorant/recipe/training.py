@@ -57,7 +57,7 @@ class TestSetRecipe(Section):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="Name in reports.")
     split: Literal["dev", "test", "unseen_speaker"] = Field(description="Split that its utterances come from.")
     room: RoomRecipe | None = Field(None, description="Room and noise to put every utterance into.")
-    seed: int = Field(0, description="Seed of room and noise; training never uses the same stream.")
+    seed: int = Field(0, description="Seed of room and noise; training's generators never have it.")
 
 
 class EvaluationRecipe(Section):

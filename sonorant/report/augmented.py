@@ -61,8 +61,8 @@ def stored_example(shards: ShardSet, utterance: str, epoch: int) -> Example:
             return record.example(Lineage(epoch, *shards.locate(ordinal)))
         known.append(record.utterance)
     near = difflib.get_close_matches(utterance, known, n=3, cutoff=0) or known[:3]
-    place = f"{len(known)} in {shards.paths[0].parent}"
-    raise BadCorpus(f"no utterance {utterance!r} among {place}, such as {', '.join(near)}")
+    known_ones = f"{len(known)} in {shards.paths[0].parent}"
+    raise BadCorpus(f"no utterance {utterance!r} among {known_ones}, such as {', '.join(near)}")
 
 
 def write_augmented(

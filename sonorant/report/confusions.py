@@ -45,8 +45,8 @@ def confusion_table(outcomes: Sequence[dict[str, Any]]) -> ConfusionTable:
         for word in {said, heard} - {""}:
             errors[word] = errors.get(word, 0) + (count if said != heard else 0)
     words = sorted(sorted(errors, key=lambda word: -errors[word])[:_MOST_WORDS])
-    places = [*words, ""]
+    columns = [*words, ""]
     rows = tuple(
-        Row(said or _NOTHING, tuple(Cell(counts[said, heard], said == heard) for heard in places)) for said in places
+        Row(said or _NOTHING, tuple(Cell(counts[said, heard], said == heard) for heard in columns)) for said in columns
     )
     return ConfusionTable((*words, _NOTHING), rows)

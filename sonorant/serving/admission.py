@@ -1,4 +1,4 @@
-"""Who may have a stream: at most so many at once, and nobody new once the doors are closed."""
+"""Admission control: a limit on open streams, and none new after `close`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ class Admission:
 
     @property
     def active(self) -> int:
-        """Streams that have a place now."""
+        """Open streams."""
         return self._active
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place while the context lasts; raises TooManyStreams, and Unavailable after `close`."""
+    def slot(self) -> Iterator[None]:
+        """Hold a slot while the context lasts; raises TooManyStreams, and Unavailable after `close`."""
         if self._closed:
             raise Unavailable("this recognizer is shutting down; open the stream again, on another")
         if self._active >= self._max_streams:
@@ -36,5 +36,5 @@ class Admission:
             self._active -= 1
 
     def close(self) -> None:
-        """Give no more places; those that are held stay so."""
+        """Admit no more streams; open ones keep their slots."""
         self._closed = True

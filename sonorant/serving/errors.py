@@ -30,7 +30,7 @@ class IdleStream(SonorantError):
 
 
 class TooManyStreams(SonorantError):
-    """All places are taken; trying again later, or elsewhere, may help."""
+    """All slots are taken; trying again later, or elsewhere, may help."""
 
     exit_code = 69
 

@@ -33,7 +33,7 @@ class Adam(tf.Module):
             theta.assign_sub(learning_rate * (m_t / correction_1) / (tf.sqrt(v_t / correction_2) + _EPSILON))
 
     def state(self) -> dict[str, NDArray[np.float32]]:
-        """Return t, and m and v of each variable by its place in the list."""
+        """Return t, and m and v of each variable by index."""
         moments = {f"{kind}/{i}": v.numpy() for kind, vs in (("m", self.m), ("v", self.v)) for i, v in enumerate(vs)}
         return {"t": self.t.numpy(), **moments}
 

@@ -32,8 +32,8 @@ class WeightAverage(tf.Module):
             average.assign(decay * average + (1 - decay) * variable)
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """Put the averages into the variables for as long as the context lasts."""
+    def applied(self) -> Iterator[None]:
+        """Assign the averages to the variables while the context lasts."""
         trained = [v.numpy() for v in self._variables]
         for variable, average in zip(self._variables, self.averages, strict=False):
             variable.assign(average)
@@ -44,7 +44,7 @@ class WeightAverage(tf.Module):
                 variable.assign(value)
 
     def state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the averages by place in the list; empty with decay 0."""
+        """Return the averages by index; empty with decay 0."""
         return {str(i): v.numpy() for i, v in enumerate(self.averages)}
 
     def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:

@@ -50,7 +50,7 @@ class TrainerPorts:
     collective: Collective
     clock: Callable[[], float]
     terminated: Callable[[], bool]
-    turned: Callable[[], None]
+    on_iteration: Callable[[], None]
 
 
 def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
@@ -95,7 +95,7 @@ def build_trainer(
             collective=ports.collective,
             clock=ports.clock,
             terminated=ports.terminated,
-            turned=ports.turned,
+            on_iteration=ports.on_iteration,
             held_up=held_up,
         ),
         progress,

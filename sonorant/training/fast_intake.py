@@ -14,9 +14,9 @@ __all__ = ["FastIntake"]
 class FastIntake:
     """Draws batches from a pool that is at least half full, or from what is left of a drained epoch; see `Intake`.
 
-    Credits are granted as long as there is room. Examples of the next epoch that come early wait beside the pool and
-    use up its room: a rank that still has batches of this epoch, while others have none, would take the whole of the
-    next one otherwise, and train on it alone. But while a rank lacks examples for a batch they use up no room, so that
+    Credits are granted as long as slots are free. Examples of the next epoch that come early wait beside the pool and
+    use up its slots: a rank that still has batches of this epoch, while others have none, would take the whole of the
+    next one otherwise, and train on it alone. But while a rank lacks examples for a batch they use up none, so that
     the current epoch is never shut out, however many of them come: at most pipeline.lookahead_examples, by the
     coordinator.
 

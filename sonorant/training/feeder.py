@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _READY_BATCHES = 3
 _POLL_S = 0.05
-_STAGE = "trainer"  # as what the ledger lists rejections of this room
+_STAGE = "trainer"  # the ledger's name for rejections of this package
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class Feeder:
     def _run(self) -> None:
         try:
             while not self._stop.is_set() and self._intake.epoch < self._epochs:
-                self._turn()
+                self._iterate()
         except BaseException as error:  # carried to the loop, which raises it
             self._error = error
 
-    def _turn(self) -> None:
+    def _iterate(self) -> None:
         drained = self._source.drained(self._intake.epoch)  # asked first: what came before it is then in `take`
         full = self._ready.qsize() >= _READY_BATCHES
         if count := self._intake.credits(drained):

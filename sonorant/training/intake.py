@@ -1,6 +1,6 @@
 """The intake's contract: from arriving examples to batches, one epoch after the other, as a machine without threads.
 
-Events in, actions out. In each turn the feeder grants `credits`, polls the source once, hands on what came
+Events in, actions out. In each iteration the feeder grants `credits`, polls the source once, hands on what came
 (`arrived`), and does `next_action`. All that differs between the orders of `pipeline.order` is behind `Intake`:
 `fast_intake.FastIntake` draws from what has arrived, `strict_intake.StrictIntake` in an order that follows from the
 seed. An arrival is an example with its targets (`Labelled`), or `Rejected` where it cannot be trained on; both use one

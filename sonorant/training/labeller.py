@@ -13,7 +13,7 @@ __all__ = ["Labeller"]
 
 
 class Labeller:
-    """Turns an example with features into one with the objective's targets and a place in the ledger."""
+    """Gives an example with features the objective's targets and its ordinal in the ledger."""
 
     def __init__(self, objective: Objective, shard_counts: Sequence[int]) -> None:
         self.objective = objective

@@ -1,4 +1,4 @@
-"""The training loop: batches in, steps, looks at dev, checkpoints; every rank turns the same way."""
+"""The training loop: batches, steps, evaluations of dev, checkpoints; every rank decides alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class TrainerParts:
     """What a loop is made of.
 
     generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal asked to leave.
-    turned: called with every turn of the loop. held_up: called with every step for which there is a batch here while
+    on_iteration: called in every iteration. held_up: called with every step for which there is a batch here while
     another rank is late; None: no step waits for a late rank (`pipeline.order: fast`).
     """
 
@@ -58,7 +58,7 @@ class TrainerParts:
     collective: Collective
     clock: Callable[[], float]
     terminated: Callable[[], bool]
-    turned: Callable[[], None]
+    on_iteration: Callable[[], None]
     held_up: Callable[[], None] | None
 
 
@@ -86,8 +86,8 @@ class Trainer:
         if self.progress.step == 0 and not self._normalise():
             return Reason.TERMINATED
         while True:
-            self.parts.turned()
-            result = self._turn()
+            self.parts.on_iteration()
+            result = self.iterate()
             if reason := self._decide(result.notes):
                 return reason
 
@@ -103,7 +103,7 @@ class Trainer:
         """Let the model learn how features are distributed from all ranks' first examples; False if a signal came."""
         own: list[Features] | None = None
         while True:
-            self.parts.turned()
+            self.parts.on_iteration()
             own = self.parts.feeder.first_examples(_PATIENCE_S) if own is None else own
             answers = self.parts.collective.gather((own is not None, self.parts.terminated(), self._is_spoiled()))
             here, terminated, spoiled = zip(*answers, strict=True)
@@ -119,7 +119,7 @@ class Trainer:
         self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.parts.collective.gather(m)))
         return True
 
-    def _turn(self) -> StepResult:
+    def iterate(self) -> StepResult:
         """Take part in one step, with a batch or without."""
         batch = self._held or self._next_batch()
         notes = Notes(
@@ -220,7 +220,7 @@ class Trainer:
     def _look_at_dev(self) -> bool:
         """Measure WER on dev; returns whether it is the best so far."""
         started_s = self.parts.clock()
-        with self.parts.step.average.in_place():
+        with self.parts.step.average.applied():
             wer = self.parts.evaluator.wer(self._recognised)
         self._lap()
         progress = self.progress
@@ -232,7 +232,7 @@ class Trainer:
         return better
 
     def _recognised(self, utterances: int) -> None:
-        self.parts.turned()
+        self.parts.on_iteration()
         self.parts.reporter.recognised(utterances)
 
     def _save(self, best: bool, over: int | None = None) -> None:
@@ -247,7 +247,7 @@ class Trainer:
         if self.parts.collective.rank == 0:
             step = self.parts.step
             weights = step.model.named_weights()
-            with step.average.in_place():
+            with step.average.applied():
                 evaluated = step.model.named_weights()
             checkpoint = Checkpoint(
                 progress=self.progress,

@@ -31,7 +31,7 @@ class SessionMeter:
         self._recent: deque[tuple[float, float, float]] = deque(maxlen=window)
 
     def add(self, session_s: float, elapsed_s: float, audio_s: float) -> None:
-        """Take in one turn of the loop; `elapsed_s` includes `session_s`."""
+        """Take in one iteration of the loop; `elapsed_s` includes `session_s`."""
         self.session_s += session_s
         self.elapsed_s += elapsed_s
         self.audio_s += audio_s
@@ -44,13 +44,13 @@ class SessionMeter:
 
     @property
     def recent_t_session(self) -> float:
-        """Over the last `window` turns."""
+        """Over the last `window` iterations."""
         elapsed_s = sum(e for _, e, _ in self._recent)
         return sum(s for s, _, _ in self._recent) / elapsed_s if elapsed_s else 0.0
 
     @property
     def recent_audio_hours_per_second(self) -> float:
-        """Hours of audio trained on per second, over the last `window` turns."""
+        """Hours of audio trained on per second, over the last `window` iterations."""
         elapsed_s = sum(e for _, e, _ in self._recent)
         return sum(a for _, _, a in self._recent) / 3600 / elapsed_s if elapsed_s else 0.0
 

@@ -4,14 +4,14 @@ __all__ = ["OutstandingCredit"]
 
 
 class OutstandingCredit:
-    """Counts a consumer's credits, so that it never grants more than it has room for."""
+    """Counts a consumer's outstanding credits, so that it never grants more than it has free slots."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def up_to(self, room: int) -> int:
-        """Return how many credits to grant so that `room` are outstanding, 0 if as many are; they count as granted."""
-        count = max(0, room - self._count)
+    def up_to(self, slots: int) -> int:
+        """Return the credits to grant so that `slots` are outstanding, at least 0; they count as granted."""
+        count = max(0, slots - self._count)
         self._count += count
         return count
 

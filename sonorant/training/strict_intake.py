@@ -29,7 +29,7 @@ class StrictIntake:
     So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
     drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
     Of several ranks each has a lane of its own, and trains on its part of the order. Against head-of-line blocking,
-    where examples that one rank has no room for fill the stages' credits before those that a late rank waits for, a
+    where examples of a rank without free slots fill the stages' credits before those that a late rank waits for, a
     rank that has a batch while another is late takes more in (`widen`).
 
     order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
@@ -106,10 +106,10 @@ class StrictIntake:
 
     def credits(self, drained: bool) -> int:
         """See `Intake`: as long as the pool waits for an example there is credit for it, whatever else has come."""
-        room = self._capacity + self._reach + self._extra - len(self)
+        slots = self._capacity + self._reach + self._extra - len(self)
         if drained:  # whatever comes is of the next epoch, or of one after it
-            return self._credit.up_to(room - len(self._early))
-        return self._credit.up_to(max(room, 1) if len(self._pool) < self._capacity else room)
+            return self._credit.up_to(slots - len(self._early))
+        return self._credit.up_to(max(slots, 1) if len(self._pool) < self._capacity else slots)
 
     def arrived(self, arrivals: Sequence[Arrival]) -> None:
         """See `Intake`; what is rejected in a later epoch is asked for then, as what others rejected is."""
@@ -153,7 +153,7 @@ class StrictIntake:
             self._add(item)
 
     def widen(self) -> None:
-        """Make room for a batch more until the next one is formed; any thread may call."""
+        """Grant credit for a batch more until the next one is formed; any thread may call."""
         self._extra += self._batch_examples
 
     def _add(self, item: Labelled) -> None:

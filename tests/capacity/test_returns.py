@@ -16,9 +16,9 @@ class World:
         self.now_s = self.cpu_spent_s = self.trained_s = self.done = 0.0
         self.measured = Measurements(window_s=30)
         self.returns = Returns(settle_s=20, hysteresis=0.1, retry_s=900)
-        self.turns(8)
+        self.iterate(8)
 
-    def turns(self, count):
+    def iterate(self, count):
         for _ in range(count):
             self.now_s += 5
             rate = min(self.demand, self.most, self.each * self.there)
@@ -44,7 +44,7 @@ class World:
 def test_a_step_that_brought_nothing_is_taken_back_and_says_why():
     world = World(each=5.0, most=50.0)
     world.step(15)
-    world.turns(8)
+    world.iterate(8)
     most, why = world.returns.most("room", 15)
     assert most == 10
     assert why.startswith("room: 15 replicas handed on no more than 10, 50 examples/s")
@@ -54,33 +54,33 @@ def test_a_step_that_brought_nothing_is_taken_back_and_says_why():
 def test_a_step_that_brought_something_limits_nothing(most):
     world = World(each=5.0, most=most)
     world.step(13)
-    world.turns(8)
+    world.iterate(8)
     assert world.limit is None
 
 
 def test_no_further_step_is_taken_before_the_last_one_is_judged():
     world = World(each=5.0, most=75.0)
     world.step(12)
-    world.turns(1)
+    world.iterate(1)
     assert world.limit == 12
-    world.turns(4)
+    world.iterate(4)
     assert world.limit is None
 
 
 def test_a_trainer_that_is_fed_blames_no_step():
     world = World(each=10.0, most=200.0, demand=100.0)
     world.step(15)
-    world.turns(8)
+    world.iterate(8)
     assert world.limit is None
 
 
 def test_replicas_that_have_not_come_are_not_judged():
     world = World()
     world.step(15, comes=False)
-    world.turns(30)
+    world.iterate(30)
     assert world.limit is None
     world.there = 15
-    world.turns(8)
+    world.iterate(8)
     assert world.limit == 10
 
 
@@ -88,7 +88,7 @@ def test_small_steps_are_judged_together():
     world = World(each=2.5, most=50.0, replicas=20)
     for replicas in (21, 22):
         world.step(replicas)
-        world.turns(6)
+        world.iterate(6)
         assert world.limit == {21: None, 22: 20}[replicas]
     assert world.returns.most("room", 22)[1].startswith("room: 22 replicas handed on no more than 20")
 
@@ -97,23 +97,23 @@ def test_small_steps_are_judged_together():
 def test_it_is_tried_again_when_something_has_changed(change):
     world = World()
     world.step(15)
-    world.turns(8)
-    world.turns(20)
+    world.iterate(8)
+    world.iterate(20)
     assert world.limit == 10
     for name, value in change.items():
         setattr(world, name, value)
-    world.turns(8)
+    world.iterate(8)
     assert world.limit is None
 
 
 def test_it_is_tried_again_after_a_while_if_nothing_has_changed():
     world = World()
     world.step(15)
-    world.turns(8)
+    world.iterate(8)
     world.replicas = world.there = 10
-    world.turns(170)
+    world.iterate(170)
     assert world.limit == 10
-    world.turns(20)
+    world.iterate(20)
     assert world.limit is None
 
 
@@ -121,5 +121,5 @@ def test_a_step_that_was_undone_meanwhile_is_not_judged():
     world = World()
     world.step(15)
     world.replicas = world.there = 12
-    world.turns(30)
+    world.iterate(30)
     assert world.limit is None

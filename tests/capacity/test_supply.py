@@ -15,7 +15,7 @@ EVERY_S, ARRIVAL_S, RETRY_S = 5.0, 60.0, 300.0
 
 
 class Cluster:
-    """Pods of two stages on nodes of some cores: those that there is no room for wait."""
+    """Pods of two stages on nodes of some cores: those that fit nowhere wait."""
 
     def __init__(self, cores, **bounds):
         self.cores, self.bounds = cores, bounds
@@ -25,7 +25,7 @@ class Cluster:
         self.seen = True
         self.planner = Planner(tuple(COSTS_S), PlannerSettings(arrival_s=ARRIVAL_S, retry_s=RETRY_S, bounds=bounds))
 
-    def turns(self, seconds):
+    def run(self, seconds):
         """Let time pass; return the last decision."""
         for _ in range(round(seconds / EVERY_S)):
             self.now_s += EVERY_S
@@ -57,7 +57,7 @@ class Cluster:
 
 def test_where_there_is_room_for_all_nothing_is_limited():
     cluster = Cluster(cores=16)
-    decision = cluster.turns(2 * ARRIVAL_S)
+    decision = cluster.run(2 * ARRIVAL_S)
     assert (cluster.running, decision.limits) == (NEEDED, ())
 
 
@@ -71,31 +71,31 @@ def test_where_there_is_room_for_all_nothing_is_limited():
 )
 def test_replicas_that_do_not_come_are_asked_for_no_more(cores, bounds, given, left):
     cluster = Cluster(cores, **bounds)
-    assert cluster.turns(2 * EVERY_S).replicas == NEEDED
-    decision = cluster.turns(ARRIVAL_S + 2 * EVERY_S)
+    assert cluster.run(2 * EVERY_S).replicas == NEEDED
+    decision = cluster.run(ARRIVAL_S + 2 * EVERY_S)
     assert decision.replicas == cluster.running == left
     assert decision.predicted == pytest.approx(10 * left["room"])
     assert f"the cluster gave stages {given} cores" in decision.limits[-1]
     assert "did not come in 60 s; add nodes" in decision.limits[-1]
-    assert cluster.turns(RETRY_S / 2).replicas == left
+    assert cluster.run(RETRY_S / 2).replicas == left
 
 
 def test_it_is_tried_again_and_new_nodes_are_used():
     cluster = Cluster(cores=8)
-    cluster.turns(ARRIVAL_S + 4 * EVERY_S)
-    cluster.turns(RETRY_S)
+    cluster.run(ARRIVAL_S + 4 * EVERY_S)
+    cluster.run(RETRY_S)
     assert cluster.told == NEEDED
-    cluster.turns(ARRIVAL_S)
+    cluster.run(ARRIVAL_S)
     assert cluster.told == {"vtlp": 2, "room": 6}
     cluster.cores = 100
-    decision = cluster.turns(RETRY_S + ARRIVAL_S)
+    decision = cluster.run(RETRY_S + ARRIVAL_S)
     assert (cluster.running, decision.limits) == (NEEDED, ())
 
 
 def test_what_bounds_keep_small_is_not_laid_to_the_cluster():
     cluster = Cluster(cores=8, room=Bounds(most=4))
     cluster.told = {"vtlp": 8, "room": 4}
-    decision = cluster.turns(ARRIVAL_S + 4 * EVERY_S)
+    decision = cluster.run(ARRIVAL_S + 4 * EVERY_S)
     assert decision.replicas == cluster.running == {"vtlp": 1, "room": 4}
     (limit,) = decision.limits
     assert limit.startswith("room: 13 replicas are needed, 4 allowed")
@@ -103,12 +103,12 @@ def test_what_bounds_keep_small_is_not_laid_to_the_cluster():
 
 def test_patience_begins_anew_once_somebody_can_look_again():
     cluster = Cluster(cores=8)
-    cluster.turns(4 * EVERY_S)
+    cluster.run(4 * EVERY_S)
     cluster.seen = False
-    cluster.turns(2 * ARRIVAL_S)
+    cluster.run(2 * ARRIVAL_S)
     cluster.seen = True
-    assert cluster.turns(ARRIVAL_S).replicas == NEEDED
-    assert cluster.turns(ARRIVAL_S).replicas != NEEDED
+    assert cluster.run(ARRIVAL_S).replicas == NEEDED
+    assert cluster.run(ARRIVAL_S).replicas != NEEDED
 
 
 def note(supply, now_s, told, **there):

@@ -145,12 +145,12 @@ def test_the_dashboard_is_one_that_grafana_takes():
 
 
 def test_panels_lie_within_the_grid_and_none_on_another():
-    places = [panel["gridPos"] for panel in PANELS]
-    for place in places:
-        assert place["w"] > 0
-        assert place["h"] > 0
-        assert 0 <= place["x"] <= 24 - place["w"]
-    for one, other in itertools.combinations(places, 2):
+    boxes = [panel["gridPos"] for panel in PANELS]
+    for box in boxes:
+        assert box["w"] > 0
+        assert box["h"] > 0
+        assert 0 <= box["x"] <= 24 - box["w"]
+    for one, other in itertools.combinations(boxes, 2):
         apart = (
             one["x"] + one["w"] <= other["x"]
             or other["x"] + other["w"] <= one["x"]

@@ -58,7 +58,7 @@ def test_pods_ask_for_disk_and_may_not_fill_the_node_s(manifests):
 
 
 def test_a_role_takes_the_place_of_stored_keys(helm):
-    manifests = render_set(helm, "a role in place of keys")
+    manifests = render_set(helm, "a role instead of keys")
     assert "eks.amazonaws.com/role-arn" in manifests["ServiceAccount", "words"]["metadata"]["annotations"]
     for name, template in pods(manifests).items():
         assert "envFrom" not in template["spec"]["containers"][0], name

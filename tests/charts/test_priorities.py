@@ -1,4 +1,4 @@
-"""Serving goes before training where there is no room for both."""
+"""Serving preempts training where nodes have no capacity for both."""
 
 from rigs.helm import digits_values, pods
 

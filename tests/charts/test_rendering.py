@@ -300,8 +300,8 @@ def test_all_that_can_be_off_is_off(helm):
 )
 def test_values_that_cannot_be_are_refused_in_words(helm, path, value, said):
     values = copy.deepcopy(digits_values())
-    place = values
+    parent = values
     for key in path[:-1]:
-        place = place.setdefault(key, {})
-    place[path[-1]] = value
+        parent = parent.setdefault(key, {})
+    parent[path[-1]] = value
     assert said in helm.refusal(values)

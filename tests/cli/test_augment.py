@@ -132,7 +132,7 @@ def test_names_that_are_not_utf_8_are_no_matter(run, tmp_path):
 
 
 def test_a_full_disk_is_named_and_leaves_nothing(run, tmp_path, small_disk):
-    with pytest.raises(Unavailable, match=r"heard: cannot be written: .*make room"):
+    with pytest.raises(Unavailable, match=r"heard: cannot be written: .*free disk space"):
         augment("--run", run.path, "--utterance", "u4", "--set", "stages=[]", "-o", tmp_path / "heard")
     assert not list(tmp_path.glob("*heard*"))
 

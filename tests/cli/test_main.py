@@ -23,9 +23,9 @@ def unread():
     os.close(write)
 
 
-def sonorant(*arguments, **streams):
+def sonorant(*arguments, **pipes):
     command = [sys.executable, "-m", "sonorant.cli", *map(str, arguments)]
-    return subprocess.run(command, text=True, check=False, timeout=120, **streams)
+    return subprocess.run(command, text=True, check=False, timeout=120, **pipes)
 
 
 @pytest.mark.parametrize("arguments", [["recipe", "show", RECIPE], ["--help"], ["recipe", "--help"]])
@@ -45,7 +45,7 @@ def test_the_list_of_commands_has_whole_sentences(words):
     assert "..." not in shown.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize("place", ["runs/nope", "empty"])
+@pytest.mark.parametrize("folder", ["runs/nope", "empty"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -60,12 +60,12 @@ def test_the_list_of_commands_has_whole_sentences(words):
     ],
     ids=lambda words: words[0],
 )
-def test_a_folder_that_is_no_run_is_the_same_fault_for_all_commands(tmp_path, monkeypatch, words, place):
+def test_a_folder_that_is_no_run_is_the_same_fault_for_all_commands(tmp_path, monkeypatch, words, folder):
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    name, *options = [place if word == "RUN" else word for word in words]
+    name, *options = [folder if word == "RUN" else word for word in words]
     command = importlib.import_module(f"sonorant.cli.{name}").command
     error = CliRunner().invoke(command, options).exception
     assert isinstance(error, BadRun)
-    assert str(error) == f"{place}: no run here (no recipe.yaml); give the folder of a run that is prepared"
+    assert str(error) == f"{folder}: no run here (no recipe.yaml); give the folder of a run that is prepared"
     assert error.exit_code == 65

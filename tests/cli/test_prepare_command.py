@@ -115,7 +115,7 @@ def test_a_full_disk_is_named_leaves_nothing_half_written_and_the_next_call_goes
         timeout=120,
     )
     assert done.returncode == 69
-    assert "tfrecord: cannot be written: File too large; make room" in done.stderr
+    assert "tfrecord: cannot be written: File too large; free disk space" in done.stderr
     assert not [path for path in (folder / "out/shards").iterdir() if path.stat().st_size >= 20_000]
     assert not (folder / "out/shards/card.json").exists()
     assert sonorant(folder, *command).returncode == 0

@@ -63,7 +63,7 @@ def test_what_is_missing_is_said_and_what_is_made_is_found(namespace, tmp_path):
     }
     kubectl("apply", "-n", namespace, "-f", "-", stdin=json.dumps(claim))
     _, found = doctor(namespace, tmp_path, storage=storage)
-    assert {about for about, level in found if level == "failure"} <= {"room"}  # which other tests' pods may take
+    assert {about for about, level in found if level == "failure"} <= {"capacity"}  # which other tests' pods may take
     assert "'corpora' is there" in found["data", "well"]
 
 
@@ -85,4 +85,4 @@ def test_a_user_without_rights_is_told_which(namespace, tmp_path):
         code, found = doctor(namespace, tmp_path)
     assert code == 1
     assert "you may not create" in found["permissions", "failure"]
-    assert "you may not list nodes" in found["room", "warning"]
+    assert "you may not list nodes" in found["capacity", "warning"]

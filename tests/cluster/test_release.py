@@ -1,7 +1,7 @@
 """One release as a cluster of many nodes would have it: an MPIJob's ranks, and the run in object storage.
 
-In turn: a stage is slow on purpose, and the planner gives it company; strangers knock; HorizontalPodAutoscalers take
-the planner's place for a while; the pod of rank 0 is deleted by force. At the end every example was trained on once.
+In order: a stage is slow on purpose, and the planner adds replicas; strangers knock; HorizontalPodAutoscalers replace
+the planner for a while; the pod of rank 0 is deleted by force. At the end every example was trained on once.
 
 The stage's rooms echo long, and it may use 0.15 of a core: four replicas leave more than one of two to all others.
 Replicas and t_session over time go to runs/cluster/planner.json and planner.svg. The S3 server is a process of this

@@ -213,8 +213,8 @@ def keys_of_clients(space):
 def recordings(run):
     """Return four recordings of some ten seconds, each several strings of the dev set."""
     shards = ShardSet.open(run / "shards", "dev")
-    places = [shards.locate(n) for n in range(shards.total)]
-    heard = [shards.read(s, i).example(Lineage(0, s, i)).waveform for s, i in places]
+    positions = [shards.locate(n) for n in range(shards.total)]
+    heard = [shards.read(s, i).example(Lineage(0, s, i)).waveform for s, i in positions]
     return [np.concatenate(heard[n::4][:4]) for n in range(4)], 8000
 
 

@@ -63,8 +63,8 @@ def test_a_full_beam_sums_over_all_alignments(scores):
     for units_, probability in sums.items():
         assert found[units_].confidence == pytest.approx(probability, rel=1e-9)
         equally_good = [spans for score, spans in best[units_] if score > best[units_][0][0] - 1e-9]
-        places = tuple((round(w.start_s / HOP), round(w.end_s / HOP) - 1) for w in found[units_].words)
-        assert places in equally_good
+        spans = tuple((round(w.start_s / HOP), round(w.end_s / HOP) - 1) for w in found[units_].words)
+        assert spans in equally_good
 
 
 @given(arrays(np.float64, (40, 4), elements=st.floats(-6, 6)), st.lists(st.integers(0, 40), max_size=6))
@@ -149,7 +149,7 @@ def test_the_same_word_elsewhere_does_not_raise_confidence():
     search.push(frames([0.4, 0, 0, 0.6], *[silence] * 20, [1, 0, 0, 0]))
     best = search.hypotheses(1)[0]
     assert best.text == "one"
-    assert best.words[0].confidence == pytest.approx(1.0)  # its place is the end, where all have it
+    assert best.words[0].confidence == pytest.approx(1.0)  # at the end, where all paths have it
     both = search.hypotheses(2)[1]
     assert [w.confidence for w in both.words] == [pytest.approx(0.4), pytest.approx(1.0)]
 

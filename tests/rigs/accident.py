@@ -1,4 +1,4 @@
-"""Accidents at a chosen place of a process: its interpreter loads a `sitecustomize`, and each one happens once."""
+"""Accidents at a chosen point of a process: its interpreter loads a `sitecustomize`, and each one happens once."""
 
 import os
 

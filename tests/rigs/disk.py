@@ -15,7 +15,7 @@ class SmallDisk:
         self._filler = folder / "filler"
 
     def fill(self, room_bytes=0):
-        """Leave so much room, and what the last page of each file still holds."""
+        """Leave so many bytes free, and what the last page of each file still holds."""
         stat = os.statvfs(self.folder)
         self._filler.write_bytes(bytes(stat.f_bavail * stat.f_frsize - room_bytes))
 

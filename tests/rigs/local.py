@@ -110,7 +110,7 @@ def supervised(workplace):
 
 
 def back(workplace, name, old, process):
-    """Wait until another process has the place, and steps are made again."""
+    """Wait until another process replaces it, and steps are made again."""
     eventually(lambda: find_process_of(workplace, name) not in (None, old), process=process)
     reached = steps(workplace)
     eventually(lambda: steps(workplace) > reached, process=process)

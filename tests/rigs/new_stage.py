@@ -16,7 +16,7 @@ from sonorant.augment.stage import Augmentation, StageContext, StageSection, by_
 
 
 class BackwardsRecipe(StageSection):
-    """Speech backwards, as on a tape that is turned around."""
+    """Speech backwards, as on a tape played in reverse."""
 
     stage: Literal["backwards"] = Field(description="Name of the stage.")
 

@@ -13,10 +13,10 @@ def profiled(name):
     config = json.loads(json.dumps(SKAFFOLD))
     for patch in next(p for p in config["profiles"] if p["name"] == name)["patches"]:
         *way, last = [int(step) if step.isdecimal() else step for step in patch["path"].split("/")[1:]]
-        place = config
+        parent = config
         for step in way:
-            place = place[step]
+            parent = parent[step]
         assert patch["op"] == "add"
-        assert last not in place
-        place[last] = patch["value"]
+        assert last not in parent
+        parent[last] = patch["value"]
     return config

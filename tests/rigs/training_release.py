@@ -46,7 +46,7 @@ class Training:
         eventually(moved, self.state)
 
     def delete_one(self, name):
-        """Delete a pod by force, and wait until another is ready in its place. name: a component, or a rank's pod."""
+        """Delete a pod by force, and wait until a new one is ready. name: a component, or a rank's pod."""
 
         def found():
             pods = self.space.pods(name.rstrip("-0123456789"))

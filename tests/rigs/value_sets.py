@@ -44,7 +44,7 @@ SETS = {
     "three recognizers": {"recognizer": {"replicas": 3}, "keys": {"mutual": ["coordinator", "recognizer"]}},
     "object storage": {"storage": {"store": STORE}},
     "redis outside": {"redis": {"secret": "ledger", "port": 7777}},
-    "a role in place of keys": {
+    "a role instead of keys": {
         "storage": {"store": STORE | {"secret": ""}},
         "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/speech"}},
     },

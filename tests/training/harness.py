@@ -24,14 +24,22 @@ def begin(ledger, checkpoints, recipe):
 
 
 def tiny_trainer(
-    recipe, folder: Path, ledger, total, *, terminate_after=None, turned=lambda: None, make=tiny_example, warnings=None
+    recipe,
+    folder: Path,
+    ledger,
+    total,
+    *,
+    terminate_after=None,
+    on_iteration=lambda: None,
+    make=tiny_example,
+    warnings=None,
 ):
-    """Return a trainer; `terminate_after` turns of the loop, a signal comes."""
+    """Return a trainer; `terminate_after` iterations of the loop, a signal comes."""
     checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
     generation, checkpoint = begin(ledger, checkpoints, recipe)
     progress = resumed_progress(checkpoint, ranks=1)
     dev = (DevUtterance(e.features, e.text) for e in (tiny_example(o) for o in range(1000, 1010)))
-    turns = itertools.count()
+    iterations = itertools.count()
     ports = TrainerPorts(
         source=MemorySource(ledger, total, progress.epoch, recipe.training.epochs, make),
         ledger=ledger,
@@ -40,8 +48,8 @@ def tiny_trainer(
         reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s)),
         collective=SingleProcess(),
         clock=itertools.count(step=0.2503).__next__,
-        terminated=lambda: terminate_after is not None and next(turns) >= terminate_after,
-        turned=turned,
+        terminated=lambda: terminate_after is not None and next(iterations) >= terminate_after,
+        on_iteration=on_iteration,
     )
     data = TrainingData(tiny_units(), BINS, shard_counts(total), dev)
     return build_trainer(recipe, data, checkpoint, progress, ports)

@@ -14,7 +14,7 @@ def test_average_forgets_the_start_and_comes_and_goes():
         average.update(tf.constant(float(t)))
         decay = min(0.9, (1 + t) / (10 + t))
         expected = decay * expected + (1 - decay) * value
-    with average.in_place():
+    with average.applied():
         np.testing.assert_allclose(variable, [expected], rtol=1e-6)
     np.testing.assert_array_equal(variable, [5.0])
 
@@ -23,7 +23,7 @@ def test_without_decay_the_weights_stay_as_they_are():
     variable = tf.Variable([1.0])
     average = WeightAverage([variable], decay=0.0)
     variable.assign([4.0])
-    with average.in_place():
+    with average.applied():
         np.testing.assert_array_equal(variable, [4.0])
 
 

@@ -332,12 +332,14 @@ def test_a_full_disk_at_any_write_leaves_what_was_and_once_there_is_room_trainin
     checkpoints, _, _ = gang(folder, keep=1)
     checkpoints.save(checkpoint(1), best=True)
     last = dataclasses.replace(checkpoint(1 if again else 2), ledger=bytes(9000))
-    room = os.statvfs(disk)
-    (disk / "filler").write_bytes(bytes((room.f_bavail - pages) * room.f_frsize))
+    disk_free = os.statvfs(disk)
+    (disk / "filler").write_bytes(bytes((disk_free.f_bavail - pages) * disk_free.f_frsize))
     error = refusal(checkpoints, last, True)
     assert error is not None if pages < 6 else error is None or pages < 8
     if error is not None:
-        assert re.search("(step-0000000[12]|best|latest): cannot be written: No space left.*make room", str(error))
+        assert re.search(
+            "(step-0000000[12]|best|latest): cannot be written: No space left.*free disk space", str(error)
+        )
         assert error.exit_code not in FINAL_CODES
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     (disk / "filler").unlink()

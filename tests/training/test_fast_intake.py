@@ -35,7 +35,7 @@ def test_every_example_is_in_exactly_one_batch_and_epochs_stay_apart(data):
             credit += intake.credits(drained)
             count = min(credit, data.draw(st.integers(1, 6)), len(left))
             can_go_on = drained or credit > 0 or intake.ready
-            assert can_go_on, "neither room for an example of this epoch, nor a batch, nor the end of it"
+            assert can_go_on, "neither a slot for an example of this epoch, nor a batch, nor the end of it"
             intake.arrived([labelled(o, e, frames=lengths[e, o]) for e, o in left[:count]])
             left, credit = left[count:], credit - count
             while isinstance(action := intake.next_action(drained), Form):
@@ -91,7 +91,7 @@ def gang_steps(ranks, recipe, epochs, examples):
         return not coming or coming[0][0] > epoch
 
     def arrive():
-        """Let examples come until nobody has room."""
+        """Let examples come until no slot is free."""
         while coming:
             for rank, intake in enumerate(intakes):
                 credit[rank] += intake.credits(drained(intake.epoch))

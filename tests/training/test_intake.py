@@ -40,11 +40,11 @@ class Rank:
     """One rank with a source, played by the test: polls bring any of what is leased, within credit.
 
     unusable: arrives and is rejected here. lost: a stage rejected it; it never arrives, and only the ledger knows.
-    room: most examples of an epoch that the intake may hold or have credit for.
+    capacity: most examples of an epoch that the intake may hold or have credit for.
     """
 
-    def __init__(self, intake, room, unusable, lost, draw):
-        self.intake, self.room, self.unusable, self.lost, self.draw = intake, room, unusable, lost, draw
+    def __init__(self, intake, capacity, unusable, lost, draw):
+        self.intake, self.capacity, self.unusable, self.lost, self.draw = intake, capacity, unusable, lost, draw
         self.left = {epoch: order(epoch) for epoch in range(EPOCHS)}  # neither arrived nor rejected by a stage
         self.held = {epoch: set() for epoch in range(EPOCHS)}  # arrived and usable, in no batch yet
         self.refused = set()  # arrived in its own epoch and was rejected: the intake knows
@@ -54,11 +54,11 @@ class Rank:
 
     def run(self):
         while self.intake.epoch < EPOCHS:
-            self.turn(self.intake.epoch)
+            self.iterate(self.intake.epoch)
             assert self.idle < 3, "no batch, no end, nothing to ask for, and nothing can come"
         return self.batches
 
-    def turn(self, epoch):
+    def iterate(self, epoch):
         drained = not self.left[epoch]
         self.grant(epoch, drained)
         polled = self.poll(epoch)
@@ -90,7 +90,7 @@ class Rank:
             assert count > 0
             self.credit += count
             held = len(self.held[epoch]) if not drained else sum(len(self.held[e]) for e in self.held if e > epoch)
-            assert self.credit + held <= self.room or self.credit == 1, "more credit than room"
+            assert self.credit + held <= self.capacity or self.credit == 1, "more credit than capacity"
         assert self.intake.credits(drained) == 0, "what was granted does not count as granted"
 
     def poll(self, epoch):
@@ -136,6 +136,6 @@ _SOME = st.sets(st.sampled_from(NAMES), max_size=20)
 def test_every_usable_example_is_in_one_batch_of_its_epoch_within_credit_and_no_epoch_ends_undrained(
     kind, data, unusable, lost
 ):
-    make, room = INTAKES[kind]
-    batches = Rank(make(), room, unusable, lost, data.draw).run()
+    make, capacity = INTAKES[kind]
+    batches = Rank(make(), capacity, unusable, lost, data.draw).run()
     assert sorted(name for batch in batches for name in batch) == sorted(set(NAMES) - unusable - lost)

@@ -167,7 +167,7 @@ def lane(ordinal):
 
 
 class Gang:
-    """Ranks that step together behind a pipeline of few slots, which an example leaves when its rank has room.
+    """Ranks that step together behind a pipeline of few slots, which an example leaves when its rank has a free slot.
 
     When nothing moves, those that have a batch take more in, as the loop asks of them while another rank is late.
     """

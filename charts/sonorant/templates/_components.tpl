@@ -1,5 +1,5 @@
 {{/*
-The list of all that runs: the one place that says so, and who talks to whom. An entry has
+All components and the connections between them. An entry has
   name, kind          its name in the release; Deployment, StatefulSet, Job, Pod or MPIJob
   image               target of docker/Dockerfile
   command, args, env  what runs
@@ -111,7 +111,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   container: prepare
   kind: Job
   image: stage
-  retries: 2147483647 # what is missing, room or recordings, may come at any time; Kubernetes pauses longer and longer
+  retries: 2147483647 # what is missing, capacity or recordings, may come at any time; Kubernetes pauses longer and longer
   command: [python, -m, sonorant.cli, prepare]
   args:
     {{- include "sonorant.arguments" . | nindent 4 }}

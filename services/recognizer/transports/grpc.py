@@ -34,7 +34,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
     async def Recognize(self, request: pb.RecognizeRequest, context: _Context) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
         try:
-            with self._engine.admission.place(), self._engine.stream(_request(request.config)) as stream:
+            with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
         except SonorantError as error:
@@ -49,9 +49,9 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
     async def StreamingRecognize(
         self, request_iterator: AsyncIterator[pb.StreamingRecognizeRequest], context: _Context
     ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-        """Recognize a stream; its place is free again when it ends, whichever side ended it."""
+        """Recognize a stream; its slot is free again when it ends, whichever side ended it."""
         try:
-            with self._engine.admission.place():
+            with self._engine.admission.slot():
                 async with aclosing(self._stream(request_iterator)) as responses:
                     async for response in responses:
                         yield response
@@ -127,7 +127,7 @@ def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb
 async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
     """Let a client that is refused finish sending, for a while.
 
-    If its stream were closed while it writes, gRPC would often tell it INTERNAL in place of our status.
+    If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(_LISTEN_OUT_S):

@@ -1,4 +1,4 @@
-"""Turns of an autoscaler whose API server, a real HTTP server that knows the paths it needs, is there or is not."""
+"""Iterations of an autoscaler with and without its API server, a real HTTP server of the paths it needs."""
 
 import pytest
 from kubernetes import config
@@ -72,13 +72,13 @@ def told(api):
     return {stage: counts[stage] for stage in COSTS_S}
 
 
-def turns(scaler, count):
+def iterate(scaler, count):
     for _ in range(count):
-        scaler.turn()
+        scaler.iterate()
 
 
 def test_it_scales_tells_and_holds_its_lease(api, scaler):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     assert told(api) == NEEDED
     message = "1 to 7 replicas: the trainer can take 100 examples/s, at 50 ms each"
     assert ("Normal", "Scaled", "words-vtlp", message) in api.events
@@ -94,58 +94,58 @@ def test_what_keeps_the_trainer_from_its_rate_is_told_at_the_stage_once_until_it
     about = ("Warning", "Saturated", "words-featurizer")
     first = (*about, "featurizer: 3 replicas are needed, 1 allowed; they hand on 100 of 200 examples/s")
     scaler.training.rate = 200
-    turns(scaler, 4)
+    iterate(scaler, 4)
     assert saturated() == [first]
     scaler.training.rate = 400
-    turns(scaler, 2)
+    iterate(scaler, 2)
     second = (*about, "featurizer: 5 replicas are needed, 1 allowed; they hand on 100 of 400 examples/s")
     assert saturated() == [first, second]
 
 
 @pytest.mark.parametrize("how", ["refuses", "breaks"])
 def test_it_holds_while_the_api_server_cannot_be_asked_and_goes_on_afterwards(api, scaler, how):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     scaler.training.rate = 200
     if how == "refuses":
         api.stop()
     else:
         api.broken = True
-    turns(scaler, 3)
+    iterate(scaler, 3)
     assert scaler.shown.failures["api"] == 6  # the lease, and the scales
-    assert scaler.shown.turns["held"] == 1 + 3  # the first, for want of measurements
+    assert scaler.shown.iterations["held"] == 1 + 3  # the first, for want of measurements
     assert scaler.shown.decision.replicas == NEEDED
     assert ("cannot be reached" if how == "refuses" else "503") in scaler.shown.decision.held
     assert told(api) == NEEDED
     if how == "refuses":
         api.start()
     api.broken = False
-    turns(scaler, 1)
+    iterate(scaler, 1)
     assert told(api) == TWICE
 
 
 def test_who_cannot_renew_its_lease_stops_though_it_could_scale(api, scaler):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     api.leases["lease"] = {"metadata": {"resourceVersion": "9"}, "spec": {"holderIdentity": "another"}}
     api.leases["lease"]["spec"] |= {"leaseDurationSeconds": 60, "renewTime": "1970-01-01T00:00:00.000000Z"}
     scaler.training.rate = 200
-    turns(scaler, 2)
+    iterate(scaler, 2)
     assert not scaler.shown.leading
     assert told(api) == NEEDED
     assert api.leases["lease"]["spec"]["holderIdentity"] == "another"  # however old it says that it is
 
 
 def test_who_leads_again_decides_nothing_by_what_it_saw_before_another_did(api, scaler):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     api.leases["lease"] = {"metadata": {"resourceVersion": "9"}, "spec": {"holderIdentity": "another"}}
     api.leases["lease"]["spec"]["leaseDurationSeconds"] = 60
-    turns(scaler, 1)
+    iterate(scaler, 1)
     api.leases.clear()
     scaler.training.rate = 200
-    turns(scaler, 1)
+    iterate(scaler, 1)
     assert scaler.shown.leading
     assert "no example" in scaler.shown.decision.held
     assert told(api) == NEEDED
-    turns(scaler, 1)
+    iterate(scaler, 1)
     assert told(api) == TWICE
 
 
@@ -154,17 +154,17 @@ def test_turns_that_change_nothing_log_nothing(api, scaler, monkeypatch):
     written = WrittenLog()
     monkeypatch.setattr("services.autoscaler.scaler.log", written)
     scaler.training.rate = 200
-    turns(scaler, 3)
+    iterate(scaler, 3)
     before = [entry["event"] for entry in written.entries]
     assert before == ["leading", "decided", "decided", "scaled"]  # held at first, for want of measurements
     scaler.training.rate = 202  # measurements waver
-    turns(scaler, 20)
+    iterate(scaler, 20)
     assert [entry["event"] for entry in written.entries] == before
     events = list(api.events)
     api.broken = True
-    turns(scaler, 10)
+    iterate(scaler, 10)
     api.broken = False
-    turns(scaler, 10)
+    iterate(scaler, 10)
     told = [entry["event"] for entry in written.entries[len(before) :]]
     both = ["cannot_ask", "cannot_ask", "held", "can_ask_again", "can_ask_again"]  # for the lease, and for the scales
     assert told == [*both, "decided"]
@@ -189,34 +189,34 @@ def rests(scaler):
 
 
 def test_complete_training_leaves_neither_stages_nor_ranks_and_what_goes_on_has_both_again(api, scaler, rests):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     assert api.replicas == {f"words-{stage}": count for stage, count in NEEDED.items()} | {"words-trainer": 2}
     scaler.training.finished = True
-    turns(scaler, 2)
+    iterate(scaler, 2)
     assert api.replicas == ASLEEP
     assert ("Normal", "Scaled", "words-trainer", "2 to 0 replicas: training is complete") in api.events
     scaler._resting = rests()  # another process, that knows what the lease says
     scaler.training.finished = None
-    turns(scaler, 2)
+    iterate(scaler, 2)
     assert api.replicas == ASLEEP
     scaler.training.finished = False
-    turns(scaler, 3)
+    iterate(scaler, 3)
     assert api.replicas["words-trainer"] == 2
     assert all(told(api).values())
     assert "annotations" not in {key for key, value in api.leases["lease"]["metadata"].items() if value}
 
 
 def test_what_somebody_scaled_to_nothing_is_left_alone_while_training_goes_on(api, scaler, rests):
-    turns(scaler, 2)
+    iterate(scaler, 2)
     api.replicas["words-trainer"] = api.replicas["words-vtlp"] = 0
-    turns(scaler, 3)
+    iterate(scaler, 3)
     assert api.replicas["words-trainer"] == api.replicas["words-vtlp"] == 0
 
 
 def test_without_a_planner_it_does_nothing_but_end_training(api, scaler, rests):
     scaler._settings = scaler._planner = None
-    turns(scaler, 3)
+    iterate(scaler, 3)
     assert api.replicas == {"words-vtlp": 1, "words-featurizer": 1, "words-trainer": 2}
     scaler.training.finished = True
-    turns(scaler, 1)
+    iterate(scaler, 1)
     assert api.replicas == ASLEEP

@@ -41,10 +41,10 @@ def values(**changes):
     loaded = YAML(typ="safe").load(CHART / "values.yaml") | digits_values(data={"claim": "corpora"})
     for path, value in changes.items():
         *above, last = path.split("__")
-        place = loaded
+        parent = loaded
         for key in above:
-            place = place[key]
-        place[last] = deepcopy(value)
+            parent = parent[key]
+        parent[last] = deepcopy(value)
     return loaded
 
 
@@ -79,8 +79,8 @@ def test_the_oldest_version_is_the_chart_s():
 )
 def test_what_one_stage_does_not_set_is_as_for_all(changes, fewer):
     def asked(**changes):
-        [room] = [f for f in examine(ROOMY, values(**changes), "speech") if f.about == "room"]
-        return float(room.says.split("ask for ")[1].split()[0])
+        [capacity] = [f for f in examine(ROOMY, values(**changes), "speech") if f.about == "capacity"]
+        return float(capacity.says.split("ask for ")[1].split()[0])
 
     assert asked(**changes) == pytest.approx(asked() - fewer)
 
@@ -107,7 +107,7 @@ def test_what_one_stage_does_not_set_is_as_for_all(changes, fewer):
         ({"kinds": MPI_V1}, MPI_V2, "trainer.launcher", "no MPIJob v2beta1; it has v1"),
         ({"kinds": {}}, {"autoscaling__mode": "hpa"}, "autoscaling", "needs metrics-server"),
         ({}, {"metrics__podMonitors": True}, "metrics", "no PodMonitor"),
-        ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "room", "the largest node has 64"),
+        ({}, {"trainer__resources": {"requests": {"cpu": "65"}}}, "capacity", "the largest node has 64"),
         ({}, {"priorities": {"create": False, "serving": "first", "training": ""}}, "priorities", "there are: urgent"),
     ],
 )  # fmt: skip
@@ -149,18 +149,18 @@ def test_permissions_that_nothing_needs_are_not_missed():
 def test_a_recipe_that_asks_for_more_cores_than_there_are_is_a_warning():
     recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}, "training": {"ranks": 3}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
-    [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
+    [capacity] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "capacity"]
     asked = 200 + 2 + 0.25 + 0.1 + 0.05 + 1 + 3 * 2 + 1  # vtlp, two more, coordinator, Redis, what ends training, …
-    assert room.level == "warning"
-    assert f"all pods ask for {asked:g} cores and" in room.says
-    assert "the nodes have 128 and 400 free" in room.says
+    assert capacity.level == "warning"
+    assert f"all pods ask for {asked:g} cores and" in capacity.says
+    assert "the nodes have 128 and 400 free" in capacity.says
 
 
 def test_a_fused_chain_asks_for_its_one_stage():
     recipe = RECIPE | {"pipeline": {"layout": "fused", "replicas": {"example_server": 7}}}
     fixed = values(recipe=recipe, autoscaling__mode="none")
-    [room] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "room"]
-    assert f"all pods ask for {7 + 0.25 + 0.1 + 0.05 + 1 + 2 + 1:g} cores" in room.says
+    [capacity] = [f for f in examine(ROOMY, fixed, "speech") if f.about == "capacity"]
+    assert f"all pods ask for {7 + 0.25 + 0.1 + 0.05 + 1 + 2 + 1:g} cores" in capacity.says
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_an_mpijob_that_is_served_is_well_where_its_launcher_may_be():
 
 
 def test_the_ranks_of_the_values_count():
-    [room] = [f for f in examine(ROOMY, values(trainer__ranks=70), "speech") if f.about == "room"]
-    assert "all pods ask for 150.4 cores" in room.says
+    [capacity] = [f for f in examine(ROOMY, values(trainer__ranks=70), "speech") if f.about == "capacity"]
+    assert "all pods ask for 150.4 cores" in capacity.says
     strict = RECIPE | {"pipeline": {"order": "strict"}, "training": {"batch_vectors": 1000}}
     assert "strict" in failures(ROOMY, recipe=strict, trainer__ranks=2)["recipe"]
 
@@ -204,16 +204,16 @@ def test_each_fault_of_a_recipe_is_a_finding():
 def test_stages_that_are_scaled_begin_with_their_fewest():
     recipe = RECIPE | {"stages": [VTLP], "pipeline": {"replicas": {"vtlp": 200}}}
     scaled = values(recipe=recipe, autoscaling__each={"vtlp": {"minReplicas": 3}})
-    [room] = [f for f in examine(ROOMY, scaled, "speech") if f.about == "room"]
-    assert room.level == "well"
-    assert f"ask for {3 + 2 + 0.25 + 0.05 + 0.1 + 1 + 2 + 1:g} cores" in room.says
+    [capacity] = [f for f in examine(ROOMY, scaled, "speech") if f.about == "capacity"]
+    assert capacity.level == "well"
+    assert f"ask for {3 + 2 + 0.25 + 0.05 + 0.1 + 1 + 2 + 1:g} cores" in capacity.says
 
 
 def test_what_may_not_be_seen_is_not_taken_for_missing():
     blind = replace(ROOMY, nodes=(), claims=None, secrets=None, labels=None)
     assert not failures(blind, redis__secret="ledger")
     warned = {f.about for f in examine(blind, values(redis__secret="ledger"), "speech") if f.level == "warning"}
-    assert warned == {"namespace", "data", "redis.secret", "room"}
+    assert warned == {"namespace", "data", "redis.secret", "capacity"}
 
 
 def only(about, cluster, **changes):
@@ -227,7 +227,7 @@ def nodes(*made):
 
 def test_room_is_what_running_pods_leave():
     full = nodes(Node("a", MACHINE, used={"cpu": 62.0}), Node("b", MACHINE, used={"cpu": 62.0}))
-    level, says = only("room", full)
+    level, says = only("capacity", full)
     assert level == "warning"
     assert "the nodes have 4 and" in says
     assert "of trainer" in says or "of room" in says
@@ -235,39 +235,39 @@ def test_room_is_what_running_pods_leave():
 
 def test_memory_and_storage_of_a_node_count_too():
     small = Node("a", MACHINE | {"memory": 2e9})
-    assert only("room", nodes(small, small)) == (
+    assert only("capacity", nodes(small, small)) == (
         "failure", "trainer: one asks for 2.15 GB of memory; the largest node has 2 GB of memory",
     )  # fmt: skip
     asks = {"prepare__resources": {"requests": {"ephemeral-storage": "2Ti"}}}
-    assert "prepare: one asks for 2,199 GB of ephemeral-storage" in only("room", ROOMY, **asks)[1]
+    assert "prepare: one asks for 2,199 GB of ephemeral-storage" in only("capacity", ROOMY, **asks)[1]
     crowded = nodes(Node("a", MACHINE, used={"memory": 1.99e11}))
-    assert only("room", crowded)[0] == "warning"
+    assert only("capacity", crowded)[0] == "warning"
 
 
 def test_each_pod_asks_for_the_disk_that_the_values_say():
     small = nodes(Node("a", MACHINE | {"ephemeral-storage": 1e8}))
-    assert "0.268 GB of ephemeral-storage; the largest node has 0.1 GB" in failures(small)["room"]
+    assert "0.268 GB of ephemeral-storage; the largest node has 0.1 GB" in failures(small)["capacity"]
     assert not failures(small, pods__ephemeralStorage="50Mi")
     own = {"requests": {"ephemeral-storage": "1Ti"}}
-    assert "trainer: one asks for 1,100 GB" in failures(nodes(Node("a", MACHINE)), trainer__resources=own)["room"]
+    assert "trainer: one asks for 1,100 GB" in failures(nodes(Node("a", MACHINE)), trainer__resources=own)["capacity"]
 
 
 def test_a_pod_is_on_one_node_however_many_there_are():
     many = nodes(*(Node(str(n), MACHINE | {"cpu": 1.5}) for n in range(40)))
-    level, says = only("room", many)
+    level, says = only("capacity", many)
     assert (level, says) == ("failure", "trainer: one asks for 2 cores; the largest node has 1.5 cores")
 
 
 def test_nodes_that_are_cordoned_or_tainted_have_no_room_but_for_who_tolerates_that():
     cordoned = Node("a", MACHINE, taints=(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"),))
     gpu = Node("b", MACHINE, taints=(Taint("gpu", "yes", "NoSchedule"),))
-    found = [f for f in examine(nodes(cordoned, gpu), values(), "speech") if f.about == "room"]
+    found = [f for f in examine(nodes(cordoned, gpu), values(), "speech") if f.about == "capacity"]
     assert {f.level for f in found} == {"failure"}
     assert "no node takes it; of 2 all are cordoned, tainted" in found[0].says
     tolerates = [{"key": "gpu", "operator": "Equal", "value": "yes"}]
     sections = ("redis", "prepare", "coordinator", "stages", "autoscaling", "trainer", "recognizer")
     changed = {f"{section}__tolerations": tolerates for section in sections}
-    assert [f.level for f in examine(nodes(cordoned, gpu), values(**changed), "speech") if f.about == "room"] == [
+    assert [f.level for f in examine(nodes(cordoned, gpu), values(**changed), "speech") if f.about == "capacity"] == [
         "well"
     ]
 
@@ -281,14 +281,14 @@ def test_gpus_of_a_rank_are_on_one_node():
 
 
 def test_a_node_selector_is_looked_for():
-    assert "without the labels" in failures(ROOMY, trainer__nodeSelector={"disk": "fast"})["room"]
+    assert "without the labels" in failures(ROOMY, trainer__nodeSelector={"disk": "fast"})["capacity"]
     fast = Node("c", MACHINE, labels={"disk": "fast"})
     assert not failures(nodes(*ROOMY.nodes, fast), trainer__nodeSelector={"disk": "fast"})
 
 
 def test_where_pods_may_not_be_seen_it_says_that_they_are_not_counted():
-    [room] = [f for f in examine(replace(ROOMY, pods_seen=False), values(), "speech") if f.about == "room"]
-    assert "you may not list pods" in room.says
+    [capacity] = [f for f in examine(replace(ROOMY, pods_seen=False), values(), "speech") if f.about == "capacity"]
+    assert "you may not list pods" in capacity.says
 
 
 @pytest.mark.parametrize(

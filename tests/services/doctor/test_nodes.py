@@ -14,11 +14,11 @@ def asks(cpu, **more):
     return {"resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def pod(*containers, phase="Running", place="a", labels=None, namespace="speech", **spec):
+def pod(*containers, phase="Running", node_name="a", labels=None, namespace="speech", **spec):
     metadata = {"labels": labels, "namespace": namespace}
     return {
         "metadata": metadata,
-        "spec": {"containers": containers, "nodeName": place, **spec},
+        "spec": {"containers": containers, "nodeName": node_name, **spec},
         "status": {"phase": phase},
     }
 
@@ -34,8 +34,8 @@ def test_free_is_allocatable_less_what_pods_ask_for():
 
 
 def test_pods_that_have_ended_or_have_no_node_use_nothing():
-    assert used(pod(asks("1"), phase="Succeeded"), pod(asks("1"), phase="Failed"), pod(asks("1"), place=None)) == 0
-    assert used(pod(asks("1"), place="b")) == 0
+    assert used(pod(asks("1"), phase="Succeeded"), pod(asks("1"), phase="Failed"), pod(asks("1"), node_name=None)) == 0
+    assert used(pod(asks("1"), node_name="b")) == 0
 
 
 def test_init_containers_count_by_the_largest_and_sidecars_with_all_others():

@@ -14,7 +14,7 @@ ROOM = {"stage": "room", "noise_sources": (1, 1), "snr_db": {"low": 10, "high": 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A data folder and a run with shards; three digits a string leave room for a reverberant tail."""
+    """A data folder and a run with shards; three digits a string leave time for a reverberant tail."""
     folder = tmp_path_factory.mktemp("evaluation")
     run = RunFolder(folder / "run")
     prepare(digits_recipe(), write_digits(folder / "data"), run, progress=lambda *_: None)

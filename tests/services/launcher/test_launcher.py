@@ -37,7 +37,7 @@ class Gang:
         return process
 
     def replace(self, number):
-        """Kill a launcher, and start another in its place."""
+        """Kill a launcher, and start another one."""
         self.run.kill(self.launchers[number])
         self.launchers[number] = self._launch(number)
 

@@ -111,7 +111,7 @@ def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
             assert server.engine.admission.active == 1
             call.cancel()
             while server.engine.admission.active:
-                await asyncio.sleep(0)  # the timeout of `recognizer` ends this if the place is never freed
+                await asyncio.sleep(0)  # the timeout of `recognizer` ends this if the slot is never freed
             return await stream_recording(stub, SPEECH, RATE_HZ)
 
     assert asyncio.run(run()).text
