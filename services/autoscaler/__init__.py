@@ -1,7 +1,6 @@
-"""Scales the stages' Deployments to what the trainer can take: plans, patches, tells; at the end, all to nothing.
+"""Scales the stages' Deployments to the trainer's demand: plans, patches scales, writes events; at the end, all to 0.
 
-It needs, in its namespace: `deployments/scale` get and patch, by the names of the stages' Deployments; to have a
-trainer rest, `statefulsets/scale` get and patch, by its name; `leases` (of
-coordination.k8s.io) get and patch by the lease's name, and create if nobody else makes that lease; `events` create.
-Nothing else, and nothing outside.
+Permissions, in its namespace only: `deployments/scale` get and patch, by the names of the stages' Deployments; to scale
+the trainer to 0, `statefulsets/scale` get and patch, by its name; `leases` (of coordination.k8s.io) get and patch by
+the lease's name, and create if the lease is not there; `events` create.
 """

@@ -1,4 +1,4 @@
-"""What the autoscaler asks of the Kubernetes API: scales of Deployments, events about them, its lease."""
+"""The autoscaler's calls to the Kubernetes API: scales of workloads, events about them, its lease."""
 
 import os
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ _RESTING = "sonorant/resting"  # annotation of the lease
 
 
 class Workload(NamedTuple):
-    """What has replicas: a Deployment or a StatefulSet."""
+    """A Deployment or StatefulSet, which have replicas."""
 
     name: str
     kind: str = "Deployment"
 
 
 class Scale:
-    """Replicas that a workload is told to have, and its UID."""
+    """A workload's desired replicas and UID."""
 
     def __init__(self, found: Any) -> None:
         self.replicas = int(found.spec.replicas or 0)
@@ -52,7 +52,7 @@ class Cluster:
         except (ConfigException, OSError) as error:
             raise Unavailable(f"no Kubernetes API: {error}; run in a pod with a token, or set KUBECONFIG") from error
         settings = client.Configuration.get_default_copy()
-        settings.retries = False  # the next look comes soon enough
+        settings.retries = False  # the next iteration retries
         api = client.ApiClient(settings)
         self.namespace = namespace or _namespace()
         self._instance = instance
@@ -65,21 +65,21 @@ class Cluster:
             "Deployment": self._apps.read_namespaced_deployment_scale,
             "StatefulSet": self._apps.read_namespaced_stateful_set_scale,
         }[workload.kind]
-        with self._asking(f"{workload.kind} {workload.name}"):
+        with self._errors_mapped(f"{workload.kind} {workload.name}"):
             return Scale(read(workload.name, self.namespace, _request_timeout=_TIMEOUT_S))
 
     def set_replicas(self, workload: Workload, replicas: int) -> None:
-        """Tell a workload how many replicas to have."""
+        """Set a workload's desired replicas."""
         patch = {
             "Deployment": self._apps.patch_namespaced_deployment_scale,
             "StatefulSet": self._apps.patch_namespaced_stateful_set_scale,
         }[workload.kind]
         body = {"spec": {"replicas": replicas}}
-        with self._asking(f"{workload.kind} {workload.name}"):
+        with self._errors_mapped(f"{workload.kind} {workload.name}"):
             patch(workload.name, self.namespace, body, _content_type=_PATCH, _request_timeout=_TIMEOUT_S)
 
-    def tell(self, workload: Workload, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
-        """Leave an event at a workload; if that fails, only the log says so."""
+    def write_event(self, workload: Workload, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
+        """Write an event about a workload; a failure is logged."""
         now = datetime.now(UTC)
         event = client.CoreV1Event(
             metadata=client.V1ObjectMeta(generate_name=f"{workload.name}."),
@@ -87,7 +87,7 @@ class Cluster:
                 api_version="apps/v1", kind=workload.kind, name=workload.name, namespace=self.namespace, uid=uid
             ),
             reason=reason,
-            message=message[:1024],  # all that the API takes
+            message=message[:1024],  # the API's limit
             type="Warning" if warning else "Normal",
             first_timestamp=now,
             last_timestamp=now,
@@ -97,15 +97,15 @@ class Cluster:
             reporting_instance=self._instance,
         )
         try:
-            with self._asking("events"):
+            with self._errors_mapped("events"):
                 self._core.create_namespaced_event(self.namespace, event, _request_timeout=_TIMEOUT_S)
         except Unavailable as error:
-            log.warning("event_not_told", workload=workload.name, message=message, error=str(error))
+            log.warning("event_not_written", workload=workload.name, message=message, error=str(error))
 
     def lease(self, name: str) -> tuple[LeaseRecord, int] | None:
         """Return a lease and how often it changed hands; None if there is none."""
         try:
-            with self._asking(f"lease {name}"):
+            with self._errors_mapped(f"lease {name}"):
                 found: Any = self._leases.read_namespaced_lease(name, self.namespace, _request_timeout=_TIMEOUT_S)
         except _NotThere:
             return None
@@ -116,9 +116,9 @@ class Cluster:
         return record, spec.lease_transitions or 0
 
     def take_lease(self, name: str, holder: str, lasts_s: int, found: tuple[LeaseRecord, int] | None) -> bool:
-        """Write `holder` into the lease that was found; False if somebody else wrote since. None: make it."""
+        """Write `holder` into the lease that was found; False if it has changed since. found: None to create it."""
         try:
-            with self._asking(f"lease {name}"):
+            with self._errors_mapped(f"lease {name}"):
                 if found is None:
                     self._leases.create_namespaced_lease(
                         self.namespace,
@@ -135,24 +135,24 @@ class Cluster:
         return True
 
     def is_resting(self, lease: str) -> bool:
-        """Return whether the lease says that stages and trainer rest; False if there is no lease yet."""
+        """Return whether the lease's annotation marks the workloads as resting; False without a lease."""
         try:
-            with self._asking(f"lease {lease}"):
+            with self._errors_mapped(f"lease {lease}"):
                 found: Any = self._leases.read_namespaced_lease(lease, self.namespace, _request_timeout=_TIMEOUT_S)
         except _NotThere:
             return False
         return (found.metadata.annotations or {}).get(_RESTING) == "true"
 
     def note_resting(self, lease: str, resting: bool) -> None:
-        """Have the lease say whether they rest."""
+        """Set or remove the lease's annotation."""
         body = {"metadata": {"annotations": {_RESTING: "true" if resting else None}}}
-        with self._asking(f"lease {lease}"):
+        with self._errors_mapped(f"lease {lease}"):
             self._leases.patch_namespaced_lease(
                 lease, self.namespace, body, _content_type=_PATCH, _request_timeout=_TIMEOUT_S
             )
 
     def _patch_lease(self, name: str, holder: str, lasts_s: int, found: LeaseRecord, transitions: int) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people: nobody compares it
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people: never compared
         spec: dict[str, Any] = {"holderIdentity": holder, "leaseDurationSeconds": lasts_s, "renewTime": now}
         if holder and holder != found.holder:
             spec |= {"acquireTime": now, "leaseTransitions": transitions + 1}
@@ -162,8 +162,8 @@ class Cluster:
         )
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        """Turn errors of the client into ours."""
+    def _errors_mapped(self, what: str) -> Iterator[None]:
+        """Map the client's errors to ours."""
         try:
             yield
         except ApiException as error:
@@ -188,7 +188,7 @@ def _hint(error: ApiException) -> str:
     if error.status in (HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED):
         return "look at the Role and the token of its service account"
     if (error.status or 0) >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "the API server has trouble of its own"
+        return "the API server failed; retried in the next iteration"
     return "look at what is deployed"
 
 

@@ -1,8 +1,8 @@
-"""Who leads, among autoscalers that share a lease: a machine without a cluster.
+"""Leader election among autoscalers that share a lease: a state machine, time passed in.
 
-As in client-go's leader election, nobody compares clocks. A lease counts as abandoned if *this* candidate has seen no
-renewal of it for as long as the lease lasts, by its own monotonic clock; and a leader that could not renew in time
-stops before that. So clocks may differ by any amount, if only they run equally fast.
+As in client-go's leader election, no clocks are compared. A lease has expired if *this* candidate has seen no renewal
+for the lease's duration, by its own monotonic clock; a leader that could not renew in time stops before that. So clocks
+may differ by any offset, if they run at the same rate.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _RENEW_SHARE = 2 / 3  # of a lease's time, in which a leader must renew it to go
 
 
 class LeaseRecord(NamedTuple):
-    """A lease as it was found: who holds it ("": nobody), for how long, and what changes with every renewal."""
+    """A lease as read: holder ("": none), duration in seconds, and the version that every renewal changes."""
 
     holder: str
     lasts_s: float
@@ -21,7 +21,7 @@ class LeaseRecord(NamedTuple):
 
 
 class Election:
-    """One candidate; times are its monotonic seconds."""
+    """One candidate; times are seconds of its monotonic clock."""
 
     def __init__(self, identity: str, lease_s: float) -> None:
         self.identity = identity
@@ -35,7 +35,7 @@ class Election:
         return now_s < self._leads_until_s
 
     def may_take(self, found: LeaseRecord | None, now_s: float) -> bool:
-        """Take note of the lease, and return whether to write one's own name into it; None: there is no lease."""
+        """Note the lease as read, and return whether to write this candidate into it; None: there is no lease."""
         if found is None or not found.holder:
             return True
         if found != self._seen:
@@ -43,9 +43,9 @@ class Election:
         return found.holder == self.identity or now_s >= self._seen_s + found.lasts_s
 
     def took(self, sent_s: float) -> None:
-        """Take note that the lease was written; `sent_s`: before that was asked for."""
+        """Note that the lease was written; `sent_s`: time before the request."""
         self._leads_until_s = sent_s + self._renew_s
 
     def lost(self) -> None:
-        """Take note that somebody else has the lease."""
+        """Note that another candidate holds the lease."""
         self._leads_until_s = float("-inf")

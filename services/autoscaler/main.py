@@ -50,32 +50,32 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.option("--coordinator", required=True, metavar="HOST:PORT", help="The run's coordinator.")
 @click.option("--deployments", "prefix", required=True, metavar="PREFIX", help="Of the names: PREFIX + stage.")
 @click.option("--namespace", default="", help="Of the Deployments; absent: this pod's, or the context's.")
-@click.option("--lease", default="", help="Name of the lease by which one leads; absent: PREFIX + autoscaler.")
+@click.option("--lease", default="", help="Name of the leader's lease; absent: PREFIX + autoscaler.")
 @click.option("--lease-s", type=click.IntRange(3), default=15, show_default=True, help="How long a lease lasts.")
 @click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two iterations.")
 @click.option(
     "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
-    help="Share of the time that a stage is to be busy.",
+    help="Target busy share of a stage.",
 )  # fmt: skip
 @click.option(
-    "--cores", type=click.FloatRange(min=0, min_open=True), default=float("inf"), help="That all stages may take."
+    "--cores", type=click.FloatRange(min=0, min_open=True), default=float("inf"), help="Limit for all stages together."
 )
 @click.option("--window-s", type=click.FloatRange(1), default=30.0, show_default=True, help="Of measurements.")
 @click.option(
     "--stabilisation-s", type=click.FloatRange(0), default=120.0, show_default=True,
-    help="How long fewer replicas must have been enough before some are taken away.",
+    help="Time for which fewer replicas must have sufficed before a scale-down.",
 )  # fmt: skip
 @click.option(
     "--bounds", multiple=True, callback=_bounds, metavar="STAGE=LEAST:MOST[:CORES]",
     help="Replicas that a stage may have, and cores of one; repeatable.",
 )  # fmt: skip
-@click.option("--plan/--no-plan", default=True, show_default=True, help="Scale stages to what the trainer can take.")
+@click.option("--plan/--no-plan", default=True, show_default=True, help="Scale stages to the trainer's demand.")
 @click.option(
     "--rest/--no-rest", default=False, show_default=True,
-    help="Scale stages to 0 when training is complete, and to their fewest when it goes on.",
+    help="Scale stages to 0 when training is complete, and to their minimum when it resumes.",
 )  # fmt: skip
 @click.option(
-    "--ranks", type=click.IntRange(1), help="Of the StatefulSet PREFIX + trainer, which then rests too; absent: none."
+    "--ranks", type=click.IntRange(1), help="Of the StatefulSet PREFIX + trainer, then scaled to 0 too; absent: none."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of health and metrics ports.")
 @health_port_option
@@ -100,8 +100,8 @@ def command(
     health_port: int | None,
     metrics_port: int | None,
 ) -> None:
-    """Scale the Deployments of a training's stages to what its trainer can take."""
-    identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"  # nobody else ever has it
+    """Scale the Deployments of a training's stages to its trainer's demand."""
+    identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"  # unique to this process
     configure_logging("autoscaler", identity)
     stages = stage_order(load_recipe(recipe_path))
     if unknown := [stage for stage in bounds if stage not in stages]:
@@ -141,7 +141,7 @@ def _resting(
     prefix: str,
     ranks: int | None,
 ) -> Resting:
-    """Return what has the stages rest, and the trainer if its `ranks` are given."""
+    """Return the machine that scales the stages to 0 at the end, and the trainer if its `ranks` are given."""
     wanted = {stage: bounds.get(stage, Bounds()).least for stage in deployments}
     if ranks is None:
         return Resting(cluster, lease, deployments, Rest(wanted))
@@ -150,5 +150,5 @@ def _resting(
 
 
 def main() -> None:
-    """Run until told to leave; an error becomes one line and its exit code."""
+    """Run until SIGTERM; an error becomes one line and its exit code."""
     run_program(command, "autoscaler")

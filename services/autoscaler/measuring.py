@@ -1,4 +1,4 @@
-"""From what a coordinator tells to what the planner counts with."""
+"""The planner's snapshot, from the coordinator's status."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ __all__ = ["snapshot_of"]
 
 
 def snapshot_of(status: pb.GetStatusResponse, stages: Sequence[str]) -> Snapshot:
-    """Return the counters of `stages` and ranks; a single stage runs the whole chain, and rejects for all of it."""
+    """Return the counters of `stages` and ranks; a single stage runs the whole chain, and has all rejections."""
     counters: dict[str, dict[str, Counters]] = {stage: {} for stage in (*stages, TRAINER)}
     for replica in status.replicas:
         if replica.stage in counters:

@@ -5,24 +5,24 @@ import re
 __all__ = ["News"]
 
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
-_ADDRESS = re.compile(r"0x[0-9a-f]+")  # of an object, as errors show them: another each time
-_NEW_SHARE = 0.1  # by which a figure must differ from the one that was told, to be new
+_ADDRESS = re.compile(r"0x[0-9a-f]+")  # of an object in an error's text: different each time
+_NEW_SHARE = 0.1  # by which a figure must differ from the last written one to be new
 
 
 class News:
-    """What was told last, by kind.
+    """The last message written, by kind.
 
-    Figures are measured and waver: a message is new if its words are, or if a figure differs by more than a tenth.
+    Measured figures vary: a message is new if its words are, or if a figure differs by more than a tenth.
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._last: dict[str, str] = {}
 
     def is_new(self, kind: str, message: str) -> bool:
-        """Return whether to tell a message, and take it for told if so; empty: there is nothing to tell."""
-        if _alike(message, self._told.get(kind, "")):
+        """Return whether a message differs from the last of its kind, and store it; empty: the condition is over."""
+        if _alike(message, self._last.get(kind, "")):
             return False
-        self._told[kind] = message
+        self._last[kind] = message
         return True
 
 

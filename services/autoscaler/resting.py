@@ -1,4 +1,4 @@
-"""The end of training: stages and trainer to nothing; and back, when the recipe asks for more."""
+"""Scale to 0 at the end of training, and back when the recipe has more epochs."""
 
 from collections.abc import Mapping
 
@@ -13,21 +13,21 @@ log = structlog.get_logger()
 
 
 class Resting:
-    """Scales `workloads` as `rest` says; the lease remembers, over restarts and leaders, that they rest."""
+    """Scales `workloads` by `rest`; an annotation of the lease keeps the state over restarts and leaders."""
 
     def __init__(self, cluster: Cluster, lease: str, workloads: Mapping[str, Workload], rest: Rest) -> None:
         self._cluster = cluster
         self._lease = lease
         self._workloads = workloads
         self._rest = rest
-        self._resting: bool | None = None  # as the lease says; None: it has not been read
+        self._resting: bool | None = None  # the lease's annotation; None: not read yet
 
     def forget(self) -> None:
-        """Another one leads, and may change what the lease says."""
+        """Drop the cached annotation: another leader may change it."""
         self._resting = None
 
     def iterate(self, complete: bool | None) -> bool:
-        """Scale what is to rest or to go on; return whether all rest. complete: None if nobody could say.
+        """Scale workloads to 0 or back; return whether all rest. complete: None if unknown.
 
         Raises Unavailable; the next iteration does what is left.
         """
@@ -35,7 +35,7 @@ class Resting:
             self._resting = self._cluster.is_resting(self._lease)
         if complete is None:
             return self._resting
-        if complete and not self._resting:  # before any is scaled: whoever leads next knows why they have none
+        if complete and not self._resting:  # first: the next leader must distinguish rest from a scale set by hand
             self._note(True)
         scales = {name: self._cluster.scale(workload) for name, workload in self._workloads.items()}
         replicas = {name: scale.replicas for name, scale in scales.items()}
@@ -44,7 +44,8 @@ class Resting:
             self._cluster.set_replicas(workload, count)
             why = "training is complete" if complete else "training goes on"
             log.info("scaled", workload=workload.name, replicas=count, before=replicas[name], because=why)
-            self._cluster.tell(workload, scales[name].uid, "Scaled", f"{replicas[name]} to {count} replicas: {why}")
+            message = f"{replicas[name]} to {count} replicas: {why}"
+            self._cluster.write_event(workload, scales[name].uid, "Scaled", message)
         if self._resting and not complete:
             self._note(False)
         return complete

@@ -37,7 +37,7 @@ class Shown:
 class Autoscaler:
     """Scales the Deployment of each of `stages`; `ask` returns the coordinator's status or raises Unavailable.
 
-    settings: the planner's; None: somebody else plans. resting: what it does when training is complete; None: nothing.
+    settings: the planner's; None: no planning. resting: scales to 0 when training is complete; None: no such scaling.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Autoscaler:
         self.shown = Shown()
 
     def iterate(self) -> None:
-        """Decide once, if it leads; whatever cannot be reached, nothing changes."""
+        """Decide once, as the leader; without API server or coordinator replicas stay."""
         self._elect()
         self.shown.leading = self._election.leads(time.monotonic())
         if not self.shown.leading:
             self.shown.decision = None
-            self._planner = self._new_planner()  # another one scaled meanwhile
+            self._planner = self._new_planner()  # another leader has scaled since
             if self._resting is not None:
                 self._resting.forget()
             self.shown.iterations["standby"] += 1
@@ -81,15 +81,15 @@ class Autoscaler:
         return None if self._settings is None else Planner(tuple(self._deployments), self._settings)
 
     def _rests(self, status: pb.GetStatusResponse | None) -> bool:
-        """Do what the end of training asks for; return whether there is nothing to plan."""
+        """Scale to 0 or back at the end of training; return whether there is nothing to plan."""
         rests = False
         try:
             if self._resting is not None:
                 rests = self._resting.iterate(None if status is None else status.finished)
-                self._answers("api", "rest")
+                self._succeeded("api", "rest")
         except Unavailable as error:
-            self._note("api", "rest", error)
-            rests = True  # what is half asleep is nobody's to plan
+            self._failed("api", "rest", error)
+            rests = True  # a partial rest is not planned over
         if rests or self._planner is None:
             self.shown.decision = None
             self.shown.iterations["rested" if rests else "watched"] += 1
@@ -99,19 +99,19 @@ class Autoscaler:
         try:
             scales = {stage: self._cluster.scale(workload) for stage, workload in self._deployments.items()}
         except Unavailable as error:
-            self._note("api", "scales", error)
+            self._failed("api", "scales", error)
             self._hold(str(error))
             return
-        self._answers("api", "scales")
+        self._succeeded("api", "scales")
         self._known = {stage: scale.replicas for stage, scale in scales.items()}
         if off := [stage for stage, count in self._known.items() if not count]:
-            self._hold(f"{', '.join(off)}: scaled to 0, which is left alone")
+            self._hold(f"{', '.join(off)}: scaled to 0, which is kept")
             return
         snapshot = None if status is None else snapshot_of(status, tuple(self._deployments))
         self._carry_out(planner.decide(snapshot, self._known, time.monotonic()), scales)
 
     def resign(self) -> None:
-        """Give up the lease, so that another need not wait for its end."""
+        """Release the lease, so that a standby need not wait for its expiry."""
         if not self._election.leads(time.monotonic()):
             return
         self._election.lost()
@@ -132,9 +132,9 @@ class Autoscaler:
                     self._election.took(sent_s)
             else:
                 self._election.lost()
-            self._answers("api", "lease")
+            self._succeeded("api", "lease")
         except Unavailable as error:
-            self._note("api", "lease", error)
+            self._failed("api", "lease", error)
         if led != (leads := self._election.leads(time.monotonic())):
             log.info("leading" if leads else "standing_by", lease=self._lease)
 
@@ -142,15 +142,15 @@ class Autoscaler:
         try:
             status = self._ask()
         except Unavailable as error:
-            self._note("coordinator", "status", error)
+            self._failed("coordinator", "status", error)
             self.shown.t_session = None
             return None
-        self._answers("coordinator", "status")
+        self._succeeded("coordinator", "status")
         self.shown.t_session = status.t_session if status.HasField("t_session") else None
         return status
 
     def _hold(self, why: str) -> None:
-        """Change nothing; the planner learns that it saw nothing, so that it takes nothing away for a while."""
+        """Keep all replicas; the planner gets an empty observation, which delays scale-downs."""
         if self._known and self._planner is not None:
             self._planner.decide(None, self._known, time.monotonic())
         self.shown.decision = Decision(dict(self._known), held=why)
@@ -174,9 +174,9 @@ class Autoscaler:
             for stage, replicas in changes.items():
                 if self._election.leads(time.monotonic()):
                     self._scale(stage, scales[stage], replicas, decision)
-            self._answers("api", "scaling")
+            self._succeeded("api", "scaling")
         except Unavailable as error:
-            self._note("api", "scaling", error)
+            self._failed("api", "scaling", error)
         self._warn("Held", decision.held, scales)
         self._warn("Saturated", "; ".join(decision.limits), scales)
 
@@ -190,22 +190,22 @@ class Autoscaler:
             why += f", at {figure(1e3 * service_s)} ms each"
         message = f"{scale.replicas} to {replicas} replicas: {why}"
         log.info("scaled", stage=stage, replicas=replicas, before=scale.replicas)
-        self._cluster.tell(self._deployments[stage], scale.uid, "Scaled", message)
+        self._cluster.write_event(self._deployments[stage], scale.uid, "Scaled", message)
 
     def _warn(self, reason: str, message: str, scales: Mapping[str, Scale]) -> None:
-        """Tell what keeps it from doing better, once as long as it stays the same, at the stage that it names."""
+        """Write a warning event at the stage that the message names, once while it stays the same."""
         if self._news.is_new(reason, message) and message:
             stage = next((stage for stage in scales if message.startswith(f"{stage}:")), next(iter(scales)))
-            self._cluster.tell(self._deployments[stage], scales[stage].uid, reason, message, warning=True)
+            self._cluster.write_event(self._deployments[stage], scales[stage].uid, reason, message, warning=True)
 
-    def _note(self, who: str, what: str, error: Unavailable) -> None:
-        self.shown.failures[who] += 1
+    def _failed(self, server: str, what: str, error: Unavailable) -> None:
+        self.shown.failures[server] += 1
         if self._news.is_new(what, str(error)):
-            log.warning("cannot_ask", who=who, error=str(error))
+            log.warning("call_failed", server=server, error=str(error))
 
-    def _answers(self, who: str, what: str) -> None:
+    def _succeeded(self, server: str, what: str) -> None:
         if self._news.is_new(what, ""):
-            log.info("can_ask_again", who=who, what=what)
+            log.info("call_succeeded_again", server=server, what=what)
 
 
 def _summary(decision: Decision) -> str:
@@ -214,5 +214,5 @@ def _summary(decision: Decision) -> str:
 
 
 def deployments_of(stages: Sequence[str], prefix: str) -> dict[str, Workload]:
-    """Return the Deployments of stages, by the names that the chart gives them."""
+    """Return the Deployments of stages, by the chart's names."""
     return {stage: Workload(prefix + stage.replace("_", "-")) for stage in stages}

@@ -1,6 +1,6 @@
-"""Whether a cluster has what the chart's values ask of it, before sonorant is installed there.
+"""Checks a cluster against the chart's values before an installation.
 
-`cluster` asks the API server, and changes nothing. All else are pure functions of that and the values: `examine`
-(`checks`) gives `Finding`s, among them the `placement` of pods on nodes, `permissions`, `values` against the chart's
-schema, and settings that contradict each other (`consistency`).
+`cluster` reads the API server, and changes nothing. All else are pure functions of what it read and the values:
+`examine` (`checks`) returns `Finding`s: scheduling of pods on nodes (`placement`), `permissions`, `values` against the
+chart's schema, and contradictory settings (`consistency`).
 """

@@ -1,4 +1,4 @@
-"""Whether a cluster has what the chart's values ask of it; pure functions of both."""
+"""Checks of a cluster against the chart's values; pure functions of both."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ _POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
 
 def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
-    """Return what is found of each thing that the chart's values, defaults included, ask for."""
+    """Return the findings, one for each requirement of the chart's values, defaults included."""
     checks = (_version, _namespace, _permissions, _priorities, _storage, _data, _secrets)
     found = [finding for check in checks for finding in check(cluster, values)]
     try:
@@ -40,7 +40,7 @@ def examine(cluster: Cluster, values: Values, namespace: str) -> list[Finding]:
 
 
 def _with_ranks(recipe: Any, ranks: int | None) -> Any:
-    """Return the recipe as the chart will hand it on."""
+    """Return the recipe as the chart renders it."""
     if ranks is None or not isinstance(recipe, dict):
         return recipe
     return recipe | {"training": (recipe.get("training") or {}) | {"ranks": ranks}}
@@ -128,7 +128,7 @@ def _data(cluster: Cluster, values: Values) -> Iterator[Finding]:
 
 def _claim(cluster: Cluster, about: str, name: str) -> Finding:
     if cluster.claims is None:
-        return Finding("warning", about, f"you may not list claims, so nobody knows whether {name!r} exists")
+        return Finding("warning", about, f"you may not list claims, so whether {name!r} exists is unknown")
     if name in cluster.claims:
         return Finding("well", about, f"claim {name!r} is there")
     has = ", ".join(sorted(cluster.claims)) or "none"

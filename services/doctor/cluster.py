@@ -1,4 +1,4 @@
-"""What a cluster has, as its API server tells it; nothing is created or changed."""
+"""A cluster's state, read from its API server; nothing is created or changed."""
 
 import contextlib
 import json
@@ -17,13 +17,13 @@ from sonorant.errors import Unavailable
 __all__ = ["Cluster", "Verb", "connect", "look_at"]
 
 _TIMEOUT_S = 10
-_PAGE = 500  # objects asked for at once
-_ATTEMPTS = 3  # for an answer that breaks off
+_PAGE = 500  # objects a page
+_ATTEMPTS = 3  # for a response that breaks off
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Verb:
-    """Something that one may be allowed to do: `verb` on `resource` of API `group`; namespaced or not."""
+    """A permission: `verb` on `resource` of API `group`; namespaced or not."""
 
     resource: str
     group: str = ""
@@ -39,9 +39,9 @@ class Cluster:
     """A cluster as seen by one user, in one namespace.
 
     version: of the API server, such as 1.34.4. kinds: versions by kind and API group. storage_classes: by name, whether
-    it is the default. claims, secrets: names in the namespace; None: one may not list them. forbidden: of the verbs
-    that were asked for, those that the user may not use. labels: of the namespace, None if it does not exist.
-    pods_seen: whether the nodes' pods are known.
+    it is the default. claims, secrets: names in the namespace; None: not permitted to list. forbidden: requested verbs
+    that the user may not use. labels: of the namespace, None if it does not exist.
+    pods_seen: whether the user may list the nodes' pods.
     """
 
     version: str
@@ -59,20 +59,20 @@ class Cluster:
 def connect(context: str | None = None) -> ApiClient:
     """Return a client of the cluster that KUBECONFIG or ~/.kube/config names.
 
-    Raises Unavailable if nothing does.
+    Raises Unavailable without one.
     """
     try:
         client: ApiClient = config.new_client_from_config(os.environ.get("KUBECONFIG"), context)
     except config.ConfigException as error:
         reason = str(error).rstrip(".")
-        raise Unavailable(f"no cluster to look at: {reason}; set KUBECONFIG, or --context") from error
+        raise Unavailable(f"no cluster to check: {reason}; set KUBECONFIG, or --context") from error
     return client
 
 
 def look_at(client: ApiClient, namespace: str, verbs: Iterable[Verb], release: str = "") -> Cluster:
-    """Return what the cluster has; of its nodes, without the pods of `release`, which an upgrade replaces.
+    """Return the cluster's state, without the pods of `release`, which an upgrade replaces.
 
-    Raises Unavailable if its API server does not answer or refuses to be read.
+    Raises Unavailable if its API server does not answer or refuses the request.
     """
     reader = _Reader(client)
     own = {"app.kubernetes.io/instance": release} if release else {}
@@ -107,7 +107,7 @@ class _Reader:
         self._client = client
 
     def get(self, path: str, method: str = "GET", body: object = None, **query: str) -> Any:
-        """Return the answer; asks again if it breaks off, as nothing is created or changed."""
+        """Return the response; retries if it breaks off, as nothing is created or changed."""
         for _ in range(_ATTEMPTS - 1):
             with contextlib.suppress(urllib3.exceptions.ProtocolError):
                 return self._ask(path, method, body, query)
@@ -125,11 +125,11 @@ class _Reader:
         return json.loads(data)
 
     def items(self, path: str) -> list[dict[str, Any]]:
-        """Return all objects of a list; none if nobody serves it or one may not list it."""
+        """Return all objects of a list; none if it is not served or not permitted."""
         return self.listed(path) or []
 
     def names(self, path: str) -> frozenset[str] | None:
-        """Return the names of all objects of a list; None if one may not list them."""
+        """Return the names of all objects of a list; None if not permitted."""
         found = self.listed(path)
         return None if found is None else frozenset(map(_name, found))
 
@@ -146,7 +146,7 @@ class _Reader:
         return bool(self.get(path, "POST", review)["status"]["allowed"])
 
     def listed(self, path: str) -> list[dict[str, Any]] | None:
-        """Return all objects of a list, page by page; None if nobody serves it or one may not list it."""
+        """Return all objects of a list, page by page; None if it is not served or not permitted."""
         found: list[dict[str, Any]] = []
         query = {"limit": str(_PAGE)}
         while True:
@@ -173,7 +173,7 @@ def _kinds(reader: _Reader) -> dict[tuple[str, str], frozenset[str]]:
 
 
 def _or_nothing(reader: _Reader, path: str) -> dict[str, Any]:
-    """Read what may not be there: an API group whose server is away, as that of metrics can be, or a namespace."""
+    """Read what may be missing: an API group whose server is down, such as metrics', or a namespace."""
     try:
         found: dict[str, Any] = reader.get(path)
     except ApiException as error:

@@ -1,4 +1,4 @@
-"""What single values do not show: settings that contradict each other, which the chart or the API server refuses."""
+"""Contradictions between values, which the chart or the API server refuses."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _SECTIONS = ("prepare", "redis", "coordinator", "stages", "autoscaling", "traine
 
 
 def contradictions(values: Values, recipe: Recipe) -> Iterator[Finding]:
-    """Yield each pair of values that cannot go together."""
+    """Yield each contradiction between values."""
     chain = stage_order(recipe)
     for section in ("stages", "autoscaling"):
         for stage in values[section]["each"] or {}:
@@ -42,7 +42,7 @@ def contradictions(values: Values, recipe: Recipe) -> Iterator[Finding]:
 
 
 def _unfit(values: Values) -> Iterator[tuple[str, str]]:
-    """Yield (key, why) of values that the chart does not take together."""
+    """Yield (key, reason) of values that the chart refuses together."""
     redis, storage, recognizer = values["redis"], values["storage"], values["recognizer"]
     store, policies = storage["store"], values["networkPolicies"]["enabled"]
     if redis["url"] and redis["secret"]:
@@ -71,7 +71,7 @@ def _without_volume(values: Values) -> Iterator[Finding]:
 
 
 def _beyond_limits(values: Values, chain: tuple[str, ...] | list[str]) -> Iterator[Finding]:
-    """Yield requests above their limits: the API server refuses such pods."""
+    """Yield requests above their limits, which the API server refuses."""
     each = values["stages"]["each"] or {}
     sections: dict[str, tuple[Values, ...]] = {name: (values[name],) for name in _SECTIONS}
     sections |= {f"stages.each.{stage}": (values["stages"], each[stage]) for stage in chain if each.get(stage)}

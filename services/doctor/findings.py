@@ -1,4 +1,4 @@
-"""What was found, as `sonorant doctor` tells it."""
+"""The findings of `sonorant doctor`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ Values: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one thing, and what to do about it if it is not well.
+    """The result of one check, with advice unless it is well.
 
-    failure: the installation will not run. warning: it will, but perhaps not as wanted.
+    failure: the installation will not run. warning: it will run, perhaps not as intended.
     """
 
     level: Literal["well", "warning", "failure"]

@@ -1,4 +1,4 @@
-"""What nodes have for pods: allocatable, less the requests of the pods that run there; and whom they let in."""
+"""Nodes: allocatable resources, less the requests of running pods; labels and taints."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ Amounts = Mapping[str, float]
 
 
 class Taint(NamedTuple):
-    """What a pod must tolerate to be scheduled to a node."""
+    """A node's taint, which a pod must tolerate."""
 
     key: str
     value: str
     effect: str
 
     def tolerated(self, tolerations: Iterable[Mapping[str, Any]]) -> bool:
-        """Return whether one of a pod's tolerations matches, as Kubernetes has it."""
+        """Return whether one of a pod's tolerations matches, by Kubernetes' rules."""
         return any(map(self._matches, tolerations))
 
     def _matches(self, toleration: Mapping[str, Any]) -> bool:
@@ -36,7 +36,7 @@ class Taint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Amounts by resource, as Kubernetes names them (cores, bytes, devices), and those that a node's pods ask for."""
+    """Amounts by resource, as Kubernetes names them (cores, bytes, devices), and the requests of a node's pods."""
 
     name: str
     allocatable: Amounts
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def free(self) -> dict[str, float]:
-        """What is left of each resource."""
+        """Free amount of each resource."""
         return {key: amount - self.used.get(key, 0.0) for key, amount in self.allocatable.items()}
 
     def takes(self, selector: Mapping[str, str], tolerations: Sequence[Mapping[str, Any]]) -> bool:
@@ -57,7 +57,7 @@ class Node:
 def nodes_of(
     nodes: Iterable[dict[str, Any]], pods: Iterable[dict[str, Any]], own: Mapping[str, str], namespace: str
 ) -> tuple[Node, ...]:
-    """Return nodes with what `pods` ask of them, without those of `namespace` that have the labels `own`, if any."""
+    """Return nodes with the requests of `pods`, except those of `namespace` with the labels `own`, if any."""
     used: dict[str, dict[str, float]] = {}
     for pod in pods:
         name, ended = pod["spec"].get("nodeName"), pod.get("status", {}).get("phase") in _ENDED
@@ -83,8 +83,8 @@ def _node(item: dict[str, Any], used: Amounts) -> Node:
 
 
 def _requests(spec: Mapping[str, Any]) -> dict[str, float]:
-    """Return what the scheduler counts for a pod: its containers, or its largest init container, and its overhead."""
-    beside: dict[str, float] = {}  # init containers that go on running
+    """Return a pod's requests, as the scheduler counts them: containers or largest init container, and overhead."""
+    beside: dict[str, float] = {}  # init containers that keep running
     most: dict[str, float] = {}
     for container in spec.get("initContainers") or ():
         asked = _sum(beside, _of_container(container))

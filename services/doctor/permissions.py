@@ -1,4 +1,4 @@
-"""What somebody must be allowed to create who installs the chart with given values."""
+"""Permissions that installing the chart with given values takes."""
 
 from collections.abc import Iterator
 
@@ -38,12 +38,12 @@ VERBS = (
 
 
 def needed(values: Values) -> list[Verb]:
-    """Return what the chart's templates make of these values, a verb for each kind."""
+    """Return the chart's objects for these values, a verb for each kind."""
     return [*_ALWAYS, *_of_the_run(values), *_of_the_site(values)]
 
 
 def _of_the_run(values: Values) -> Iterator[Verb]:
-    """Yield kinds that hold a run and scale it."""
+    """Yield the kinds of a run and its scaling."""
     storage, redis, scaling = values["storage"], values["redis"], values["autoscaling"]
     own_redis = not (redis["url"] or redis["secret"])
     autoscaler = scaling["mode"] == "planner" or scaling["rest"]
@@ -62,7 +62,7 @@ def _of_the_run(values: Values) -> Iterator[Verb]:
 
 
 def _of_the_site(values: Values) -> Iterator[Verb]:
-    """Yield kinds by which a cluster's other parts meet it."""
+    """Yield the kinds that connect it to other parts of the cluster."""
     recognizer = values["recognizer"]
     if values["networkPolicies"]["enabled"]:
         yield _POLICIES

@@ -20,7 +20,7 @@ _BYTES = ("memory", "ephemeral-storage")
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """Pods of one component that are alike: what each asks for, and where it may be."""
+    """Identical pods of one component: requests, node selector and tolerations of each."""
 
     component: str
     count: int
@@ -32,7 +32,7 @@ class _Pods:
 def placement(
     nodes: tuple[Node, ...] | None, values: Values, recipe: Recipe, *, pods_seen: bool = True
 ) -> Iterator[Finding]:
-    """Yield what fits; nodes: None if one may not list them. pods_seen: whether what runs there is known."""
+    """Yield findings. nodes: None if not permitted to list. pods_seen: whether running pods are known."""
     if not nodes:
         yield Finding("warning", "capacity", "you may not list nodes, so what fits is unknown")
         return
@@ -78,7 +78,7 @@ def _gpus(nodes: tuple[Node, ...], values: Values, recipe: Recipe) -> Finding | 
 
 
 def _fits_nowhere(pods: _Pods, nodes: tuple[Node, ...]) -> Finding | None:
-    """Return why pods would fit on no node, even if nothing ran there."""
+    """Return why pods fit on no node, even an empty one."""
     open_to = [node for node in nodes if node.takes(pods.selector, pods.tolerations)]
     name = pods.component
     if not open_to:
@@ -115,7 +115,7 @@ def _unscheduled(pods: list[_Pods], nodes: tuple[Node, ...], free: dict[str, dic
 
 
 def _pods(values: Values, recipe: Recipe) -> Iterator[_Pods]:
-    """Yield what runs beside each other at the beginning, as the chart makes it."""
+    """Yield the pods that run at once after the installation."""
     disk = values["pods"]["ephemeralStorage"]
 
     def of(name: str, count: int, *sections: Values, devices: Mapping[str, float] | None = None) -> _Pods:
@@ -143,7 +143,7 @@ def _alike(
     least: Mapping[str, float],
     devices: Mapping[str, float] | None,
 ) -> _Pods:
-    """Return a component's pods; of its sections a later one wins setting by setting, as in the chart."""
+    """Return a component's pods; settings of later sections override those of earlier ones, as in the chart."""
     asks: dict[str, float] = {}
     for settings in sections:
         requests = (settings.get("resources") or {}).get("requests") or {}

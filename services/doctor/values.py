@@ -1,4 +1,4 @@
-"""Whether values are what the chart's schema asks for: what Helm would refuse, said before it is tried."""
+"""Validates values against the chart's schema, as Helm will."""
 
 import difflib
 import json
@@ -12,7 +12,7 @@ from kubernetes.utils import parse_quantity
 
 __all__ = ["misshapen", "unfit_release"]
 
-_RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")  # what Helm takes
+_RELEASE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")  # Helm's rule
 _PLAIN = re.compile(r"[\w/-]+")
 _HUGE = re.compile(r"^[0-9.]+[eE][0-9]+$")
 _MOST = 2**63
@@ -24,9 +24,9 @@ _TYPES |= {"object": "keys and values", "array": "a list", "null": "null"}
 
 
 def misshapen(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each value that the schema does not take: key, what was found, what is expected.
+    """Return a sentence for each value that the schema refuses: key, found, expected.
 
-    What a file leaves out, the chart has. The recipe has checks of its own.
+    The chart has defaults of all keys. The recipe has checks of its own.
     """
     given = {key: value for key, value in values.items() if key != "recipe"}
     found = [fault for error in Draft202012Validator(schema).iter_errors(given) for fault in _faults(error)]
@@ -34,7 +34,7 @@ def misshapen(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]
 
 
 def unfit_release(name: str) -> str:
-    """Return why Helm gives no release this name; empty: it does."""
+    """Return why Helm refuses a release of this name; empty if it does not."""
     if len(name) > _LONGEST_RELEASE:
         return f"found {len(name)} characters, expected at most {_LONGEST_RELEASE}"
     if not _RELEASE.fullmatch(name):
@@ -65,7 +65,7 @@ def _faults(error: ValidationError) -> Iterator[str]:
 
 
 def _taken_away(error: ValidationError) -> bool:
-    """Whether null takes a resource's default away, as Helm has it."""
+    """Whether null removes a resource's default, as in Helm."""
     path = list(error.absolute_path)
     return len(path) > 1 and path[-2] in ("requests", "limits", "nodeSelector", "annotations", "labels")
 
@@ -78,7 +78,7 @@ def _path(error: ValidationError) -> str:
 
 
 def _below(path: str, part: Any) -> str:
-    """Return the path of an item or a key; a key that could be taken for something else is quoted."""
+    """Return the path of an item or a key; an ambiguous key is quoted."""
     if isinstance(part, int):
         return f"{path}[{part}]" if path else str(part)
     key = str(part)
@@ -86,7 +86,7 @@ def _below(path: str, part: Any) -> str:
 
 
 def _expected(schema: Mapping[str, Any]) -> str:
-    """Return what a schema asks of a single value, in words."""
+    """Return a schema's requirement of a single value, in words."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_expected(branch) for branch in schema["anyOf"]))
     if "$ref" in schema:
@@ -105,7 +105,7 @@ def _expected(schema: Mapping[str, Any]) -> str:
 
 
 def _uncountable(value: Any, path: str, *, quantity: bool = False) -> Iterator[str]:
-    """Yield what a schema cannot refuse: numbers that YAML has and JSON has not, and quantities beyond Kubernetes'."""
+    """Yield errors that a schema cannot express: numbers of YAML that JSON lacks, and quantities beyond Kubernetes'."""
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{path}: found {value}, expected a finite number"
     elif quantity and isinstance(value, str | int | float) and not _counts(value):
@@ -120,4 +120,4 @@ def _counts(quantity: str | float) -> bool:
     try:
         return bool(parse_quantity(quantity) < _MOST)
     except ValueError:
-        return not re.search(_HUGE, str(quantity))  # of other texts the schema says what is wrong
+        return not re.search(_HUGE, str(quantity))  # the schema refuses other texts

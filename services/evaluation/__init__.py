@@ -1,1 +1,1 @@
-"""Evaluation: test sets as recordings, streamed to a recognizer as its users would."""
+"""Evaluation: test sets as recordings, streamed to a recognizer in real time."""

@@ -1,4 +1,4 @@
-"""Measure an exported model: serve it, stream every test set of the recipe, and write what came of it."""
+"""Measure an exported model: serve it, stream every test set of the recipe, and write the outcomes."""
 
 import asyncio
 import hashlib
@@ -48,7 +48,7 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
 
 
 def _fingerprint(recipe: Recipe, run: RunFolder) -> str:
-    """Name what is measured: the exported models, by the checksums in their manifests, and the test sets."""
+    """Return a checksum of what is measured: the exported models' manifests and the test sets."""
     digest = hashlib.sha256(recipe.evaluation.model_dump_json().encode())
     digest.update((run.shards / "card.json").read_bytes())
     for manifest in sorted(run.exports.glob("*/*/manifest.json")):

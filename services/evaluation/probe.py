@@ -1,4 +1,4 @@
-"""`python -m services.evaluation`: does a recognizer answer? A few known recordings are streamed to it as if spoken."""
+"""`python -m services.evaluation`: checks a recognizer with a few recordings of known text, in real time."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ __all__ = ["command", "main"]
 
 
 class _Misheard(SonorantError):
-    """The recognizer answers, but not what was said."""
+    """The recognizer's transcripts have too many errors."""
 
     exit_code = 65
 
@@ -31,25 +31,25 @@ class _Misheard(SonorantError):
 @click.option(
     "--max-wer",
     type=click.FloatRange(0),
-    help="Highest word error rate that passes; absent: any, if a word is heard in any recording.",
+    help="Highest word error rate that passes; absent: any, if any word is recognized.",
 )
 def command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:
-    """Stream the first recordings of a run's dev set, at once and in real time, and compare what is heard.
+    """Stream the first recordings of a run's dev set, at once and in real time, and compare transcripts.
 
-    Exit codes: 0 it answers well enough; 65 with too many errors, or hearing nothing; 69 not at all.
+    Exit codes: 0 WER within the limit; 65 too many errors, or no word recognized; 69 no recognizer answers.
     """
     run = open_run(run_path, store_url)
     run.pull_shards()
     examples = list(_first(run, utterances))
-    heard = asyncio.run(_stream(server, examples))
-    for example, transcript in zip(examples, heard, strict=True):
-        click.echo(f"{transcript.model} {example.utterance}: said {example.text!r}, heard {transcript.text!r}")
-    rate = score((e.text, t.text) for e, t in zip(examples, heard, strict=True)).rate
+    transcripts = asyncio.run(_stream(server, examples))
+    for example, transcript in zip(examples, transcripts, strict=True):
+        click.echo(f"{transcript.model} {example.utterance}: said {example.text!r}, recognized {transcript.text!r}")
+    rate = score((e.text, t.text) for e, t in zip(examples, transcripts, strict=True)).rate
     click.echo(f"WER {rate:.1%} of {len(examples)} recordings")
-    if max_wer is None and not any(transcript.text for transcript in heard):
-        raise _Misheard(f"no word was heard in any of {len(examples)} recordings; --max-wer 1 would let that pass")
+    if max_wer is None and not any(transcript.text for transcript in transcripts):
+        raise _Misheard(f"no word was recognized in any of {len(examples)} recordings; --max-wer 1 would let that pass")
     if max_wer is not None and rate > max_wer:
-        raise _Misheard(f"WER {rate:.1%}: at most {max_wer:.1%} was asked for")
+        raise _Misheard(f"WER {rate:.1%}: the limit is {max_wer:.1%}")
 
 
 def _first(run: SharedRun, utterances: int) -> list[Example]:

@@ -1,4 +1,4 @@
-"""Stream test sets to a recognizer, paced as speech, by several clients at once, and note what came back and when."""
+"""Stream test sets to a recognizer, paced as speech, by several clients at once; notes results and latencies."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ __all__ = ["Outcome", "stream_all"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One recording of a test set as it was recognized.
+    """The recognition of one recording of a test set.
 
-    first_interim_ms: from the end of the last word that the first interim result shows, as the corpus knows it, to
+    first_interim_ms: from the end of the last word that the first interim result shows, by the corpus' alignment, to
     the arrival of that result; None without an interim result or an alignment.
     final_ms: from the end of the audio to the arrival of the final result.
     """
@@ -37,7 +37,7 @@ async def stream_all(
 ) -> tuple[str, list[Outcome]]:
     """Stream all recordings in real time, `clients` at once; return the model's name and the outcomes in order.
 
-    done: called after each recording. Raises Unavailable when the recognizer goes away.
+    done: called after each recording. Raises Unavailable when the recognizer is lost.
     """
     waiting = asyncio.Semaphore(clients)
     try:
@@ -72,8 +72,8 @@ def _outcome(reference: Reference, transcript: StreamedTranscript) -> Outcome:
 def _first_interim_ms(reference: Reference, transcript: StreamedTranscript) -> float | None:
     """Time from the end of the speech that the first result shows to its arrival.
 
-    Which word of the reference that is, the recognizer's own time of the last word shown tells, not its number: a word
-    that was missed, or made up, must not shift the rest.
+    The recognizer's time of the last word shown gives the word of the reference, not its number: deletions and
+    insertions must not shift the rest.
     """
     first = next((event for event in transcript.events if event.words), None)
     if first is None or not reference.words:

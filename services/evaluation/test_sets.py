@@ -1,4 +1,4 @@
-"""A test set as recordings that any client can stream: 16-bit WAV files and a JSON-lines manifest of references."""
+"""A test set as recordings: 16-bit WAV files and a JSON-lines manifest of references."""
 
 import json
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ from sonorant.run_folder import RunFolder
 __all__ = ["Reference", "read_references", "write_test_set"]
 
 _MANIFEST = "manifest.jsonl"
-_ORIGIN = "origin"  # what the recordings were made from; other origins make them anew
+_ORIGIN = "origin"  # origin of the recordings; another origin rewrites them
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One recording of a test set, and what is said in it; `words` is empty when the corpus knows no alignment."""
+    """One recording of a test set, and what is said in it; `words` is empty without an alignment."""
 
     utterance: str
     recording: Path
@@ -39,10 +39,10 @@ class Reference:
 
 
 def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
-    """Write the recordings of a test set below the run, unless these very ones are there; return their folder.
+    """Write the recordings of a test set below the run, unless they are there; return their folder.
 
     A set with a room draws it from a generator that no stage of training uses, and takes its babble
-    from the set's own split: neither rooms nor noise were ever heard in training. Raises BadShard,
+    from the set's own split: training has neither its rooms nor its noise. Raises BadShard,
     RejectedExample, Unavailable.
     """
     folder = run.recordings / test_set.name

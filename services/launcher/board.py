@@ -1,7 +1,7 @@
-"""The gang's board in Redis: one hash, so that it is read in one piece. It is none of the ledger's keys.
+"""The gang's board in Redis: one hash, so that a read is atomic; apart from the ledger's keys.
 
-Fields: `rank:R`, the announcement of rank R; `generation`, the one that was begun last, and `number`, its number;
-`version`, which changes with all else, so that a thousand launchers may look often and read only what is new.
+Fields: `rank:R`, the announcement of rank R; `generation`, the latest, and `number`, its number; `version`,
+which changes with every write, so that a thousand launchers poll often and read only changes.
 """
 
 import json
@@ -26,7 +26,7 @@ return 1
 
 
 class RedisBoard:
-    """Each call is one round trip and raises `redis.RedisError` if Redis is away; whoever calls tries again."""
+    """Each call is one round trip and raises `redis.RedisError` if Redis is unavailable; callers retry."""
 
     def __init__(self, url: str, key: str = "sonorant-gang") -> None:
         self._redis = open_redis(url, socket_timeout=5, socket_connect_timeout=5)
@@ -36,7 +36,7 @@ class RedisBoard:
         self._board = Board()
 
     def read(self) -> Board:
-        """Return what the board shows."""
+        """Return the board's content."""
         found = self._read(keys=[self._key], args=[self._version])
         if found is not None:
             fields = dict(zip(found[0::2], found[1::2], strict=True))
@@ -49,12 +49,12 @@ class RedisBoard:
         self._announce(keys=[self._key], args=[uuid.uuid4().hex, rank, json.dumps(asdict(announcement))])
 
     def begin(self, generation: Generation) -> bool:
-        """Show a generation unless its number is not the next one; return whether it is shown."""
+        """Write a generation if its number is the next one; return whether it was written."""
         text = json.dumps(asdict(generation))
         return bool(self._begin(keys=[self._key], args=[uuid.uuid4().hex, generation.number, text]))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._redis.close()
 
 

@@ -9,14 +9,14 @@ from horovod.runner.http.http_server import RendezvousServer
 
 __all__ = ["GlooRendezvous", "gloo_environment", "interface_of", "rendezvous_environment"]
 
-# A rank whose process stands still is given up by the others after this time; so is one that comes late to the start.
+# Gloo's time-out in seconds, of the start and of each collective: a rank later than this fails the others.
 _TIMEOUT_S = 30
 
 
 class GlooRendezvous:
-    """Tells ranks each other's addresses, once: a second gang at the same server would find the first one's.
+    """A key-value store in which the ranks of one gang exchange addresses; each gang needs its own.
 
-    The server listens on a free port at all addresses and asks nobody who they are.
+    The server listens on a free port at all addresses, without authentication.
     """
 
     def __init__(self, ranks: int) -> None:
@@ -25,9 +25,9 @@ class GlooRendezvous:
         self._server.init([SlotInfo(_host(rank), rank, 0, rank, ranks, 1, ranks) for rank in range(ranks)])
 
     def close(self) -> None:
-        """Stop answering; a gang that has found itself needs it no more."""
+        """Close the server; a gang that has formed needs it no more."""
         self._server.stop()
-        self._server._httpd.server_close()  # which `stop` forgets
+        self._server._httpd.server_close()  # which `stop` leaves open
 
 
 def gloo_environment(rank: int, ranks: int, interface: str) -> dict[str, str]:
@@ -48,7 +48,7 @@ def gloo_environment(rank: int, ranks: int, interface: str) -> dict[str, str]:
 
 
 def rendezvous_environment(address: str) -> dict[str, str]:
-    """Return the variables that are another gang's each time; `address` is HOST:PORT."""
+    """Return the variables that differ from gang to gang; `address` is HOST:PORT."""
     host, _, port = address.rpartition(":")
     return {"HOROVOD_GLOO_RENDEZVOUS_ADDR": host, "HOROVOD_GLOO_RENDEZVOUS_PORT": port}
 

@@ -1,4 +1,4 @@
-"""Keeps one rank of the gang: starts its process, lets it join a generation, ends it when the generation is over."""
+"""Runs one rank of the gang: starts its process, joins it to a generation, ends it with the generation."""
 
 import os
 import time
@@ -25,7 +25,7 @@ _LOOK_EVERY_S = 0.2
 class Launcher:
     """Runs `command` as `member` of gangs of `ranks`, until `shutdown`, or until it fails for good.
 
-    A process that ends well has seen the end of training: no other is started. host: this pod's own IP address.
+    A process that exits with 0 has completed training: no other is started. host: this pod's own IP address.
     on_ready: called when the board shows this rank, or need not, or while the rank waits for shards.
     """
 
@@ -76,7 +76,7 @@ class Launcher:
             self._close_rendezvous()
 
     def _may_go_on(self, code: int) -> bool:
-        """Pause, if starting again may help."""
+        """Return whether to restart the process, after a pause."""
         pause_s = None if code in FINAL_CODES else self._policy.ended(time.monotonic())
         log.warning("rank_died", rank=self._member.rank, code=code, again_in_s=pause_s)
         if pause_s is not None:
@@ -89,7 +89,7 @@ class Launcher:
         self._process = RankProcess(self._command, self._environment)
 
     def _look_at_board(self) -> bool:
-        """Do what the board asks for; False if another launcher has taken this rank."""
+        """Carry out the board's actions; False if another launcher has taken this rank."""
         if self._process.ready:
             self._member.ready()
         elif self._process.waits:

@@ -1,12 +1,12 @@
-"""Launcher: the first process of each trainer pod. It starts one rank, and again with the others whenever one is lost.
+"""Launcher: the first process of each trainer pod. It starts one rank, and restarts it whenever the gang loses one.
 
     python -m services.launcher --ranks 4 --host ADDRESS --redis URL -- python -m services.trainer --launched …
 
 It imports no TensorFlow, so it costs little, and does not hang when its rank does. COMMAND has --launched: the rank
-loads what takes long, says so, and is told how to find the others once all are there. Training that is complete does
-not end the launcher, which would only be started again: it waits to be asked.
-Exit codes: those of the rank that trying again cannot mend (65, 70, 78), or of one that died too often; 75 asked to
-leave, or another launcher has this rank.
+imports TensorFlow, reports that it is ready, and gets the gang's variables once all ranks are. The launcher outlives a
+complete training, since Kubernetes would restart it: it waits for SIGTERM.
+Exit codes: the rank's if it is final (65, 70, 78) or restarts are exhausted; 75 SIGTERM, or another launcher has taken
+this rank.
 """
 
 import re
@@ -28,7 +28,7 @@ __all__ = ["command", "main"]
     "--rank", type=click.IntRange(min=0), help="This pod's; absent: the number at the end of the host's name."
 )
 @click.option("--host", required=True, metavar="IP", help="This pod's address, at which the other ranks reach it.")
-@click.option("--revision", default="", help="What was deployed; a gang is of one revision.")
+@click.option("--revision", default="", help="Revision of the deployment; a gang has one.")
 @redis_option
 @health_port_option
 @click.argument("command", nargs=-1, required=True)
@@ -51,7 +51,7 @@ def command(
 
     rank = _ordinal(socket.gethostname()) if rank is None else rank
     if rank >= ranks:
-        raise click.UsageError(f"rank {rank} of {ranks} ranks: they count from 0")
+        raise click.UsageError(f"rank {rank} of {ranks} ranks: ranks count from 0")
     configure_logging("launcher", f"launcher-{rank}")
     with Shutdown() as shutdown, health_at(host, health_port) as health:
         member = Member(rank, ranks, revision, lambda: uuid.uuid4().hex)
@@ -61,7 +61,7 @@ def command(
 
 
 def main() -> None:
-    """Keep a rank until asked to leave."""
+    """Run a rank until SIGTERM."""
     run_program(command, "launcher")
 
 

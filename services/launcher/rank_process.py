@@ -1,8 +1,8 @@
-"""A rank's process and what it and its launcher say to each other: "ready", and then which gang it is one of.
+"""A rank's process, and its protocol with its launcher over a socket, the process's standard input.
 
-They speak over a socket that is the process's standard input. The process says that it waits for shards, which may take
-hours and is no fault; and that it is ready when it has loaded all that takes long, so that ranks meet within a second
-and need not wait long for one that will not come.
+The process sends `waits` while shards are missing, which may take hours and is no fault; and `ready` once TensorFlow is
+loaded, so that ranks meet within a second and a missing one is detected soon. The launcher sends one line: the gang's
+environment variables as JSON.
 """
 
 import json
@@ -16,7 +16,7 @@ from contextlib import suppress
 from services.process.leash import leashed
 from sonorant.errors import Unavailable
 
-__all__ = ["RankProcess", "await_gang", "tell_launcher"]
+__all__ = ["RankProcess", "await_gang", "report_waiting"]
 
 _WAITS, _READY = b"waits\n", b"ready\n"
 _MOST_BYTES = 64
@@ -32,12 +32,12 @@ class RankProcess:
             self._process = subprocess.Popen(
                 leashed(command, os.getpid()), stdin=theirs.fileno(), env=environment, start_new_session=True
             )
-        self._said = b""
+        self._bytes = b""
         self.joined = False
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """Process id."""
         return self._process.pid
 
     @property
@@ -47,56 +47,56 @@ class RankProcess:
 
     @property
     def ready(self) -> bool:
-        """Whether it has said that it waits for a gang."""
-        return _READY in self._heard()
+        """Whether it has sent `ready`: it waits for a gang."""
+        return _READY in self._received()
 
     @property
     def waits(self) -> bool:
-        """Whether it has said that it waits for shards."""
-        return _WAITS in self._heard()
+        """Whether it has sent `waits`: shards are missing."""
+        return _WAITS in self._received()
 
-    def _heard(self) -> bytes:
+    def _received(self) -> bytes:
         with suppress(BlockingIOError, ConnectionError):
-            self._said += self._socket.recv(_MOST_BYTES)
-        return self._said
+            self._bytes += self._socket.recv(_MOST_BYTES)
+        return self._bytes
 
     def join(self, variables: Mapping[str, str]) -> None:
-        """Tell it further environment variables, those of its gang."""
-        with suppress(ConnectionError):  # it has just died, and its exit status will say so
+        """Send the environment variables of its gang."""
+        with suppress(ConnectionError):  # it has just died, which its exit status shows
             self._socket.sendall(json.dumps(dict(variables)).encode() + b"\n")
         self.joined = True
 
     def stop(self) -> int:
-        """Let it write a checkpoint and leave, however long that takes; return its exit code."""
+        """Send SIGTERM and wait, without a limit, for checkpoint and exit; return its exit code."""
         self._process.terminate()
         return os.EX_TEMPFAIL if self._process.wait() else 0
 
     def kill(self) -> None:
-        """End it, and what it may have started, at once."""
+        """Kill its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
         self._socket.close()
 
 
-def tell_launcher(waits: bool) -> None:
-    """In the process: say that it waits for shards; that it waits no more is said by `await_gang`."""
+def report_waiting(waits: bool) -> None:
+    """In the process: send `waits` if shards are missing; `await_gang` ends that state."""
     with suppress(OSError), socket.socket(fileno=os.dup(0)) as launcher:
         if waits:
             launcher.sendall(_WAITS)
 
 
 def await_gang() -> None:
-    """In the process: say that it is ready, wait, and take over the variables that its launcher sends.
+    """In the process: send `ready`, wait for the gang's variables, and set them.
 
-    Raises Unavailable if there is no launcher, or no more.
+    Raises Unavailable without a launcher, or when it ends.
     """
     try:
         with socket.socket(fileno=os.dup(0)) as launcher, launcher.makefile("rb") as lines:
             launcher.sendall(_READY)
             line = lines.readline()
     except OSError as error:
-        raise Unavailable(f"standard input is no launcher's ({error}); start this by services.launcher") from error
+        raise Unavailable(f"standard input is not a launcher's ({error}); start this by services.launcher") from error
     if not line.endswith(b"\n"):
         raise Unavailable("the launcher has ended before there was a gang")
     os.environ.update(json.loads(line))

@@ -1,8 +1,8 @@
-"""The engine: streams on worker threads, within limits, counted. It knows no protocol; a transport knows nothing else.
+"""The engine: streams on worker threads, within limits, counted. Independent of protocols.
 
-A transport takes a slot (`admission`), parses what a client asks into a `StreamRequest`, opens a `Stream`, pushes
+A transport takes a slot (`admission`), parses a client's request into a `StreamRequest`, opens a `Stream`, pushes
 audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refuse` counts one and gives its canonical
-code, which each transport has its own status for.
+code, which each transport maps to a status of its own.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ __all__ = ["Engine", "Stream"]
 
 log = structlog.get_logger()
 
-# A long recording is recognized in pieces of so many bytes (2 s at 16 kHz), to share the workers with streams.
+# Bytes of a long recording that one call recognizes (2 s at 16 kHz): streams share the workers.
 _PIECE_BYTES = 64_000
 
 _T = TypeVar("_T")
@@ -53,15 +53,15 @@ class Stream:
 
     @property
     def audio_s(self) -> float:
-        """Seconds of audio so far."""
+        """Seconds of audio received."""
         return self._session.audio_s
 
     async def push(self, audio: bytes) -> Result | None:
-        """Recognize on through `audio`; return an interim result when there is news. Raises as `Session.push`."""
+        """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
         return await self._work(self._session.push, audio)
 
     async def finish(self) -> Result:
-        """Return the final result; the audio is over."""
+        """End the audio; return the final result."""
         return await self._finish(time.perf_counter())
 
     async def whole(self, audio: bytes) -> Result | None:
@@ -71,10 +71,10 @@ class Stream:
             await self._work(self._session.push, audio[at : at + _PIECE_BYTES])
         return await self._finish(began_s) if audio else None
 
-    async def _finish(self, heard_s: float) -> Result:
-        """Finish a stream whose audio was all here at `heard_s`, and count it."""
+    async def _finish(self, received_s: float) -> Result:
+        """Finish a stream whose audio was complete at `received_s`, and count it."""
         result = await self._work(self._session.finish)
-        self._metrics.latency.observe(time.perf_counter() - heard_s)
+        self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self._session.audio_s)
         return result
@@ -84,7 +84,7 @@ class Stream:
 
 
 class Engine:
-    """Serves the models of `store` within the limits of `serving`; all computing runs on `workers`."""
+    """Serves the models of `store` within the limits of `serving`; all computation runs on `workers`."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Engine:
             log.info("stream_ended", model=model.name, audio_s=round(stream.audio_s, 3))
 
     async def next(self, messages: AsyncIterator[_T]) -> _T | None:
-        """Return a client's next message, or None when it has sent its last; raises IdleStream."""
+        """Return a client's next message, or None after its last; raises IdleStream."""
         limit_s = self._serving.idle_timeout_s
         try:
             async with asyncio.timeout(limit_s):

@@ -31,7 +31,7 @@ __all__ = ["command", "main", "serve"]
 log = structlog.get_logger()
 
 _LOOK_EVERY_S = 2.0
-_STORE_PATIENCE_S = 1.0  # it is asked again and again
+_STORE_PATIENCE_S = 1.0  # polled often
 
 
 def serve(
@@ -50,11 +50,11 @@ def serve(
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
 
-    store_url: the run's store, whose exports are brought as they come; empty: others write them to the folder.
+    store_url: the run's store, from which exports are pulled as they appear; empty: others write to the folder.
     serving: limits and address; absent: those of the first model's recipe. `listen` (host, port) wins over both
     where it is not None. port_file: gets the port when the server is ready. patience_s: how long to wait for a first
-    model. service: HOST:PORT behind which it and its like serve: while none of them does, who waits for a first model
-    is ready. threads: streams that are computed at once; 0: one a processor. Raises Unavailable.
+    model. service: HOST:PORT of the Service of all replicas: while none serves, a replica without a model is ready.
+    threads: streams computed at once; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
     configure_logging("recognizer")
@@ -82,13 +82,13 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: W
         if store.models:
             return
         if time.monotonic() >= deadline_s:
-            raise Unavailable(f"{exports}: no model that can be served; make one with `sonorant export`")
+            raise Unavailable(f"{exports}: no model to serve; make one with `sonorant export`")
         waiting.goes_on()
         time.sleep(_LOOK_EVERY_S)
 
 
 def _bringer(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], None]:
-    """Return what brings new versions from a store; what it cannot bring now, it brings another time."""
+    """Return the call that pulls new versions from a store; a failed pull is retried in the next call."""
     if not store_url:
         return lambda: None
     store = ObjectStore(store_url, _STORE_PATIENCE_S)
@@ -105,7 +105,7 @@ def _bringer(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], No
 
 
 def _load(folder: Path) -> StreamingModel:
-    """Load a model, and TensorFlow with the first one: without any, its seconds of start-up are spared."""
+    """Load a model; imports TensorFlow with the first one, whose start-up takes seconds."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from sonorant.export.loading import load_exported, use_few_threads
 
@@ -154,7 +154,9 @@ async def _run(
     "--port", type=click.IntRange(0, 65535), help="Port to listen on, 0 for a free one; absent: the recipe's."
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
-@click.option("--grace-s", type=float, default=30.0, show_default=True, help="Time for streams to end after SIGTERM.")
+@click.option(
+    "--grace-s", type=float, default=30.0, show_default=True, help="Time for open streams to end after SIGTERM."
+)
 @click.option(
     "--threads", type=click.IntRange(0), default=0, show_default=True, help="Streams computed at once; 0: all cores."
 )
@@ -163,7 +165,7 @@ async def _run(
 @patience_option
 @click.option(
     "--service", default="", metavar="HOST:PORT",
-    help="Where clients find it and its like: while none of them serves, who waits for a first model is ready.",
+    help="Service of all replicas: while none serves, a replica without a model is ready.",
 )  # fmt: skip
 def command(
     exports: Path,
@@ -200,5 +202,5 @@ def command(
 
 
 def main() -> None:
-    """Serve until told to leave."""
+    """Serve until SIGTERM."""
     run_program(command, "recognizer")

@@ -1,4 +1,4 @@
-"""A recognizer of one's own: a process that serves while the context lasts."""
+"""A recognizer as a child process that serves while the context lasts."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from sonorant.errors import Unavailable
 
 __all__ = ["running_recognizer"]
 
-# Loading TensorFlow and the model takes some seconds, on a busy machine more.
+# Loading TensorFlow and the model takes seconds, longer on a busy machine.
 _START_LIMIT_S = 120.0
 _LOOK_EVERY_S = 0.05
 _GRACE_S = 5.0
@@ -46,7 +46,7 @@ def _port(process: subprocess.Popen[bytes], port_file: Path, log_file: Path) -> 
         except subprocess.TimeoutExpired:
             continue
         said = log_file.read_text(errors="replace").strip().splitlines()
-        raise Unavailable(f"the recognizer ended at once (exit code {code}): {said[-1] if said else 'without a word'}")
+        raise Unavailable(f"the recognizer ended at once (exit code {code}): {said[-1] if said else 'no output'}")
     raise Unavailable(f"the recognizer was not ready after {_START_LIMIT_S:g} s; see {log_file}")
 
 

@@ -1,4 +1,4 @@
-"""The recognizer's server: models loaded, port bound, health told, drained at the end."""
+"""The recognizer's server: loads models, binds the port, serves health, drains."""
 
 import asyncio
 import os
@@ -25,17 +25,17 @@ __all__ = ["RecognizerServer"]
 log = structlog.get_logger()
 
 _SERVICE = recognizer_pb2.DESCRIPTOR.services_by_name["Recognizer"].full_name
-# Seconds between two looks for new versions.
+# Seconds between two polls for new versions.
 _REFRESH_S = 5.0
-# How long new streams are refused in words before the port closes, in seconds: gRPC would cancel, without a reason,
-# those that arrive just as it does, and a load balancer takes a moment to look elsewhere.
+# Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
+# moment without a reason, and a load balancer needs time to see it.
 _REFUSE_S = 0.5
 
 
 class RecognizerServer:
     """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop.
 
-    threads: streams that are computed at once; 0: one a processor. metrics: where to register its own.
+    threads: streams computed at once; 0: one a processor. metrics: where to register its own.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class RecognizerServer:
         return port
 
     async def wait_failed(self) -> None:
-        """Wait until what runs beside the calls breaks, and raise why: new models would never be served then."""
+        """Wait until a background task fails, and raise its error: new models would never be served then."""
         await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
-        """Take no new streams, let those that run end for up to `grace_s` seconds, then cut them off."""
+        """Drain: refuse new streams, wait up to `grace_s` seconds for open ones, then abort them."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         self.engine.admission.close()
@@ -94,7 +94,7 @@ class RecognizerServer:
             await asyncio.sleep(self._refresh_s)
             try:
                 changes = await asyncio.to_thread(self._store.refresh)
-            except OSError as error:  # a volume that is away: what is served goes on being served
+            except OSError as error:  # a volume is unavailable: loaded models are still served
                 log.warning("exports_not_read", error=str(error))
                 continue
             for change in changes:

@@ -1,1 +1,1 @@
-"""Streams recordings to a recognizer: from files or a microphone, at the pace of speech or as fast as possible."""
+"""Streams recordings to a recognizer: from files or a microphone, in real time or as fast as possible."""

@@ -1,4 +1,4 @@
-"""A streaming client: sends recordings as fast as they were spoken, or as fast as they go, and notes when results come.
+"""A streaming client: sends recordings in real time, or as fast as possible, and notes the arrival of results.
 
 All times are in seconds since the stream began, on the event loop's clock.
 """
@@ -32,8 +32,8 @@ __all__ = [
     "stream_recording",
 ]
 
-# A recognizer that is about to go refuses new streams for half a second, and gRPC cancels those that arrive just as the
-# connection closes. Behind the same address another may serve: while there is no result, what was sent is sent again.
+# A draining recognizer refuses new streams for half a second, and gRPC cancels those that arrive while the connection
+# closes. Another may serve behind the same address: before the first result the stream is sent again.
 _RETRIES = {
     "maxAttempts": 4,
     "initialBackoff": "0.3s",
@@ -46,7 +46,7 @@ _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RE
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that a recognizer serves: "name/version", and the rate of the audio that it takes."""
+    """A model that a recognizer serves: "name/version", and its audio's sample rate."""
 
     model: str
     sample_rate_hz: int
@@ -78,9 +78,9 @@ class StreamEvent:
 
 @dataclass(frozen=True, slots=True)
 class StreamedTranscript:
-    """What came of one stream.
+    """The outcome of one stream.
 
-    audio_s: length of the recording. audio_end_s: when its last sample was spoken (paced) or handed over (not paced).
+    audio_s: length of the recording. audio_end_s: when its last sample was spoken (paced) or sent (not paced).
     final_s: when the final result arrived. events: all results, the final one last.
     """
 
@@ -95,9 +95,9 @@ class StreamedTranscript:
 
 
 def open_recognizer(address: str, options: Options = (), keys: Keys | None = None) -> grpc.aio.Channel:
-    """Return a channel to the recognizers at HOST:PORT, whose calls go to another while one of them shuts down.
+    """Return a channel to the recognizers at HOST:PORT, whose calls fail over while one of them shuts down.
 
-    keys: default, the process'. It takes two seconds longer to say that nobody answers.
+    keys: default, the process'. Fail-over delays the error by two seconds if no recognizer answers.
     """
     return open_aio_channel(address, (("grpc.service_config", _SERVICE_CONFIG), *options), keys)
 
@@ -109,7 +109,7 @@ def connect(channel: grpc.aio.Channel) -> "recognizer_pb2_grpc.RecognizerAsyncSt
 
 
 async def ask_model(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", model: str = "") -> ModelInfo:
-    """Ask which model a recognizer serves; raises grpc.aio.AioRpcError."""
+    """Return a recognizer's model; raises grpc.aio.AioRpcError."""
     response = await stub.Recognize(pb.RecognizeRequest(config=pb.RecognitionConfig(model=model)))
     return ModelInfo(response.metadata.model, response.metadata.sample_rate_hertz)
 
@@ -162,7 +162,7 @@ async def stream_audio(
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
 ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-    """Stream 16-bit chunks as they come, and yield the responses as they come; the last one is final."""
+    """Stream 16-bit chunks, and yield responses, each as it arrives; the last one is final."""
     wanted = pb.RecognitionConfig()
     wanted.CopyFrom(config or _everything())
     wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
@@ -182,12 +182,12 @@ async def stream_audio(
 
 
 def pcm16(samples: Waveform) -> bytes:
-    """Return samples in [-1, 1] as 16-bit little-endian; 16-bit recordings come out as they were."""
+    """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings."""
     return to_int16(samples).tobytes()
 
 
 def read_event(response: pb.StreamingRecognizeResponse, arrival_s: float) -> StreamEvent:
-    """Read a response that arrived at `arrival_s`."""
+    """Parse a response that arrived at `arrival_s`."""
     result = response.results[0]
     best = result.alternatives[0]
     words = tuple(

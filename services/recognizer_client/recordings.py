@@ -20,10 +20,10 @@ __all__ = ["microphone", "read_recording"]
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
     """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio."""
-    if fault := path_fault(path):  # of a pipe, which would be waited for, too
+    if fault := path_fault(path):  # also of a pipe, whose open would block
         raise BadAudio(shown(path), f"{fault}; expected a recording that soundfile reads")
     try:
-        with path.open("rb") as file:  # by its descriptor: soundfile takes no name that is not UTF-8
+        with path.open("rb") as file:  # by its descriptor: soundfile refuses names that are not UTF-8
             if fault := shortfall(file.fileno()):
                 raise BadAudio(shown(path), fault)
             samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
@@ -39,7 +39,7 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
 
 @contextmanager
 def microphone(rate_hz: int, chunk_ms: float) -> Iterator[AsyncIterator[bytes]]:
-    """Yield an endless iterator of 16-bit chunks that the microphone hears; raises Unavailable if there is none.
+    """Yield an endless iterator of the microphone's 16-bit chunks; raises Unavailable without one.
 
     For use within an event loop.
     """
@@ -64,6 +64,6 @@ def microphone(rate_hz: int, chunk_ms: float) -> Iterator[AsyncIterator[bytes]]:
             rate_hz, blocksize=round(rate_hz * chunk_ms / 1000), channels=1, dtype="int16", callback=hear
         )
     except sounddevice.PortAudioError as error:
-        raise Unavailable(f"--mic: no microphone to listen to at {rate_hz} Hz: {error}; connect one") from error
+        raise Unavailable(f"--mic: no microphone at {rate_hz} Hz: {error}; connect one") from error
     with stream:
         yield chunks()

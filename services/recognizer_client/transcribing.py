@@ -1,4 +1,4 @@
-"""What `sonorant transcribe` does: read, stream, and lay out what was heard."""
+"""`sonorant transcribe`: reads recordings, streams them, and lays out transcripts."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class _Refused(SonorantError):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How transcripts are shown: JSON lines, words with times, and how many alternatives."""
+    """The layout of transcripts: JSON lines, words with times, and how many alternatives."""
 
     as_json: bool = False
     words: bool = False
@@ -48,7 +48,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to transcribe, and how to send it; see the options of `sonorant transcribe`."""
+    """Recordings and how to send them; see the options of `sonorant transcribe`."""
 
     files: tuple[Path, ...]
     model: str = ""
@@ -67,7 +67,7 @@ class Request:
 
 
 def transcribe_with_own_recognizer(run: Path, request: Request) -> None:
-    """Transcribe with a recognizer that serves the models of `run` just for this."""
+    """Transcribe with a recognizer of the models of `run`, started for this call."""
     with running_recognizer(RunFolder(run).exports) as address:
         transcribe(address, request)
 
@@ -143,7 +143,7 @@ def _show(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: 
 
 
 def _figures(transcript: StreamedTranscript) -> dict[str, object]:
-    """Everything about a transcript but its interim results, of which only the first one's arrival counts here."""
+    """Return a transcript as JSON has it: of its interim results only the first one's arrival."""
     interim = [event.arrival_s for event in transcript.events if not event.is_final]
     return {
         "text": transcript.text,

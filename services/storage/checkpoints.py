@@ -1,10 +1,10 @@
-"""Checkpoints in a store: a manifest names each one's files and comes last; `latest` and `best` come after that.
+"""Checkpoints in a store: a manifest names each one's files and is written last; then `latest` and `best`.
 
-The object `checkpoints/generation` says whose gang's they are. What holds if two gangs' first ranks run at once, one
-of them cut off say: only the newer can save, since Redis refuses the other's ledger; and the older pushes nothing more
-once it finds a newer generation, for which it looks before every checkpoint and before pointers and removals. What it
-has in its hands at that moment may still arrive: a checkpoint that it had saved rightly, or a mixture of two, which
-does not have its manifest's checksums and is passed over for the one before.
+The object `checkpoints/generation` is the fencing token: the generation of the gang that owns them. If two gangs'
+ranks 0 run at once, one of them partitioned say, only the newer can save, since Redis refuses the other's ledger; and
+the older stops pushing at a newer generation, which it checks before every checkpoint and before pointers and removals.
+An upload under way may still complete: a valid checkpoint, or a mixture of two, which fails its manifest's checksums
+and is skipped for the one before.
 """
 
 import json
@@ -32,13 +32,13 @@ _METRICS = "metrics.jsonl"
 _MANIFEST = "manifest.json"
 _POINTERS = ("best", "latest")
 _LOOK_EVERY_S = 0.5
-_FLUSH_S = 60.0  # half of what Kubernetes leaves the trainer between SIGTERM and SIGKILL
+_FLUSH_S = 60.0  # half of the trainer's time between Kubernetes' SIGTERM and SIGKILL
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 
 
 def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
-    """Bring the store's whole checkpoints, generation and metrics, replacing those of an older gang."""
+    """Pull the store's complete checkpoints, generation and metrics, replacing those of an older gang."""
     stored = store.read(_GENERATION)
     if stored is None:
         return
@@ -57,11 +57,11 @@ def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
     for name in (*(f"checkpoints/{pointer}" for pointer in _POINTERS), _METRICS):
         if (content := store.read(name)) is not None:
             atomic_write(run.path / name, content)
-    atomic_write(here, stored)  # last: it says that all is here
+    atomic_write(here, stored)  # last: it marks the pull as complete
 
 
 def push_generation(store: ObjectStore, run: RunFolder) -> None:
-    """Make the store's generation that of `run`."""
+    """Write the generation of `run` to the store."""
     store.write(_GENERATION, (run.checkpoints / "generation").read_bytes())
 
 
@@ -80,13 +80,13 @@ def _pull(store: ObjectStore, folder: Path, step: str) -> None:
 
 
 class CheckpointPusher:
-    """Makes the store's checkpoints those of a folder, in a thread, whenever one is saved there, and others pruned.
+    """Mirrors a folder's checkpoints to the store, in a thread, after each save and prune.
 
-    Training goes on whatever happens to the store: what could not be pushed is warned of, and pushed with the next.
+    A failure of the store does not stop training: it is logged, and the push is retried with the next checkpoint.
     """
 
     def __init__(self, store: ObjectStore, run: RunFolder) -> None:
-        """store: without patience, as there is always another try."""
+        """store: with patience_s 0, as the next checkpoint retries."""
         self._store = store
         self._run = run
         self._folder = run.checkpoints
@@ -100,7 +100,7 @@ class CheckpointPusher:
     def following(self) -> Iterator[None]:
         """Push while the context lasts, and once more at its end.
 
-        Raises Unavailable if it ends well and that does not succeed within a minute.
+        Raises Unavailable if the context ends without an error and the last push fails for a minute.
         """
         self._generation = int((self._folder / "generation").read_bytes())
         self._thread.start()
@@ -138,7 +138,7 @@ class CheckpointPusher:
                 self._closing.wait(backoff.pause_s())
 
     def _try(self) -> Exception | None:
-        """Push once, if there is news; return what went wrong."""
+        """Push once, if the folder has changed; return the error."""
         seen = self._signature()
         if seen is None or seen == self._seen:
             return None
@@ -146,13 +146,13 @@ class CheckpointPusher:
             self._push()
         except _Fenced as error:
             log.warning("checkpoints_fenced", reason=str(error))
-        except (Unavailable, OSError) as error:  # the latter: pruned, or written anew, while it was read; or unreadable
+        except (Unavailable, OSError) as error:  # the latter: pruned or rewritten while read, or unreadable
             return error
         self._seen = seen
         return None
 
     def _signature(self) -> tuple[object, ...] | None:
-        """Return what changes with each save: `latest`, and the steps, as some are pruned after it; None before any."""
+        """Return a state that each save and prune changes: `latest` and the steps; None before any."""
         try:
             status = (self._folder / "latest").stat()
         except OSError:
@@ -187,18 +187,18 @@ class CheckpointPusher:
         for name in json.loads(manifest):
             self._store.upload(self._folder / step / name, f"checkpoints/{step}/{name}")
         if (self._folder / step / _MANIFEST).read_bytes() != manifest:
-            raise FileNotFoundError(f"{self._folder / step}: written anew meanwhile")
+            raise FileNotFoundError(f"{self._folder / step}: rewritten meanwhile")
         self._store.write(f"checkpoints/{step}/{_MANIFEST}", manifest)
         self._pushed[step] = manifest
 
     def _is_pruned(self, step: str, steps: list[str]) -> bool:
-        """Whether the folder has a step no more; one that is past its last could be a newer gang's."""
+        """Whether the folder has pruned a step; one past its last could be a newer gang's."""
         if not step.startswith("step-") or step in steps:
             return False
         return step < steps[-1] or self._generation_of(step) < self._generation
 
     def _generation_of(self, step: str) -> int:
-        """Return whose gang's a stored checkpoint is; 0 if it does not say so, or is damaged."""
+        """Return the generation of a stored checkpoint; 0 if it has none, or is damaged."""
         try:
             return int(json.loads(self._store.read(f"checkpoints/{step}/state.json") or b"{}").get("generation", 0))
         except ValueError:

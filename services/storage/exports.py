@@ -1,4 +1,4 @@
-"""Exported models in a store: a version's manifest names its files and comes last."""
+"""Exported models in a store: a version's manifest names its files and is written last."""
 
 import re
 from pathlib import Path
@@ -13,9 +13,9 @@ _VERSION = re.compile(rf"exports/(?P<model>[^/]+)/(?P<version>\d+)/{re.escape(MA
 
 
 def pull_exports(store: ObjectStore, exports: Path) -> None:
-    """Bring whole versions that are not in `exports`, each whole or not at all; none that is here is touched.
+    """Pull complete versions that are not in `exports`, each atomically; local versions stay.
 
-    Raises BadExport if what came is not what its manifest says.
+    Raises BadExport if a version does not match its manifest.
     """
     for name in store.names("exports"):
         if (found := _VERSION.fullmatch(name)) and not found["model"].startswith("."):
@@ -36,7 +36,7 @@ def _pull(store: ObjectStore, name: str, folder: Path) -> None:
 
 
 def push_exports(store: ObjectStore, exports: Path) -> None:
-    """Push the versions below `exports` that the store does not have whole."""
+    """Push the versions below `exports` that the store lacks, or has incomplete."""
     whole = {name for name in store.names("exports") if _VERSION.fullmatch(name)}
     for path in sorted(exports.glob(f"[!.]*/*/{MANIFEST}")):
         name = f"exports/{path.relative_to(exports).as_posix()}"

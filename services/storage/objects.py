@@ -1,4 +1,4 @@
-"""The objects below one URL of any file system that fsspec knows: whole files in, whole files out."""
+"""The objects below one URL of any file system of fsspec: whole files in, whole files out."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 _BLOCK_BYTES = 16 << 20
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
-# Object stores have no folders to make; and one who tries again is enough.
+# Object stores have no folders to create; and retries of one layer suffice.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "file": {"auto_mkdir": True},
     "s3": {"config_kwargs": {"retries": {"total_max_attempts": 1}}},
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 class BadStore(SonorantError):
-    """A URL that names no store that can be used here."""
+    """A URL of no store that can be used here."""
 
     exit_code = 78
 
@@ -41,16 +41,16 @@ class MissingObject(Unavailable):
 class ObjectStore:
     """Objects by their names below `url`, such as `shards/plan.json`.
 
-    In S3 an object is there whole or not at all, which everything above relies on; files (`file://`) are for trying
-    out. Credentials, endpoint and region come from the environment, as the scheme's own library reads it: for S3
-    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and AWS_DEFAULT_REGION.
+    S3 writes objects atomically, on which all above relies; files (`file://`) are for trials. Credentials, endpoint and
+    region come from the environment, as the scheme's own library reads it: for S3 AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and AWS_DEFAULT_REGION.
 
-    What fails is tried again for `patience_s` seconds, with growing pauses; then, and at once where access is refused,
-    Unavailable says which URL, why, and what to do. Any thread may call.
+    A failure is retried for `patience_s` seconds, with back-off; then, and at once where access is refused, it raises
+    Unavailable with URL, reason and advice. Any thread may call.
     """
 
     def __init__(self, url: str, patience_s: float) -> None:
-        """Find the library of the URL's scheme; raises BadStore if there is none here, or the URL holds a password."""
+        """Load the library of the URL's scheme; raises BadStore if there is none here, or the URL holds a password."""
         self._patience_s = patience_s
         scheme, netloc, *_ = urlsplit(url)
         if "@" in netloc:
@@ -78,7 +78,7 @@ class ObjectStore:
         )
 
     def write(self, name: str, content: bytes) -> None:
-        """Make or replace a small object."""
+        """Write a small object."""
         self._tried(name, lambda: self._files.pipe_file(self._path(name), content))
 
     def download(self, name: str, path: Path) -> None:
@@ -89,7 +89,7 @@ class ObjectStore:
                 file.write(self.read_range(name, start, min(_BLOCK_BYTES, size - start)))
 
     def upload(self, path: Path, name: str) -> None:
-        """Make or replace an object with a file's content; raises FileNotFoundError if the file is not there."""
+        """Write a file's content to an object; raises FileNotFoundError if the file is not there."""
 
         def put() -> None:
             try:
@@ -110,7 +110,7 @@ class ObjectStore:
         return sorted(path[len(self._root) + 1 :] for path in found)
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove objects that are there."""
+        """Remove objects, if they exist."""
         if names:
             self._tried(names[0], lambda: self._files.rm([self._path(name) for name in names]))
 
@@ -118,7 +118,7 @@ class ObjectStore:
         return f"{self._root}/{name}"
 
     def _tried(self, name: str, call: Callable[[], Answer]) -> Answer:
-        """Return what `call` returns, once it does; libraries of stores raise what they like, hence all is caught."""
+        """Return the result of `call`, with retries; libraries of stores raise any exception, hence all are caught."""
         deadline_s, backoff = time.monotonic() + self._patience_s, Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
@@ -143,7 +143,7 @@ class ObjectStore:
 
 
 class _GoneHere(Exception):
-    """A local file that vanished: that is no trouble of the store's."""
+    """A local file has vanished, which is no failure of the store."""
 
 
 def _reason(error: Exception) -> str:
@@ -151,5 +151,5 @@ def _reason(error: Exception) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether trying again with the same credentials is of no use; those that are missing have botocore's own type."""
+    """Whether retries with the same credentials are useless; missing ones raise botocore's own type."""
     return isinstance(error, PermissionError) or "Credentials" in type(error).__name__

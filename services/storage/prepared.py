@@ -1,4 +1,4 @@
-"""Waiting for shards: in a cluster everything starts at once, and a job prepares them meanwhile."""
+"""Waiting for shards: in a cluster all components start at once, while a job prepares them."""
 
 import time
 from collections.abc import Callable
@@ -20,30 +20,30 @@ _LOOK_EVERY_S = 1.0
 def await_shards(
     run: SharedRun, recipe: Recipe, patience_s: float, waits: Callable[[bool], None] = lambda waits: None
 ) -> None:
-    """Wait up to `patience_s` until the run has finished shards for `recipe`, and bring what tells about them.
+    """Wait up to `patience_s` until the run has finished shards for `recipe`, and pull recipe, units, card and indexes.
 
-    patience_s: 0: take for granted that it has. waits: told whether shards are all that is missing, which takes as long
-    as it takes and is no fault, whenever that changes. Raises BadCorpus if there are none by then, BadRecipe if they
+    patience_s: 0 skips the check. waits: called with whether only shards are missing, which may take hours and is no
+    fault, whenever that changes. Raises BadCorpus if there are none by then, BadRecipe if they
     are for other recordings than the recipe names, Unavailable if the run's store cannot be reached.
     """
     if not patience_s:
         run.pull_shards()
         return
     deadline_s = time.monotonic() + patience_s
-    told: bool | None = None
+    reported: bool | None = None
     while True:
         try:
             run.pull_shards()
             check_prepared(recipe, run.folder)
-            if told:
+            if reported:
                 waits(False)
             return
         except (BadCorpus, BadRecipe, Unavailable) as error:
             if time.monotonic() > deadline_s:
                 raise
             only_shards = not isinstance(error, Unavailable)
-            if told is not only_shards:
-                told = only_shards
+            if reported is not only_shards:
+                reported = only_shards
                 waits(only_shards)
                 log.info("waiting_for_shards", reason=str(error))
         time.sleep(min(_LOOK_EVERY_S, patience_s))

@@ -1,4 +1,4 @@
-"""Where a process finds the run that it works on: in a folder that all mount, or in its own, with a store behind it."""
+"""A process' run: in a folder that all mount, or in a folder of its own with a store behind it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,44 +23,44 @@ _PATIENCE_S = 20.0
 def open_run(path: Path, store_url: str) -> "SharedRun":
     """Return the run in the folder `path`, kept in the store at `store_url` if that is not empty.
 
-    Raises BadStore if the URL is of no use; the store is not asked yet.
+    Raises BadStore for a URL that cannot be used; makes no request to the store.
     """
     return StoredRun(RunFolder(path), store_url) if store_url else SharedRun(RunFolder(path))
 
 
 class SharedRun:
-    """A run whose folder all processes mount: there is nothing to bring or to push."""
+    """A run whose folder all processes mount: pulls and pushes do nothing."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
 
     def recipe(self, path: Path | None) -> Recipe:
-        """Return the recipe at `path`, or the run's if that is None; raises BadRecipe, Unavailable if that is away."""
+        """Return the recipe at `path`, by default the run's; raises BadRecipe, Unavailable if the run has none."""
         if path is None:
             _must_be_there(self.folder.recipe)
         return load_recipe(path or self.folder.recipe)
 
     def prepared_elsewhere(self) -> tuple[str, ...]:
-        """Return the names of the shards that need not be here, because the store has them, of the plan that is."""
+        """Return the names of the local plan's shards that the store has, so that they need not be local."""
         return ()
 
     def pull_shards(self) -> None:
-        """Bring what tells about finished shards; raises BadCorpus if they are just being replaced."""
+        """Pull recipe, units, card and indexes of finished shards; raises BadCorpus while they are replaced."""
 
     def push_shards(self) -> None:
-        """Push shards that are finished, and the recipe."""
+        """Push finished shards, and the recipe."""
 
     def open_shards(self, split: str) -> ShardSet:
-        """Return the shards of `split`; raises Unavailable if they are away, be it all of them: the run had some."""
+        """Return the shards of `split`; raises Unavailable if any or all are missing: a prepared run has them."""
         nothing = self.folder.shards / f"{split}-*.tfrecord"
         _must_be_there(next(self.folder.shards.glob(nothing.name), nothing))
         return ShardSet.open(self.folder.shards, split)
 
     def pull_checkpoints(self) -> None:
-        """Bring the checkpoints, and the metrics up to them."""
+        """Pull the checkpoints, and the metrics up to them."""
 
     def push_generation(self) -> None:
-        """Push the generation that the folder has, before anything is done in its name."""
+        """Push the folder's generation, before anything else of it."""
 
     def generation(self) -> int:
         """Return the generation of the newest gang; 0 if there was none."""
@@ -69,30 +69,30 @@ class SharedRun:
 
     @contextmanager
     def pushing_checkpoints(self) -> Iterator[None]:
-        """Push checkpoints as they are saved; all are when this ends."""
+        """Push checkpoints as they are saved; all are pushed when the context ends."""
         yield
 
     def pull_totals(self) -> None:
-        """Bring what came of the training, if it is complete."""
+        """Pull the totals, if training is complete."""
 
     def push_totals(self) -> None:
-        """Push what came of the training; its checkpoints are pushed."""
+        """Push the totals, after the checkpoints."""
 
     def pull_exports(self) -> None:
-        """Bring exported models; raises BadExport for one that is not what it says."""
+        """Pull exported models; raises BadExport for one that does not match its manifest."""
 
     def push_exports(self) -> None:
         """Push exported models."""
 
 
 def _must_be_there(path: Path) -> None:
-    """Raise Unavailable if there is no such file or folder: a process of a run was started, so there was a run."""
+    """Raise Unavailable if there is no such file or folder: the process of a run needs one."""
     if not path.exists():
         raise Unavailable(f"{path}: not there; is the run's folder mounted, and prepared by `sonorant prepare`?")
 
 
 class StoredRun(SharedRun):
-    """A run that a store holds for all; the folder has what this process needed. All methods raise Unavailable."""
+    """A run in a shared store; the folder is this process' cache. All methods raise Unavailable."""
 
     def __init__(self, folder: RunFolder, url: str) -> None:
         super().__init__(folder)
@@ -106,42 +106,42 @@ class StoredRun(SharedRun):
         return super().recipe(path)
 
     def prepared_elsewhere(self) -> tuple[str, ...]:
-        """Bring what tells about the store's shards, unless shards of another plan are here; return their names."""
+        """Pull indexes of the store's shards, unless the folder has another plan; return the shards' names."""
         return () if has_other_plan(self._store, self.folder) else pull_shards(self._store, self.folder)
 
     def pull_shards(self) -> None:
-        """Bring recipe, units, card and indexes."""
+        """Pull recipe, units, card and indexes."""
         pull_shards(self._store, self.folder)
 
     def push_shards(self) -> None:
-        """Push shards, and at last what tells that they are finished."""
+        """Push shards, and last the plan, which marks them as finished."""
         push_shards(self._store, self.folder)
 
     def open_shards(self, split: str) -> ShardSet:
-        """Return the shards of `split`, each of which is brought when it is first read."""
+        """Return the shards of `split`, each of which is pulled when it is first read."""
         return ShardSet.open(self.folder.shards, split, LazyShards(self._store, self.folder.shards).read)
 
     def pull_checkpoints(self) -> None:
-        """Bring the checkpoints of the newest gang, and the metrics up to them."""
+        """Pull the checkpoints of the newest gang, and the metrics up to them."""
         pull_checkpoints(self._store, self.folder)
 
     def push_generation(self) -> None:
-        """Push the folder's generation: from now on older gangs push nothing."""
+        """Push the folder's generation: from now on older gangs are fenced."""
         push_generation(self._store, self.folder)
 
     @contextmanager
     def pushing_checkpoints(self) -> Iterator[None]:
-        """Push checkpoints in a thread as they are saved; raises Unavailable if the last does not arrive."""
+        """Push checkpoints in a thread as they are saved; raises Unavailable if the last push fails."""
         with CheckpointPusher(ObjectStore(self._url, patience_s=0), self.folder).following():
             yield
 
     def pull_totals(self) -> None:
-        """Bring what came of the training, if it is complete: the store's, as it may have gone on since."""
+        """Pull the totals, if training is complete; the store's may be newer than the folder's."""
         if (content := self._store.read(self.folder.totals.name)) is not None:
             atomic_write(self.folder.totals, content)
 
     def pull_results(self) -> None:
-        """Bring, anew, all that is read to judge a run, of the shards of train the first.
+        """Pull again all that `sonorant report` and `audit` read; of the shards of train, only the first.
 
         Raises BadCorpus if the store has no finished shards.
         """
@@ -151,23 +151,23 @@ class StoredRun(SharedRun):
         for name in names:
             if name not in unread and not (self.folder.shards / name).exists():
                 self._store.download(f"shards/{name}", self.folder.shards / name)
-        for says_all_is_here in (self.folder.checkpoints / "generation", self.folder.totals):
-            says_all_is_here.unlink(missing_ok=True)
+        for mark in (self.folder.checkpoints / "generation", self.folder.totals):
+            mark.unlink(missing_ok=True)
         self.pull_checkpoints()
         self.pull_totals()
         self.pull_exports()
 
     def push_totals(self) -> None:
-        """Push the metrics to their end, then what came of the training."""
+        """Push the metrics to their end, then the totals."""
         for path in (self.folder.metrics, self.folder.totals):
             self._store.upload(path, path.name)
 
     def pull_exports(self) -> None:
-        """Bring exported models that are not here."""
+        """Pull exported models that the folder lacks."""
         pull_exports(self._store, self.folder.exports)
 
     def push_exports(self) -> None:
-        """Push exported models that the store does not have."""
+        """Push exported models that the store lacks."""
         push_exports(self._store, self.folder.exports)
 
     def _pull_file(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Shards in a store: `plan.json` names them all, comes last and goes first, so that who finds it finds them whole."""
+"""Shards in a store: `plan.json` names them, is written last and removed first, so a reader of it finds all of them."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ _MADE_FOR_RESUMING = ".summary.json"
 
 
 def push_shards(store: ObjectStore, run: RunFolder) -> None:
-    """Make the store's shards and recipe those of `run`, which are finished; nothing is done if they are already."""
+    """Write the finished shards and recipe of `run` to the store, unless it has them."""
     plan = (run.shards / "plan.json").read_bytes()
     if (stored := store.read(_PLAN)) != plan:
         if stored is not None:
@@ -39,16 +39,16 @@ def push_shards(store: ObjectStore, run: RunFolder) -> None:
 
 
 def has_other_plan(store: ObjectStore, run: RunFolder) -> bool:
-    """Return whether `run` has the beginning or the whole of other shards than the store has."""
+    """Return whether `run` has shards of another plan than the store, finished or not."""
     here = run.shards / "plan.json"
     return here.exists() and here.read_bytes() != store.read(_PLAN)
 
 
 def pull_shards(store: ObjectStore, run: RunFolder) -> tuple[str, ...]:
-    """Bring what there is to know about finished shards: recipe, units, card, indexes; not the shards themselves.
+    """Pull recipe, units, card and indexes of finished shards, not the shards themselves.
 
-    Shards of another plan that are here are removed. Returns the names of all shards that the store has; none if they
-    are not finished. Raises BadCorpus when they are replaced meanwhile: try again.
+    Local shards of another plan are removed. Returns the names of all shards in the store; none if they are not
+    finished. Raises BadCorpus when they are replaced meanwhile: retry.
     """
     content = store.read(_PLAN)
     names = tuple(json.loads(content)["shards"]) if content is not None else ()
@@ -71,7 +71,7 @@ def pull_shards(store: ObjectStore, run: RunFolder) -> tuple[str, ...]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove a plan and its shards; without a plan there are none, but another process may just be bringing them."""
+    """Remove a plan and its shards; without a plan another process may be pulling them, so all stay."""
     plan = folder / "plan.json"
     if plan.exists():
         for path in folder.glob("[!.]*"):
@@ -81,10 +81,10 @@ def _clear(folder: Path) -> None:
 
 
 class LazyShards:
-    """Shards that come when they are first read: the record at once, the whole shard behind the reader's back.
+    """Shards that are pulled when they are first read: the record at once, the whole shard in a thread.
 
-    A record alone is one short request; so a replica never falls silent for as long as a shard takes, hundreds of
-    megabytes perhaps. What has come stays: in the end as much as the split's shards have bytes.
+    A record is one short request, so a replica's heartbeats never wait for a shard of hundreds of megabytes. Pulled
+    shards stay: in the end the whole split is on disk.
     """
 
     def __init__(self, store: ObjectStore, folder: Path) -> None:
@@ -107,15 +107,15 @@ class LazyShards:
             self._asked.add(name)
             self._wanted.put(name)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._bring, name="shards", daemon=True)
+                self._thread = threading.Thread(target=self._pull, name="shards", daemon=True)
                 self._thread.start()
 
-    def _bring(self) -> None:
+    def _pull(self) -> None:
         while True:
             name = self._wanted.get()
             try:
                 self._store.download(f"shards/{name}", self._folder / name)
-            except Unavailable as error:  # its records are still read one by one, and the next one asks again
-                log.warning("shard_not_brought", shard=name, reason=str(error))
+            except Unavailable as error:  # its records are still read one by one, and the next one retries
+                log.warning("shard_not_pulled", shard=name, reason=str(error))
                 with self._lock:
                     self._asked.discard(name)

@@ -12,10 +12,10 @@ from sonorant.training.metrics import MetricsLog
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-__all__ = ["StageWatch", "end_training", "knows_end", "start_generation"]
+__all__ = ["StageWatch", "end_recorded", "end_training", "start_generation"]
 
 _PATIENCE_S = 60.0
-_ATTEMPT_S = 15.0  # one that hangs may be another process by then, at the same address
+_ATTEMPT_S = 15.0  # a new process may have replaced one that hangs, at the same address
 _PAUSE_S = 0.2
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 _EVERY_S = 5.0
@@ -25,14 +25,14 @@ _Response = TypeVar("_Response")
 
 
 def start_generation(address: str, generation: int, epoch: int, last_epoch: int) -> None:
-    """Let the coordinator begin to lease `epoch`.
+    """Start a generation at the coordinator, which leases `epoch` and those after it.
 
     Raises Unavailable if it does not answer within a minute, or refuses.
     """
     request = pb.StartGenerationRequest(generation=generation, epoch=epoch, last_epoch=last_epoch)
     with open_channel(address) as channel:
         try:
-            _insist(CoordinatorStub(channel).StartGeneration, request)
+            _retry(CoordinatorStub(channel).StartGeneration, request)
         except grpc.RpcError as error:
             raise Unavailable(
                 f"coordinator {address} did not start generation {generation} ({_reason(error)}); look at its log"
@@ -40,26 +40,26 @@ def start_generation(address: str, generation: int, epoch: int, last_epoch: int)
 
 
 def end_training(address: str, generation: int) -> None:
-    """Let the coordinator lease nothing more: training is complete, and all that comes of it is written.
+    """End training at the coordinator, which leases nothing more; totals and checkpoints are written.
 
-    Raises Unavailable if it does not answer within a minute, or refuses; a trainer that is started again tells it then.
+    Raises Unavailable if it does not answer within a minute, or refuses; a restarted trainer retries.
     """
     request = pb.EndTrainingRequest(generation=generation)
     with open_channel(address) as channel:
         try:
-            _insist(CoordinatorStub(channel).EndTraining, request)
+            _retry(CoordinatorStub(channel).EndTraining, request)
         except grpc.RpcError as error:
             raise Unavailable(
                 f"coordinator {address} did not note the end of generation {generation} ({_reason(error)}); training "
-                "is complete, and only the coordinator does not know: start the trainer again to tell it"
+                "is complete, but the coordinator has not recorded it: start the trainer again to retry"
             ) from error
 
 
-def knows_end(address: str) -> bool:
-    """Return whether the coordinator knows that training is complete; raises Unavailable if it does not answer."""
+def end_recorded(address: str) -> bool:
+    """Return whether the coordinator has recorded the end of training; raises Unavailable if it does not answer."""
     with open_channel(address) as channel:
         try:
-            status = _insist(CoordinatorStub(channel).GetStatus, pb.GetStatusRequest())
+            status = _retry(CoordinatorStub(channel).GetStatus, pb.GetStatusRequest())
         except grpc.RpcError as error:
             raise Unavailable(
                 f"training is complete, but coordinator {address} does not answer ({_reason(error)}); look at its log"
@@ -67,8 +67,8 @@ def knows_end(address: str) -> bool:
     return bool(status.finished)
 
 
-def _insist(call: "grpc.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
-    """Make an idempotent call again while the coordinator is lost or does not answer, for a minute."""
+def _retry(call: "grpc.UnaryUnaryMultiCallable[_Request, _Response]", request: _Request) -> _Response:
+    """Retry an idempotent call for a minute while the coordinator is unavailable or does not answer."""
     give_up_s = time.monotonic() + _PATIENCE_S
     while True:
         timeout_s = min(_ATTEMPT_S, give_up_s - time.monotonic())
@@ -86,7 +86,7 @@ def _reason(error: grpc.RpcError) -> str:
 
 
 class StageWatch:
-    """Writes a line about the stages into the metrics, every few seconds, without making the trainer wait."""
+    """Writes the stages' figures to the metrics every 5 s, asynchronously."""
 
     def __init__(self, address: str, metrics: MetricsLog) -> None:
         self._metrics = metrics
@@ -96,7 +96,7 @@ class StageWatch:
         self._asked: grpc.Future[pb.GetStatusResponse] | None = None
 
     def write_if_due(self, time_s: float, now_s: float) -> None:
-        """Write the answer that has come, and ask again when it is time."""
+        """Write the response that has arrived, and send the next request when it is due."""
         if self._asked is not None and self._asked.done():
             answered, self._asked = self._asked, None
             if answered.exception() is None:
@@ -106,12 +106,12 @@ class StageWatch:
             self._asked = self._stub.GetStatus.future(pb.GetStatusRequest(), timeout=_EVERY_S, wait_for_ready=True)
 
     def close(self) -> None:
-        """Hang up; an answer that has not come is not waited for."""
+        """Close the channel; an outstanding request is dropped."""
         self._channel.close()
 
 
 def _figures(status: pb.GetStatusResponse) -> dict[str, object]:
-    """Mean utilisation and summed rate of each stage's replicas."""
+    """Return mean utilisation and summed rate of each stage's replicas, and the bottleneck."""
     stages = by_stage(status.replicas)
     return {
         "utilisation": {s: sum(r.utilisation for r in rs) / len(rs) for s, rs in stages.items()},

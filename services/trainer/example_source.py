@@ -1,4 +1,4 @@
-"""The trainer's source of examples: links to the last stage, and a line to the coordinator, for one rank."""
+"""The trainer's source of examples: links to the last stage and heartbeats to the coordinator, for one rank."""
 
 import sys
 import threading
@@ -26,10 +26,10 @@ log = structlog.get_logger()
 
 
 class LinkedExampleSource:
-    """Registers one rank as a replica of the trainer, and pulls what it has granted credit for.
+    """Registers one rank as a replica of the trainer, and pulls examples on credit.
 
-    Make it after the coordinator has started `generation`: what the coordinator says about epochs must be about this
-    generation. Second copies of an example are dropped here if this rank had the first, else by the ledger.
+    Construct it after the coordinator has started `generation`, so that its responses are about this generation.
+    Duplicates are dropped here if this rank had the first copy, else by the ledger.
     `take` and `grant` raise Unavailable if the links broke down.
     """
 
@@ -49,10 +49,10 @@ class LinkedExampleSource:
         self._drained: set[int] = set()
         self._crash: Exception | None = None
         pipeline = recipe.pipeline
-        # In strict order nothing is leased far past an example that is not known to have arrived: all say so in time.
+        # In strict order the oldest unreported arrival blocks leases: each rank reports within its share of lookahead.
         in_time = pipeline.lookahead_examples // 4 // recipe.training.ranks
         self._most_unreported = in_time if pipeline.order == "strict" else sys.maxsize
-        self._wanted = 0  # examples that were granted and have not come
+        self._wanted = 0  # granted credits without an example yet
         self.meter = Meter(queued=lambda: len(self._here), wanted=lambda: self._wanted)
         self.meter.generation = generation
         self._client = CoordinatorClient(coordinator, replica, self.meter)
@@ -75,7 +75,7 @@ class LinkedExampleSource:
         self._client.watch(before, self._on_endpoints)
 
     def take(self, timeout_s: float) -> list[Example]:
-        """Return what has arrived; waits up to `timeout_s` if that is nothing."""
+        """Return the examples that have arrived; waits up to `timeout_s` for the first."""
         with self._changed:
             self._changed.wait_for(lambda: self._here or self._crash, timeout_s)
             if self._crash is not None:
@@ -84,14 +84,14 @@ class LinkedExampleSource:
         return taken
 
     def grant(self, count: int) -> None:
-        """Let `count` more examples come."""
+        """Grant credit for `count` more examples."""
         if count > 0:
             with self._changed:
                 self._wanted += count
             self._loop.post(lambda: self._inlet.release(count))
 
     def drained(self, epoch: int) -> bool:
-        """Whether all examples of the epoch were taken, by some rank, or are settled: `take` will bring none."""
+        """Whether every example of the epoch has been taken by some rank or is settled: `take` returns none of it."""
         with self._changed:
             return epoch in self._drained and all(e.lineage.epoch != epoch for e in self._here)
 
@@ -110,7 +110,7 @@ class LinkedExampleSource:
         self.meter.show(figures)
 
     def close(self) -> None:
-        """Report what arrived, and hang up."""
+        """Report the arrivals, and close links and client."""
         self.meter.draining = True
         self._loop.stop()
         self._client.close()
@@ -131,8 +131,8 @@ class LinkedExampleSource:
                 self._here.append(example)
                 self._wanted -= 1
                 self._changed.notify_all()
-        # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A second copy is
-        # reported too: the coordinator leased it again because it had not heard of the first.
+        # Only what is stored may be reported: the coordinator could answer that its epoch is drained. A duplicate
+        # is reported too: the coordinator leased it again since the first was not reported in time.
         if self.meter.arrived(lineage) > self._most_unreported:
             self._client.beat_now()
         if known:
@@ -141,11 +141,11 @@ class LinkedExampleSource:
 
     def _on_response(self, response: pb.HeartbeatResponse) -> None:
         done = {progress.epoch for progress in response.epochs if progress.outstanding == 0}
-        if response.epochs:  # those that are no longer listed are through
+        if response.epochs:  # epochs that are no longer listed are drained
             done |= set(range(min(progress.epoch for progress in response.epochs)))
         with self._changed:
             self._drained |= done
-            for epoch in done:  # from now on, every example of it is a second copy
+            for epoch in done:  # from now on, every example of it is a duplicate
                 self._seen.pop(epoch, None)
             self._changed.notify_all()
         if response.finished:

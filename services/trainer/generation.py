@@ -1,21 +1,21 @@
-"""The beginning of a generation, and the end that a coordinator may have missed: rank 0's part, without a model."""
+"""Rank 0's start of a generation, and report of the end of training, without a model."""
 
 import structlog
 
 from services.coordination.redis_ledger import RedisLedger
 from services.storage.run import SharedRun
-from services.trainer.coordination import end_training, knows_end, start_generation
+from services.trainer.coordination import end_recorded, end_training, start_generation
 from sonorant.recipe import Recipe
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.identity import identity
 
-__all__ = ["begin_generation", "run_checkpoints", "tell_end"]
+__all__ = ["begin_generation", "report_end", "run_checkpoints"]
 
 log = structlog.get_logger()
 
 
 def run_checkpoints(run: SharedRun, recipe: Recipe) -> Checkpoints:
-    """Return the checkpoints of a run; those that are ignored are logged."""
+    """Return the checkpoints of a run; ignored ones are logged."""
 
     def warn(message: str) -> None:
         log.warning("checkpoint_ignored", reason=message)
@@ -26,7 +26,7 @@ def run_checkpoints(run: SharedRun, recipe: Recipe) -> Checkpoints:
 def begin_generation(
     run: SharedRun, recipe: Recipe, checkpoints: Checkpoints, ledger: RedisLedger, coordinator: str
 ) -> tuple[int, Checkpoint | None]:
-    """Put the ledger back to the latest checkpoint, and let the coordinator lease what is left of its epoch."""
+    """Restore the ledger from the latest checkpoint, and start a generation for the rest of its epoch."""
     run.pull_checkpoints()
     generation, checkpoint = checkpoints.begin(ledger.generation(), identity(recipe))
     run.push_generation()
@@ -37,13 +37,13 @@ def begin_generation(
     return generation, checkpoint
 
 
-def tell_end(run: SharedRun, recipe: Recipe, coordinator: str, redis_url: str) -> None:
-    """See to it that the coordinator knows that training is complete; once it does, nothing is done.
+def report_end(run: SharedRun, recipe: Recipe, coordinator: str, redis_url: str) -> None:
+    """Report the end of training to the coordinator, unless it has recorded it.
 
-    Rank 0 may have been lost after it wrote what came of the run, or Redis its memory since. Raises Unavailable if
+    Needed when rank 0 died after it had written the totals, or Redis has lost its data since. Raises Unavailable if
     coordinator or Redis do not answer.
     """
-    if knows_end(coordinator):
+    if end_recorded(coordinator):
         return
     run.push_totals()
     ledger = RedisLedger(redis_url, run.open_shards("train").total)
@@ -52,4 +52,4 @@ def tell_end(run: SharedRun, recipe: Recipe, coordinator: str, redis_url: str) -
     finally:
         ledger.close()
     end_training(coordinator, generation)
-    log.info("end_told", coordinator=coordinator, generation=generation)
+    log.info("end_reported", coordinator=coordinator, generation=generation)

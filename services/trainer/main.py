@@ -1,9 +1,9 @@
-"""Trainer: one rank of the gang. Under `mpirun`, or with Horovod's own variables, as many as these say; otherwise one.
+"""Trainer: one rank of a gang, whose size comes from `mpirun` or Horovod's variables; without them, 1.
 
-SIGTERM, SIGINT and SIGUSR1 ask it to leave with a checkpoint; one rank that hears it tells the others. SIGUSR1 is for
-`mpirun`, which hands it on to its ranks, whereas of SIGTERM it makes a SIGKILL one second later.
-Exit codes: 0 training is complete, and the coordinator knows; 69 Redis, coordinator or free disk space is missing, and
-75 stopped by a signal, fenced by another gang, or the ledger has lost writes: start it again to go on.
+SIGTERM, SIGINT and SIGUSR1 at any rank end the gang with a checkpoint. SIGUSR1 is for `mpirun`, which forwards it to
+its ranks, whereas it follows SIGTERM with SIGKILL one second later.
+Exit codes: 0 training is complete, and recorded by the coordinator; 69 Redis, coordinator or free disk space is
+missing; 75 a signal, fenced by another gang, or the ledger has lost writes: restart to resume.
 """
 
 import os
@@ -48,10 +48,10 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 @patience_option
 @click.option(
     "--max-iteration-s", type=click.FloatRange(1), default=600.0, show_default=True,
-    help="Start again if a step takes longer, with dev set and checkpoint: a rank that never comes keeps the others.",
+    help="Start again if a step takes longer, with dev set and checkpoint: a rank that hangs blocks the gang.",
 )  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
-@click.option("--launched", is_flag=True, help="Be told by services.launcher, on standard input, which rank this is.")
+@click.option("--launched", is_flag=True, help="Read rank and gang from services.launcher, on standard input.")
 def command(
     run_path: Path,
     store_url: str,
@@ -68,24 +68,24 @@ def command(
     launched: bool,
 ) -> None:
     """Train one rank's share of a run."""
-    from services.launcher.rank_process import tell_launcher
+    from services.launcher.rank_process import report_waiting
     from services.process.logging import configure_logging
     from services.process.metrics import metrics_at
     from services.process.signals import heed_signals
     from services.storage.prepared import await_shards
     from services.storage.run import open_run
     from services.trainer.coordination import end_training
-    from services.trainer.generation import tell_end
+    from services.trainer.generation import report_end
     from sonorant.training.completion import complete_totals
 
     heed_signals()
     configure_logging("trainer", replica)
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
-    await_shards(run, recipe, patience_s, *((tell_launcher,) if launched else ()))
+    await_shards(run, recipe, patience_s, *((report_waiting,) if launched else ()))
     run.pull_totals()
     complete = complete_totals(run.folder, recipe) is not None
-    if not complete:  # else it is started again after the end, and need not find the others
+    if not complete:  # else it was restarted after the end, and needs no gang
         from services.process.signals import Shutdown
         from services.process.watchdog import Watchdog
         from services.trainer.rank import Rank
@@ -95,7 +95,7 @@ def command(
             _await_gang()
         _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
         collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
-        # Horovod's own watch sees nothing with Gloo: the controller leaves the list of ranks empty (0.28.1).
+        # Horovod's stall check does not work with Gloo: the controller leaves the list of ranks empty (0.28.1).
         with Shutdown() as shutdown, Watchdog(max_iteration_s) as watchdog:
             signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
             name = f"{replica}-{collective.rank}"
@@ -107,17 +107,17 @@ def command(
     if _first_of(_RANK_VARIABLES, 0) == 0:
         if export:
             _export(run)
-        # Last, as it may end this pod. A trainer that is started again after the end asks whether it was noted.
+        # Last, as it may end this pod. A trainer restarted after the end checks whether it was recorded.
         if complete:
-            tell_end(run, recipe, coordinator, redis_url)
+            report_end(run, recipe, coordinator, redis_url)
         else:
             end_training(coordinator, run.generation())
 
 
 def main() -> None:
-    """Run until training is complete or asked to leave."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
-    # Unless told otherwise, ranks agree every millisecond, and MPI polls for that, on cores that the stages want.
+    """Run until training is complete or a signal ends it."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
+    # By default ranks negotiate every millisecond, and MPI polls for that, on the stages' cores.
     # Two ranks and a pipeline on two cores took 81 CPU seconds and 43 s so; with these 51 and 29.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     os.environ.setdefault("HOROVOD_CYCLE_TIME", "5")  # ms; a step takes a hundred
@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def _await_gang() -> None:
-    """Load what the launcher need not wait for with all the others there, and join them."""
+    """Import TensorFlow, then join the gang, so that ranks meet within a second."""
     import horovod.tensorflow  # noqa: F401 # takes seconds
 
     from services.launcher.rank_process import await_gang
@@ -147,7 +147,7 @@ def _export(run: "SharedRun") -> None:
 
 
 def _limit_threads(count: int) -> None:
-    """Keep ranks out of each other's way: TensorFlow would take all cores for each of them."""
+    """Limit TensorFlow's threads: by default each rank would start one per core."""
     from sonorant.tensorflow import tf
 
     tf.config.threading.set_intra_op_parallelism_threads(count)

@@ -12,13 +12,13 @@ __all__ = ["rank_metrics"]
 _FIGURES = {
     "epoch": "Epoch under way.",
     "loss": "Loss of the latest step.",
-    "wer": "Word error rate on dev, at the latest look.",
+    "wer": "Word error rate on dev, at the latest evaluation.",
     "skipped_steps": "Steps whose gradient was not finite.",
 }
 
 
 def rank_metrics(meter: Meter) -> Iterator[Metric]:
-    """Yield what one rank has counted; figures of the training come from rank 0 alone."""
+    """Yield a rank's counters; figures of the training come from rank 0 alone."""
     done = meter.totals()
     yield counter("sonorant_trainer_steps_total", "Steps for which the rank had a batch.", done.steps)
     yield counter("sonorant_trainer_examples_total", "Examples trained on.", done.examples)
@@ -28,8 +28,8 @@ def rank_metrics(meter: Meter) -> Iterator[Metric]:
     spent_s = done.busy_s + done.waited_s
     ratio = done.busy_s / spent_s if spent_s else 0.0
     yield gauge("sonorant_trainer_t_session_ratio", "Time in steps / (that + time waited), since the start.", ratio)
-    yield gauge("sonorant_trainer_queued_examples", "Examples that have come and wait for the pool.", meter.queued())
-    yield gauge("sonorant_trainer_wanted_examples", "Examples that free slots wait for.", meter.wanted())
+    yield gauge("sonorant_trainer_queued_examples", "Examples that have arrived and wait for the pool.", meter.queued())
+    yield gauge("sonorant_trainer_wanted_examples", "Granted credits without an example yet.", meter.wanted())
     yield counter("sonorant_trainer_link_faults_total", "Faults on links to the last stage.", meter.link_faults())
     figures = meter.figures()
     for name, what in _FIGURES.items():

@@ -1,4 +1,4 @@
-"""One rank: start from a checkpoint, trainer, totals of the run."""
+"""One rank: restore a checkpoint, train, write the run's totals."""
 
 import json
 import time
@@ -36,14 +36,14 @@ from sonorant.training.reporting import Reporter
 __all__ = ["Rank"]
 
 _START_PATIENCE_S = 10.0
-_LEAVING_S = 10.0  # for Redis to start again meanwhile; whoever ends this process has not much more patience
-_EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command goes on
+_LEAVING_S = 10.0  # for Redis to restart; whatever ends this process kills it soon after
+_EXIT_AGAIN = 75  # EX_TEMPFAIL: the same command resumes
 
 log = structlog.get_logger()
 
 
 class Rank:
-    """Trains with the others of its gang until training is complete or `shutdown` is requested.
+    """Trains as a rank of its gang until training is complete or `shutdown` is requested.
 
     patience_s: how long to wait for Redis at the start, at least ten seconds; metrics: where to register its own;
     on_iteration: called with every iteration of the training loop.
@@ -73,7 +73,7 @@ class Rank:
         self._recipe = recipe
         if self._recipe.pipeline.order == "strict":
             _check_strict(recipe, self._run.recipe, collective.size)
-            tf.config.experimental.enable_op_determinism()  # a GPU sums in any order otherwise
+            tf.config.experimental.enable_op_determinism()  # else a GPU sums in any order
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
         self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
@@ -98,13 +98,13 @@ class Rank:
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
                     reason = trainer.run()
                 self._finish(reason, progress, reporter)
-                self._collective.gather(None)  # mpirun ends all soon after the first leaves: rank 0 must have written
+                self._collective.gather(None)  # mpirun ends all ranks soon after the first: rank 0 has written now
             finally:
                 feeder.close()
         return _EXIT_AGAIN if reason is Reason.TERMINATED else 0
 
     def _begin(self) -> tuple[int, Checkpoint | None]:
-        """Rank 0 puts the ledger back to the latest checkpoint and opens a generation; all get both."""
+        """Start a generation at the latest checkpoint, as rank 0; return both, the same at all ranks."""
         start: tuple[int, Checkpoint | None] | None = None
         if self._collective.rank == 0:
             start = begin_generation(self._shared, self._recipe, self._checkpoints, self._ledger, self._coordinator)
@@ -158,7 +158,7 @@ class Rank:
                 yield reporter
 
     def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
-        """Rank 0 writes what came of the run, unless it is only interrupted."""
+        """Write the run's totals, as rank 0, unless the run was interrupted."""
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return

@@ -1,4 +1,4 @@
-"""Adam (Kingma 2015, algorithm 1), with the state in plain sight so that a checkpoint can hold it."""
+"""Adam (Kingma 2015, algorithm 1), with its state accessible for checkpoints."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from sonorant.tensorflow import tf
 
 __all__ = ["Adam"]
 
-_BETA_1, _BETA_2 = 0.9, 0.98  # the latter forgets faster than Kingma's 0.999: runs here are short
+_BETA_1, _BETA_2 = 0.9, 0.98  # the latter decays faster than Kingma's 0.999: runs here are short
 _EPSILON = 1e-8
 
 
@@ -24,7 +24,7 @@ class Adam(tf.Module):
         self.t = tf.Variable(0.0, trainable=False)
 
     def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor) -> None:
-        """Change all variables by one step."""
+        """Update all variables by one step."""
         t = self.t.assign_add(1.0)
         correction_1, correction_2 = 1 - _BETA_1**t, 1 - _BETA_2**t
         for theta, m, v, g in zip(self.variables_updated, self.m, self.v, gradients, strict=True):

@@ -1,4 +1,4 @@
-"""Exponential moving average of the weights (Polyak 1992), which is what gets evaluated and exported."""
+"""Exponential moving average of the weights (Polyak 1992), which is evaluated and exported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ __all__ = ["WeightAverage"]
 class WeightAverage(tf.Module):
     """Average of a fixed list of variables; with decay 0 it is those variables themselves.
 
-    Early on the decay is (1 + t) / (10 + t), so that the first, random weights are soon forgotten.
+    Early on the decay is (1 + t) / (10 + t), so that the first, random weights decay soon.
     """
 
     def __init__(self, variables: Sequence[tf.Variable], decay: float) -> None:
@@ -24,7 +24,7 @@ class WeightAverage(tf.Module):
         self.averages = [tf.Variable(v, trainable=False) for v in variables] if decay else []
 
     def update(self, t: tf.Tensor) -> None:
-        """Take in the variables' values after update `t` (Float32, from 1)."""
+        """Average in the variables' values after update `t` (Float32, from 1)."""
         if not self._decay:
             return
         decay = tf.minimum(self._decay, (1 + t) / (10 + t))

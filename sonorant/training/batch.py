@@ -65,7 +65,7 @@ def collate(epoch: int, number: int, items: Sequence[Labelled], padding: Mapping
 
 
 def empty_tensors(bins: int, padding: Mapping[str, int]) -> BatchTensors:
-    """Return what a rank without a batch brings to a step: one placeholder of weight 0."""
+    """Return the batch of a rank that has none: one placeholder of weight 0."""
     one = tf.ones(1, tf.int32)
     targets = {name: Padded(tf.fill([1, 1], value), one) for name, value in padding.items()}
     return BatchTensors(tf.zeros((1, 1, bins)), one, targets, tf.zeros(1))

@@ -1,4 +1,4 @@
-"""Puts a rank's trainer together, in the order in which its parts depend on each other."""
+"""Constructs a rank's trainer, in the order of its parts' dependencies."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ __all__ = ["TrainerPorts", "TrainingData", "build_trainer", "resumed_progress"]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What is trained on, and measured with.
+    """The training examples' properties, and dev.
 
     bins: values in a feature vector. shard_counts: records in each shard. dev: the rank's share of dev, taken when the
     trainer runs.
@@ -40,7 +40,7 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class TrainerPorts:
-    """What a trainer needs of the world around it; see `TrainerParts` for what each is."""
+    """What a service provides to a trainer."""
 
     source: ExampleSource
     ledger: Ledger
@@ -54,7 +54,7 @@ class TrainerPorts:
 
 
 def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
-    """Return where a gang of so many ranks goes on; of another size than before, it uses no batch's number twice."""
+    """Return the progress at which a gang of `ranks` resumes; a gang of a new size reuses no batch's number."""
     progress = checkpoint.progress if checkpoint else Progress()
     if len(progress.batches) != ranks:
         progress.batches = [max(progress.batches, default=0)] * ranks
@@ -64,7 +64,7 @@ def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
 def build_trainer(
     recipe: Recipe, data: TrainingData, checkpoint: Checkpoint | None, progress: Progress, ports: TrainerPorts
 ) -> Trainer:
-    """Return a rank's trainer that goes on from a checkpoint, or begins; its feeder is not started yet.
+    """Return a rank's trainer that resumes from a checkpoint, or begins; its feeder is not started yet.
 
     progress: that of the checkpoint, see `resumed_progress`.
     """
@@ -105,7 +105,7 @@ def build_trainer(
 def _build_intake(
     recipe: Recipe, data: TrainingData, progress: Progress, ports: TrainerPorts
 ) -> tuple[Intake, Callable[[], None] | None]:
-    """Return the intake of the recipe's order, and what to call while another rank is late; see `TrainerParts`."""
+    """Return the intake of the recipe's order, and the callback `TrainerParts.held_up`."""
     rank = ports.collective.rank
     begin = (rank, progress.epoch, progress.batches[rank])
     if recipe.pipeline.order == "fast":

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and its files: arrays.npz, state.json, ledger.bin, manifest.json with checksums."""
+"""A checkpoint's content, and its files: arrays.npz, state.json, ledger.bin, manifest.json with checksums."""
 
 import dataclasses
 import hashlib
@@ -33,10 +33,10 @@ class BadCheckpoint(SonorantError):
 
 @dataclass
 class Progress:
-    """Where training stands; times in seconds, summed over resumptions.
+    """Progress of training; times in seconds, summed over resumptions.
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; looks_without_better: at dev, in a row; train_s: wall-clock time of the loop;
+    skipped_steps: all of those; looks_without_better: of dev, in a row; train_s: wall-clock time of the loop;
     session_s, elapsed_s: see `metrics`.
     """
 
@@ -57,7 +57,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything to go on from.
+    """All state to resume from.
 
     identity: of the recipe; evaluated: the weights to export, the average's if one is kept; arrays by name.
     """

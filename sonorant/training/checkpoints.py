@@ -1,16 +1,16 @@
-"""Checkpoints: folders that are whole or not there, with everything that training needs to go on mid-epoch.
+"""Checkpoints: atomic folders with all state to resume training mid-epoch.
 
 `step-00000123/` holds the files of `checkpoint_files`; beside the folders, the files `latest` and `best` name one
 each, and `generation` has the number of the gang that trains.
 
-The generation is a fencing token. What an older gang's first rank saves, which was cut off or stopped and wakes late,
-is refused: before anything is written, and again when all is on the disk, before each rename. A gang that begins writes
-its generation first, then removes all temporaries, then looks for the newest checkpoint. So a rename that the older
-gang had been allowed before either is done by then, and the newer gang goes on from that checkpoint, whose ledger's
-snapshot was taken in the older generation and is whole; or it finds no temporary any more, and fails. Neither `latest`
-nor `best` goes back, and no gang prunes checkpoints of a newer one. That is as good as the volume: a client that sees
-another's writes late, as NFS's caches may let it, sees the fence late; what it then saves sorts before what newer gangs
-have saved, and is pruned with their next checkpoint, which sets the pointers again.
+The generation is a fencing token. A save of an older gang's rank 0, partitioned or paused, is refused: before the first
+write, and again when all is on the disk, before each rename. A gang that begins writes its generation, then removes all
+temporaries, then reads the newest checkpoint. So a rename that the older gang's check had passed before either is done
+by then, and the newer gang resumes from that checkpoint, whose ledger snapshot was taken in the older generation and is
+complete; or it finds its temporary removed, and fails. Neither `latest` nor `best` goes back, and no gang prunes
+checkpoints of a newer one. This holds as far as the volume is consistent: a client that sees writes late, through NFS's
+caches say, sees the fence late; its checkpoint sorts before those of newer gangs, and is pruned with their next one,
+which sets the pointers again.
 """
 
 import shutil
@@ -38,7 +38,7 @@ _SHOWN_DIFFERENCES = 5
 
 
 class _Saved(NamedTuple):
-    """A checkpoint's folder, whole or not; they sort as they follow each other in training."""
+    """A checkpoint's folder, complete or not; sorted in the order of training."""
 
     generation: int
     path: Path
@@ -46,9 +46,9 @@ class _Saved(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of a run; `warn` is told of each that is ignored, and why.
+    """The checkpoints of a run; `warn` is called with the reason for each that is ignored.
 
-    A gang calls `begin` first; without it, one only looks.
+    A gang calls `begin` first; without it, the folder is only read.
     """
 
     def __init__(self, folder: Path, keep: int, warn: Callable[[str], None]) -> None:
@@ -59,13 +59,13 @@ class Checkpoints:
         self._best: str | None = None
 
     def begin(self, above: int, expected: Identity) -> tuple[int, Checkpoint | None]:
-        """Begin a generation above `above`; return it, and the newest checkpoint that is whole.
+        """Begin a generation above `above`; return it, and the newest complete checkpoint.
 
-        What a kill or a full disk kept the one before from doing is done: its temporaries go, pointers are set.
+        Finishes what a kill or a full disk interrupted: removes temporaries, sets pointers.
         Raises BadCheckpoint if the checkpoints are another recipe's, and Unavailable if the folder cannot be used.
         """
         newest = next((saved for saved in reversed(self._saved()) if saved.identity), None)
-        if newest is not None and newest.identity:  # before it fences who trains here
+        if newest is not None and newest.identity:  # before it fences the gang that trains here
             _check_identity(newest.path, newest.identity, expected)
         generation = self.next_generation(above)
         sweep(self._folder)
@@ -74,10 +74,10 @@ class Checkpoints:
         return generation, checkpoint
 
     def save(self, checkpoint: Checkpoint, best: bool) -> Path:
-        """Write a checkpoint; point `latest` to it, and `best` if told; drop what is more than `keep`.
+        """Write a checkpoint; point `latest` to it, and `best` if `best`; prune to `keep`.
 
-        Raises StaleGeneration if another gang has begun, and Unavailable if the file system refuses; what was there
-        is then as it was, but for a checkpoint that is there without its pointers: `begin` sets them.
+        Raises StaleGeneration if another gang has begun, and Unavailable if the file system refuses; the folder is
+        then unchanged, or has a checkpoint without its pointers, which `begin` sets.
         """
         self._fence()
         path = self._folder / _name(checkpoint)
@@ -93,18 +93,18 @@ class Checkpoints:
         return path
 
     def latest(self, expected: Identity) -> Checkpoint | None:
-        """Return the newest checkpoint that is whole, or None; raises BadCheckpoint if it is another recipe's."""
+        """Return the newest complete checkpoint, or None; raises BadCheckpoint if it is another recipe's."""
         found = self._saved()
         for saved in reversed(found):
             try:
                 checkpoint = decode(saved.path)
             except BadCheckpoint as error:
-                self._warn(f"{error}; it is passed over")
+                self._warn(f"{error}; it is skipped")
                 continue
             _check_identity(saved.path, checkpoint.identity, expected)
             return checkpoint
         if found:
-            self._warn(f"{self._folder}: none of {len(found)} checkpoints is whole; there is nothing to go on from")
+            self._warn(f"{self._folder}: none of {len(found)} checkpoints is complete; there is nothing to resume from")
         return None
 
     def next_generation(self, above: int) -> int:
@@ -127,7 +127,7 @@ class Checkpoints:
         atomic_write(self._folder / pointer, name, self._fence)
 
     def _point_again(self, newest: Checkpoint | None) -> None:
-        """Set the pointers to what the newest checkpoint says. If the best one is lost, the next look finds one."""
+        """Set the pointers by the newest checkpoint. If the best one is lost, the next evaluation sets `best`."""
         best = _named(self._folder, "best")
         if newest is not None:
             self._point("latest", _name(newest))
@@ -142,14 +142,14 @@ class Checkpoints:
     def _saved(self) -> list[_Saved]:
         paths = [path for path in self._folder.glob("step-*") if path.is_dir()]
         states = [read_state(path) for path in paths]
-        newest = self._newest_generation()  # whose a damaged one may be
+        newest = self._newest_generation()  # a damaged one's generation is unknown
         return sorted(
             _Saved(state.get("generation", 0) if "progress" in state else newest, path, state.get("identity"))
             for path, state in zip(paths, states, strict=True)
         )
 
     def _prune(self, newest: Path) -> None:
-        """Drop what is not in the newest one's history, damaged ones of higher steps above all, and what is too old."""
+        """Remove steps outside the newest one's history, such as damaged ones of higher steps, and all but `keep`."""
         best = _named(self._folder, "best")
         own = [saved.path for saved in self._saved() if saved.generation <= self._generation]
         history = [path for path in own if path.name <= newest.name]
@@ -158,7 +158,7 @@ class Checkpoints:
 
 
 def check_recipe(folder: Path, recipe: Recipe, warn: Callable[[str], None]) -> None:
-    """Raise BadCheckpoint if training with `recipe` cannot go on from the folder's newest checkpoint that is whole.
+    """Raise BadCheckpoint if training with `recipe` cannot resume from the folder's newest complete checkpoint.
 
     warn: as of `Checkpoints`.
     """
@@ -166,7 +166,7 @@ def check_recipe(folder: Path, recipe: Recipe, warn: Callable[[str], None]) -> N
 
 
 def load_checkpoint(folder: Path, which: str) -> Checkpoint:
-    """Return the checkpoint "best" (on dev; the latest if dev was never looked at), "latest", or of a step's number.
+    """Return the checkpoint "best" (on dev; the latest if dev was never evaluated), "latest", or of a step's number.
 
     Raises BadCheckpoint if there is none, or if it is damaged.
     """
@@ -187,7 +187,7 @@ def _name(checkpoint: Checkpoint) -> str:
 
 
 def _named(folder: Path, pointer: str) -> Path | None:
-    """Return the checkpoint that a pointer names; None if there is no such pointer, or no such checkpoint any more."""
+    """Return the checkpoint that a pointer names; None if there is no such pointer, or its checkpoint is gone."""
     file = folder / pointer
     path = folder / file.read_text().strip() if file.exists() else None
     return path if path is not None and path.is_dir() else None

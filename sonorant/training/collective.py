@@ -1,4 +1,4 @@
-"""What ranks do together, behind one small interface, so that something else than Horovod can stand in."""
+"""Collective operations of the ranks, behind an interface, so that Horovod can be replaced."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class LostRank(SonorantError):
-    """Another rank of the gang has ended; all start again from the checkpoint."""
+    """Another rank of the gang has ended; all restart from the checkpoint."""
 
     exit_code = 75
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"another rank has ended ({reason.splitlines()[0]}); its own log says why; the same command goes on from "
+            f"another rank has ended ({reason.splitlines()[0]}); see its log; the same command goes on from "
             "the checkpoint"
         )
 
@@ -46,7 +46,7 @@ class Collective(Protocol):
         ...
 
     def gather(self, value: T) -> list[T]:
-        """Return all ranks' picklable values, by rank, on every rank; nobody leaves before all have come."""
+        """Return all ranks' picklable values, by rank, on every rank; a barrier."""
         ...
 
 
@@ -72,15 +72,15 @@ class SingleProcess:
 class HorovodCollective:
     """Horovod (Sergeev 2018), over MPI or Gloo as its environment says.
 
-    `DistributedGradientTape` fails with Keras 3; `grouped_allreduce` on plain tensors does what is needed.
+    `DistributedGradientTape` fails with Keras 3; `grouped_allreduce` on plain tensors suffices.
     """
 
     def __init__(self) -> None:
-        import horovod.tensorflow as hvd  # costs seconds, and a single process does without it
+        import horovod.tensorflow as hvd  # takes seconds, and a single process does not need it
 
         try:
             hvd.init()
-        except ValueError as error:  # of Gloo, if not all have come in time; MPI ends all ranks then
+        except ValueError as error:  # Gloo's, if a rank is missing after its time-out; MPI ends all ranks then
             raise LostRank("before the first step") from error
         self._hvd: Any = hvd
         self.rank: int = hvd.rank()

@@ -1,7 +1,7 @@
-"""Whether training is complete: one rule for the loop that ends, and for whoever finds what came of a run.
+"""Whether training is complete: one rule for the loop, and for readers of a run's totals.
 
-`finished.json` tells of the recipe that was trained by. A recipe that now asks for more epochs, more minutes or more
-patience makes the same totals those of a training that goes on.
+`finished.json` holds the totals. By a recipe with more epochs, more minutes or more patience the same totals are those
+of a training that is not complete.
 """
 
 import json
@@ -26,9 +26,9 @@ class Reason(StrEnum):
 
 
 def reason_to_end(recipe: TrainingRecipe, epoch: int, looks_without_better: int, train_s: float) -> Reason | None:
-    """Return why training ends after `epoch` epochs, so many looks at dev without a better WER, and `train_s` seconds.
+    """Return why training ends after `epoch` epochs, evaluations of dev without a better WER, and `train_s` seconds.
 
-    None: it goes on.
+    None: it continues.
     """
     if epoch >= recipe.epochs:
         return Reason.EPOCHS
@@ -38,7 +38,7 @@ def reason_to_end(recipe: TrainingRecipe, epoch: int, looks_without_better: int,
 
 
 def complete_totals(run: RunFolder, recipe: Recipe) -> Mapping[str, Any] | None:
-    """Return what came of the training in `run` if it is complete by `recipe`, None if it is not or was never."""
+    """Return the totals of `run` if its training is complete by `recipe`, else None."""
     try:
         totals = json.loads(run.totals.read_text())
         ended = reason_to_end(

@@ -1,4 +1,4 @@
-"""Examples of epochs that have not begun."""
+"""Examples of later epochs."""
 
 from collections import defaultdict
 
@@ -18,7 +18,7 @@ class EarlyExamples:
         return sum(map(len, self._by_epoch.values()))
 
     def keep(self, item: Labelled) -> None:
-        """Take in an example of a later epoch."""
+        """Add an example of a later epoch."""
         self._by_epoch[item.lineage.epoch].append(item)
 
     def pop(self, epoch: int) -> list[Labelled]:

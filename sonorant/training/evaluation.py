@@ -32,7 +32,7 @@ class DevUtterance:
 
 
 def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) -> Iterator[DevUtterance]:
-    """Yield this rank's share of dev, without augmentation; what the featurizer rejects is left out."""
+    """Yield this rank's share of dev, without augmentation; without examples that the featurizer rejects."""
     for ordinal in range(rank, shards.total, size):
         shard, index = shards.locate(ordinal)
         example = shards.read(shard, index).example(Lineage(0, shard, index))
@@ -62,7 +62,7 @@ class Evaluator:
         )
 
     def load(self) -> None:
-        """Take in the utterances, which may have to be computed; once, before the first `wer`."""
+        """Read and compute the utterances; once, before the first `wer`."""
         self._utterances = sorted(self._given, key=lambda u: len(u.features))
 
     def wer(self, recognised: Callable[[int], None] = lambda count: None) -> float:

@@ -1,4 +1,4 @@
-"""Where a rank's examples come from."""
+"""The source of a rank's examples: its contract."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ class ExampleSource(Protocol):
     """The rank's end of the pipeline, a consumer with credit; one thread calls it."""
 
     def take(self, timeout_s: float) -> list[Example]:
-        """Return what has arrived; waits up to `timeout_s` if that is nothing."""
+        """Return the examples that have arrived; waits up to `timeout_s` for the first."""
         ...
 
     def grant(self, count: int) -> None:
@@ -19,5 +19,5 @@ class ExampleSource(Protocol):
         ...
 
     def drained(self, epoch: int) -> bool:
-        """Whether every example of the epoch was taken, by some rank, or is settled: `take` brings no more of it."""
+        """Whether every example of the epoch has been taken by some rank or is settled: `take` returns none of it."""
         ...

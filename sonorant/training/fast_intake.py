@@ -12,15 +12,14 @@ __all__ = ["FastIntake"]
 
 
 class FastIntake:
-    """Draws batches from a pool that is at least half full, or from what is left of a drained epoch; see `Intake`.
+    """Draws batches from a pool that is at least half full, or from the rest of a drained epoch; see `Intake`.
 
-    Credits are granted as long as slots are free. Examples of the next epoch that come early wait beside the pool and
-    use up its slots: a rank that still has batches of this epoch, while others have none, would take the whole of the
-    next one otherwise, and train on it alone. But while a rank lacks examples for a batch they use up none, so that
-    the current epoch is never shut out, however many of them come: at most pipeline.lookahead_examples, by the
-    coordinator.
+    Credits are granted as long as slots are free. Early examples of the next epoch wait beside the pool and use
+    its slots: otherwise a rank that still has batches of this epoch, while others have none, would take the whole of
+    the next one. But while a rank lacks examples for a batch they use no slots, so that they never block the current
+    epoch; the coordinator leases at most pipeline.lookahead_examples of them.
 
-    epoch, batches: where to begin, the second being the number of batches formed in that epoch before a restart.
+    epoch, batches: where to begin; batches were formed in that epoch before a restart.
     """
 
     def __init__(self, recipe: TrainingRecipe, seed: int, rank: int, epoch: int = 0, batches: int = 0) -> None:
@@ -48,7 +47,7 @@ class FastIntake:
 
     def credits(self, drained: bool) -> int:
         """See `Intake`."""
-        if drained:  # whatever comes is of the next epoch, which has a pool to fill
+        if drained:  # arrivals are of the next epoch, which has a pool to fill
             return self._credit.up_to(self._capacity - len(self._early))
         early = len(self._early) if self.ready else 0
         return self._credit.up_to(self._capacity - len(self._pool) - early)

@@ -1,4 +1,4 @@
-"""Feeder: a thread that keeps padded, claimed batches ready, so that the step never waits for Python."""
+"""Feeder: a thread that forms, claims and pads batches ahead of the step."""
 
 import queue
 import threading
@@ -26,7 +26,7 @@ _STAGE = "trainer"  # the ledger's name for rejections of this package
 
 @dataclass(frozen=True)
 class EpochEnd:
-    """Stands in the queue where this rank's last batch of `epoch` was."""
+    """Follows this rank's last batch of `epoch` in the queue."""
 
     epoch: int
 
@@ -34,8 +34,8 @@ class EpochEnd:
 class Feeder:
     """Takes examples, claims them at the ledger batch by batch, pads them.
 
-    What was trained on is committed in the round trip of the next claim, so that no step waits for the ledger.
-    epochs: how many there are; measure: whether `first_examples` will be asked for.
+    Trained batches are committed in the round trip of the next claim, so that no step waits for the ledger.
+    epochs: total number; measure: whether `first_examples` will be called.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Feeder:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread; what it holds stays claimed until the ledger is restored."""
+        """Stop the thread; its batches stay claimed until the ledger is restored."""
         self._stop.set()
         self._room.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def get(self, timeout_s: float) -> Batch | EpochEnd | None:
-        """Return the next batch or the end of its epoch; None if neither came in time. Raises what the thread hit."""
+        """Return the next batch or the end of its epoch; None after the time-out. Raises the thread's error."""
         return self._next(self._ready, timeout_s)
 
     def first_examples(self, timeout_s: float) -> list[Features] | None:
-        """Return the features of the examples that came first, once; None if they did not come in time."""
+        """Return the features of the first examples, once; None after the time-out."""
         return self._next(self._first, timeout_s)
 
     def commit(self, batch: Batch) -> None:
@@ -88,7 +88,7 @@ class Feeder:
         self._trained.append(batch)
 
     def flush(self) -> None:
-        """Commit all that was trained on; a snapshot of the ledger now has it. Raises what the ledger raises."""
+        """Commit all trained batches, so that a snapshot of the ledger has them. Raises the ledger's errors."""
         self._exchange(self._intake.epoch, ())
 
     def _next(self, waiting: "queue.Queue[T]", timeout_s: float) -> T | None:
@@ -111,7 +111,7 @@ class Feeder:
             self._error = error
 
     def _iterate(self) -> None:
-        drained = self._source.drained(self._intake.epoch)  # asked first: what came before it is then in `take`
+        drained = self._source.drained(self._intake.epoch)  # first: `take` then has all that arrived before
         full = self._ready.qsize() >= _READY_BATCHES
         if count := self._intake.credits(drained):
             self._source.grant(count)
@@ -157,7 +157,7 @@ class Feeder:
             self._ready.put(collate(epoch, number, kept, self._labeller.objective.padding))
 
     def _exchange(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
-        """Commit what was trained on, and claim examples; if that fails, the next call commits it."""
+        """Commit trained batches, and claim examples; after a failure the next call commits them."""
         with self._ledger_lock:
             trained = self._trained[:]  # the loop may add to it meanwhile
             committed = (trained[0].epoch if trained else epoch, [o for batch in trained for o in batch.ordinals])

@@ -1,12 +1,12 @@
-"""The intake's contract: from arriving examples to batches, one epoch after the other, as a machine without threads.
+"""The intake's contract: from arriving examples to batches, epoch by epoch, a state machine without threads.
 
-Events in, actions out. In each iteration the feeder grants `credits`, polls the source once, hands on what came
-(`arrived`), and does `next_action`. All that differs between the orders of `pipeline.order` is behind `Intake`:
-`fast_intake.FastIntake` draws from what has arrived, `strict_intake.StrictIntake` in an order that follows from the
+Events in, actions out. In each iteration the feeder grants `credits`, polls the source once, passes arrivals on
+(`arrived`), and carries out `next_action`. The orders of `pipeline.order` are implementations of `Intake`:
+`fast_intake.FastIntake` draws from all arrivals, `strict_intake.StrictIntake` in an order that follows from the
 seed. An arrival is an example with its targets (`Labelled`), or `Rejected` where it cannot be trained on; both use one
 credit.
 
-`drained`, in the methods below, is what `ExampleSource.drained` said of the current epoch before the poll.
+`drained`, in the methods below, is `ExampleSource.drained` of the current epoch before the poll.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,14 +48,14 @@ class AskLedger:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing can be done before more examples arrive."""
+    """The intake needs more arrivals."""
 
 
 Action: TypeAlias = Form | EndEpoch | AskLedger | Wait
 
 
 class Intake(Protocol):
-    """Sorts one rank's examples by epoch, bounds by credit how many may come, and forms batches."""
+    """Sorts one rank's examples by epoch, grants credit, and forms batches."""
 
     @property
     def epoch(self) -> int:
@@ -64,7 +64,7 @@ class Intake(Protocol):
 
     @property
     def batches(self) -> int:
-        """Batches that were formed in the current epoch, by ranks before a restart too: the next one's number."""
+        """Batches formed in the current epoch, also before a restart: the next one's number."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class Intake(Protocol):
         ...
 
     def pool(self) -> list[Labelled]:
-        """Return what the next batch would be drawn from, shortest first."""
+        """Return the examples that the next batch is drawn from, shortest first."""
         ...
 
     def credits(self, drained: bool) -> int:
@@ -81,14 +81,14 @@ class Intake(Protocol):
         ...
 
     def arrived(self, arrivals: Sequence[Arrival]) -> None:
-        """Take in what one poll of the source brought, perhaps nothing; examples of an epoch that is over are dropped.
+        """Add the arrivals of one poll, perhaps none; examples of a past epoch are dropped.
 
-        An epoch ends, and the ledger is asked, only after a poll that brought nothing.
+        An epoch ends, and the ledger is queried, only after a poll without arrivals.
         """
         ...
 
     def next_action(self, drained: bool) -> Action:
-        """Return what to do; nothing changes before it is done."""
+        """Return the next action; the state changes when it is carried out."""
         ...
 
     def form(self) -> list[Labelled]:
@@ -96,5 +96,5 @@ class Intake(Protocol):
         ...
 
     def next_epoch(self) -> None:
-        """Make the next epoch the current one; what came early for it is taken in."""
+        """Make the next epoch the current one; its early arrivals are added."""
         ...

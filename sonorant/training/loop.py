@@ -24,7 +24,7 @@ from sonorant.training.step import Notes, StepResult, TrainStep
 
 __all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts"]
 
-_PATIENCE_S = 1.0  # how long a rank waits for a batch before it takes part in a step without one, or says it is late
+_PATIENCE_S = 1.0  # time-out of a rank's batch, after which it joins the step without one, or as late
 
 
 class NonFiniteSteps(SonorantError):
@@ -40,11 +40,11 @@ class NonFiniteSteps(SonorantError):
 
 @dataclass(frozen=True)
 class TrainerParts:
-    """What a loop is made of.
+    """The parts of a loop.
 
-    generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal asked to leave.
-    on_iteration: called in every iteration. held_up: called with every step for which there is a batch here while
-    another rank is late; None: no step waits for a late rank (`pipeline.order: fast`).
+    generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal ends training.
+    on_iteration: called in every iteration. held_up: called at every step for which this rank has a batch and
+    another is late; None: no step waits for a late rank (`pipeline.order: fast`).
     """
 
     recipe: Recipe
@@ -63,7 +63,7 @@ class TrainerParts:
 
 
 class Trainer:
-    """Trains from `progress` on until epochs, time or patience are over, or a signal comes."""
+    """Trains from `progress` until epochs, time or patience are exhausted, or a signal arrives."""
 
     def __init__(self, parts: TrainerParts, progress: Progress) -> None:
         self.parts = parts
@@ -72,7 +72,7 @@ class Trainer:
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
         self._empty = empty_tensors(parts.step.model.bins, parts.step.objective.padding)
         self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
-        self._waits_at_end = False  # the rank has no more batch of this epoch
+        self._waits_at_end = False  # this rank has no further batch of the epoch
         self._held: Batch | None = None  # another rank was late for its step
         self._spoiled = False  # too many of the epoch's examples were rejected
         self._last_turn_s = 0.0
@@ -81,7 +81,7 @@ class Trainer:
         """Train; returns on every rank with the same reason, after a checkpoint."""
         if reason := self._over():
             return reason
-        self.parts.evaluator.load()  # while the first examples come
+        self.parts.evaluator.load()  # while waiting for the first examples
         self._last_turn_s = self.parts.clock()
         if self.progress.step == 0 and not self._normalise():
             return Reason.TERMINATED
@@ -100,7 +100,7 @@ class Trainer:
         return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s
 
     def _normalise(self) -> bool:
-        """Let the model learn how features are distributed from all ranks' first examples; False if a signal came."""
+        """Set the model's normalisation from all ranks' first examples; False if a signal arrived."""
         own: list[Features] | None = None
         while True:
             self.parts.on_iteration()
@@ -120,7 +120,7 @@ class Trainer:
         return True
 
     def iterate(self) -> StepResult:
-        """Take part in one step, with a batch or without."""
+        """Join one step, with a batch or without."""
         batch = self._held or self._next_batch()
         notes = Notes(
             drained=float(self._waits_at_end),
@@ -155,11 +155,11 @@ class Trainer:
         if isinstance(item, Batch):
             return item
         self._waits_at_end = item is not None
-        self._spoiled = self._is_spoiled()  # asked only where nothing came: no step waits for the ledger
+        self._spoiled = self._is_spoiled()  # only where nothing arrived: no step waits for the ledger
         return None
 
     def _is_spoiled(self) -> bool:
-        """Whether too many were rejected; raises what the ledger has against the generation, which claims nothing."""
+        """Whether too many were rejected; raises the ledger's errors about this generation; claims nothing."""
         self.parts.ledger.verify(self.parts.generation)
         return too_many_rejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
 
@@ -176,7 +176,7 @@ class Trainer:
         progress.examples += result.examples
 
     def _lap(self) -> float:
-        """Return the time since the last call, and count it as time of training."""
+        """Return the time since the last call, and count it as training time."""
         now_s = self.parts.clock()
         lap_s, self._last_turn_s = now_s - self._last_turn_s, now_s
         self.progress.train_s += lap_s
@@ -196,7 +196,7 @@ class Trainer:
             self._save(best=False)
 
     def _decide(self, notes: Notes) -> Reason | None:
-        """Act on what the ranks told each other."""
+        """Act on the ranks' summed notes."""
         if notes.spoiled:
             raise self._too_many_rejected()
         if notes.terminated:
@@ -236,10 +236,10 @@ class Trainer:
         self.parts.reporter.recognised(utterances)
 
     def _save(self, best: bool, over: int | None = None) -> None:
-        """Write a checkpoint: the gathering makes sure that all ranks have committed this step, and none the next.
+        """Write a checkpoint: the gather is a barrier: all ranks have committed this step, and none the next.
 
-        over: an epoch that has ended with this step. Raises StaleGeneration if another gang has taken over meanwhile:
-        its ledger says nothing of these weights; and LedgerLost if the ledger lacks what any rank has written.
+        over: an epoch that has ended with this step. Raises StaleGeneration if a newer gang has begun, whose ledger is
+        not that of these weights; and LedgerLost if the ledger lacks a rank's write.
         """
         self.parts.feeder.flush()
         gathered = self.parts.collective.gather((self._batches, self.parts.ledger.receipt()))

@@ -1,12 +1,12 @@
-"""Figures of a training run: how much of the time is spent training, and lines of JSON about it.
+"""Figures of a training run: the share of time spent training, and a log of JSON lines.
 
 t_session (Samsung, Eq. 2: time spent in the TensorFlow session / elapsed time) is, here,
 
     seconds inside calls of the training step that had a batch / elapsed seconds,
 
 where "elapsed" is the wall-clock time of the training loop without dev evaluations and checkpoints, which are not
-waits for data. So it counts every moment in which the step waits for examples, the first fill of the pool included,
-and with several ranks the wait of one rank for the others' gradients as time in the session, as Horovod's users see it.
+waits for data. So it counts all waits of the step for examples, the first fill of the pool included,
+and with several ranks the wait of one rank for the others' gradients as time in the session, as in Horovod.
 """
 
 import json
@@ -31,7 +31,7 @@ class SessionMeter:
         self._recent: deque[tuple[float, float, float]] = deque(maxlen=window)
 
     def add(self, session_s: float, elapsed_s: float, audio_s: float) -> None:
-        """Take in one iteration of the loop; `elapsed_s` includes `session_s`."""
+        """Add one iteration of the loop; `elapsed_s` includes `session_s`."""
         self.session_s += session_s
         self.elapsed_s += elapsed_s
         self.audio_s += audio_s
@@ -59,7 +59,7 @@ class MetricsLog:
     """JSON lines, each with a `kind`, appended to one file."""
 
     def __init__(self, path: Path, time_s: float) -> None:
-        """Open `path`; lines from after `time_s`, which a crash made void, are dropped."""
+        """Open `path`; lines after `time_s`, void since a crash, are dropped."""
         make_folder(path.parent)
         if path.exists():
             kept = [line for line in path.read_text().splitlines() if _belongs(line, time_s)]
@@ -76,12 +76,12 @@ class MetricsLog:
 
     def close(self) -> None:
         """Close the file."""
-        with suppress(OSError):  # of a line that `write` could not write, and has said so
+        with suppress(OSError):  # of a line that `write` failed to write, and raised
             self._file.close()
 
 
 def _belongs(line: str, time_s: float) -> bool:
     try:
         return float(json.loads(line).get("time_s", 0.0)) <= time_s
-    except ValueError:  # the half line of a process that was killed
+    except ValueError:  # the partial line of a killed process
         return False

@@ -1,4 +1,4 @@
-"""Credit that was granted and that no arrival has used."""
+"""Granted credit without an arrival yet."""
 
 __all__ = ["OutstandingCredit"]
 
@@ -16,5 +16,5 @@ class OutstandingCredit:
         return count
 
     def used(self, count: int) -> None:
-        """Take off what `count` arrivals used; what came without credit uses none."""
+        """Subtract the credit of `count` arrivals; those without credit use none."""
         self._count = max(0, self._count - count)

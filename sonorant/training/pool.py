@@ -18,7 +18,7 @@ __all__ = ["Labelled", "Pool"]
 class Labelled:
     """An example ready for training.
 
-    features: Float32[frames, bins]; targets: what its objective needs to know, Int64[length] each, by name.
+    features: Float32[frames, bins]; targets: its objective's, Int64[length] each, by name.
     """
 
     lineage: Lineage
@@ -38,7 +38,7 @@ class Pool:
     """Examples of one epoch, sorted by length.
 
     A batch is a random example with its neighbours in length: little padding, yet every example may come at any
-    time. What is drawn depends only on the pool's content and (seed, epoch, rank, number of the batch).
+    time. The draw depends only on the pool's content and (seed, epoch, rank, number of the batch).
     batch_vectors: most vectors in a batch, padding counted; 0: any number.
     """
 
@@ -58,7 +58,7 @@ class Pool:
         return list(self._sorted)
 
     def add(self, item: Labelled) -> None:
-        """Take in an example; a second copy of one that is here is dropped."""
+        """Add an example; a duplicate of one in the pool is dropped."""
         if item.ordinal not in self._ordinals:
             self._ordinals.add(item.ordinal)
             bisect.insort(self._sorted, item, key=lambda i: (i.frames, i.ordinal))

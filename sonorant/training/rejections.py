@@ -1,4 +1,4 @@
-"""When so many examples are rejected that training on the rest would be another training than was asked for."""
+"""The limit on rejected examples, beyond which training would not be the recipe's."""
 
 import re
 from collections import defaultdict
@@ -21,7 +21,7 @@ class TooManyRejected(SonorantError):
         kept = [rejection for rejection in kept if rejection.lineage.epoch == epoch] or kept
         super().__init__(
             f"epoch {epoch}: {progress.rejected} of {progress.total} examples were rejected, {_commonest(kept)}; "
-            f"training.max_rejected={allowed:g} of them may be: mend what the reason says, or raise it"
+            f"training.max_rejected={allowed:g} of them may be: correct the reason, or raise the limit"
         )
 
 
@@ -32,7 +32,7 @@ def too_many_rejected(ledger: Ledger, epoch: int, allowed: float) -> bool:
 
 
 def _commonest(rejections: list[Rejection]) -> str:
-    """Say what most were rejected for, and by which stage; reasons that differ in figures only count as one."""
+    """Return the commonest reason and its stage; reasons that differ in figures only count as one."""
     alike: dict[tuple[str, str], list[Rejection]] = defaultdict(list)
     for rejection in rejections:
         alike[rejection.stage, _FIGURES.sub("", rejection.reason)].append(rejection)

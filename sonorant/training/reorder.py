@@ -1,4 +1,4 @@
-"""A reorder buffer: what arrives in any order leaves in a given one, as a machine without threads."""
+"""A reorder buffer: what arrives in any order leaves in a given one, as a state machine without threads."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ class ReorderBuffer(Generic[Item]):
 
     def __init__(self, order: Iterable[int]) -> None:
         self._order: Iterator[int] = iter(order)
-        self._line: deque[int] = deque()  # what has been looked at of the order, and has not left
+        self._line: deque[int] = deque()  # ordinals already taken from the order that have not left
         self._items: dict[int, Item] = {}
         self._skipped: set[int] = set()
 
@@ -31,18 +31,18 @@ class ReorderBuffer(Generic[Item]):
         return not self._look(1)
 
     def add(self, ordinal: int, item: Item) -> None:
-        """Take in an item that has not been here yet; one that was skipped is dropped."""
+        """Add an item, once; a skipped one is dropped."""
         if ordinal not in self._skipped:
             self._items[ordinal] = item
 
     def skip(self, ordinals: Sequence[int]) -> None:
-        """Take note that these will never come."""
+        """Note that these will never arrive."""
         self._skipped.update(ordinals)
         for ordinal in ordinals:
             self._items.pop(ordinal, None)
 
     def pop(self) -> Item | None:
-        """Remove and return the next item in the order; None if it has not come."""
+        """Remove and return the next item in the order; None if it has not arrived."""
         ahead = self._look(1)
         if not ahead or ahead[0] not in self._items:
             return None
@@ -51,7 +51,7 @@ class ReorderBuffer(Generic[Item]):
         return self._items.pop(ahead[0])
 
     def missing(self, most: int) -> list[int]:
-        """Return which of the next `most` ordinals have not come; empty if the next one has."""
+        """Return which of the next `most` ordinals have not arrived; empty if the next one has."""
         ahead = self._look(most)
         if not ahead or ahead[0] in self._items:
             return []

@@ -1,4 +1,4 @@
-"""Where the figures of a run go: metrics.jsonl, TensorBoard, and whoever shows them."""
+"""The figures of a run: to metrics.jsonl, TensorBoard and callbacks."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +15,8 @@ __all__ = ["Reporter"]
 class Reporter:
     """Writes rank 0's figures; other ranks have none.
 
-    show: gets the latest of each figure after every step; worked: gets this rank's seconds, examples and seconds of
-    audio of every step in which it had a batch; waited: gets the seconds between steps.
+    show: called with the latest of each figure after every step; worked: with this rank's seconds, examples and seconds
+    of audio of every step for which it had a batch; waited: with the seconds between steps.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Reporter:
         )
 
     def recognised(self, utterances: int) -> None:
-        """Report utterances of dev that were recognised, in the middle of a look: it goes on."""
+        """Report recognised utterances of dev, during an evaluation."""
         self._evaluated += utterances
         self._show({"evaluated": self._evaluated})
 
     def dev(self, progress: Progress, seconds: float) -> None:
-        """Report a look at dev, whose result is in `progress`."""
+        """Report an evaluation of dev, whose result is in `progress`."""
         assert progress.wer is not None
         self._write("dev", progress, {"wer": progress.wer, "seconds": seconds})
         self._show({"wer": progress.wer})

@@ -1,4 +1,4 @@
-"""What changes from step to step: the learning rate."""
+"""The learning rate schedule."""
 
 import math
 

@@ -21,11 +21,11 @@ __all__ = ["Notes", "StepResult", "TrainStep"]
 
 
 class Notes(NamedTuple):
-    """What a rank tells the others with its gradients; the sums come back, so all ranks decide alike.
+    """A rank's notes, summed over ranks with the gradients, so that all ranks decide alike.
 
-    drained: 1 if the rank has no more batch of this epoch; late: 1 if its batch has not come, and the others may not go
-    on without it; time_over: 1 if it says that time is over; terminated: 1 if a signal asked it to leave; spoiled: 1 if
-    it sees that too many examples were rejected; audio_s: audio in its batch; vectors: B x T, of which `padded` are
+    drained: 1 if the rank has no further batch of this epoch; late: 1 if its batch has not arrived, and the step must
+    wait for it; time_over: 1 if time is exhausted; terminated: 1 if it got a signal; spoiled: 1 if too many examples
+    were rejected; audio_s: audio in its batch; vectors: B x T, of which `padded` are
     padding.
     """
 
@@ -41,11 +41,11 @@ class Notes(NamedTuple):
 
 @dataclass(frozen=True)
 class StepResult:
-    """What came of a step, the same on every rank.
+    """The outcome of a step, the same on every rank.
 
-    figures: what the objective reports, each a mean over all utterances, the one that training watches first;
-    gradient_norm: before clipping; examples: in all ranks' batches, 0 if none had any, or one was late and nothing was
-    trained on; applied: false if the loss or the gradient was not finite, and nothing was changed.
+    figures: the objective's, each a mean over all utterances, the watched one first;
+    gradient_norm: before clipping; examples: in all ranks' batches, 0 if none had any, or one was late and no step was
+    made; applied: false if the loss or the gradient was not finite, and nothing changed.
     """
 
     figures: dict[str, float]
@@ -63,7 +63,7 @@ class StepResult:
 class TrainStep(tf.Module):
     """Gradients are sums over utterances, summed over ranks and divided by the global number of utterances.
 
-    So a short batch, or a rank without one, gives the very mean that one rank with all the examples would compute.
+    So a short batch, or a rank without one, gives the same mean as one rank with all the examples.
     """
 
     def __init__(self, model: Model, objective: Objective, recipe: Recipe, collective: Collective) -> None:
@@ -96,7 +96,7 @@ class TrainStep(tf.Module):
                 tf.constant(seed % 2**31, tf.int32),
                 tf.constant(notes, tf.float32),
             ).numpy()
-        except tf.errors.UnknownError as error:  # what Horovod makes of a rank that is gone
+        except tf.errors.UnknownError as error:  # Horovod's error for a lost rank
             raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
         norm, examples, applied, *rest = (float(f) for f in figures)
         reports = self.objective.reports
@@ -104,7 +104,7 @@ class TrainStep(tf.Module):
         return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Take over weights, their average and the optimizer's state."""
+        """Set weights, their average and the optimizer's state."""
         self.model.assign(checkpoint.weights)
         self.average.restore(checkpoint.average)
         self.adam.restore(checkpoint.adam)

@@ -1,4 +1,4 @@
-"""How long a training step takes when its batch is there."""
+"""The time of a training step that does not wait for its batch."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from sonorant.training.step import Notes, TrainStep
 __all__ = ["step_seconds"]
 
 _STEPS = 3
-_UNITS = Units("words", tuple(f"w{number}" for number in range(32)))  # they hardly matter to a step's time
+_UNITS = Units("words", tuple(f"w{number}" for number in range(32)))  # they hardly change a step's time
 _TEXT = "w1 w2 w3 w4"
 
 

@@ -24,17 +24,17 @@ _ASKED_AT_ONCE = 64
 
 
 class StrictIntake:
-    """Lets examples into the pool in the epoch's own order, and draws only from one that is full.
+    """Adds examples to the pool in the epoch's own order, and draws only from a full one.
 
-    So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: what is
-    drawn depends on nothing else, and a training that goes on after some of them were committed draws the same.
+    So the pool before each batch holds the first examples of the order that were neither drawn nor rejected: the
+    draw depends on nothing else, and a training resumed after some of them were committed draws the same.
     Of several ranks each has a lane of its own, and trains on its part of the order. Against head-of-line blocking,
     where examples of a rank without free slots fill the stages' credits before those that a late rank waits for, a
     rank that has a batch while another is late takes more in (`widen`).
 
-    order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past an example
-    that is missing others may come; they wait here. settled: what of the first epoch is committed or rejected already:
-    it is not in the order, and copies of it are dropped. rank, epoch, batches: see `FastIntake`.
+    order: returns the ordinals of an epoch that are to be trained on, in their order. reach: how far past a missing
+    example others may arrive; they wait here. settled: committed or rejected ordinals of the first epoch: not in the
+    order, and their copies are dropped. rank, epoch, batches: see `FastIntake`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class StrictIntake:
     ) -> Self:
         """Return the intake of a rank's part of the coordinator's order, which is that of shards with `counts` records.
 
-        settled: what of `epoch` is committed or rejected already.
+        settled: committed or rejected ordinals of `epoch`.
         """
         pipeline, ranks = recipe.pipeline, recipe.training.ranks
         starts = [0, *accumulate(counts)]
@@ -105,14 +105,14 @@ class StrictIntake:
         return self._pool.items()
 
     def credits(self, drained: bool) -> int:
-        """See `Intake`: as long as the pool waits for an example there is credit for it, whatever else has come."""
+        """See `Intake`: as long as the pool waits for an example there is credit for it, whatever else has arrived."""
         slots = self._capacity + self._reach + self._extra - len(self)
-        if drained:  # whatever comes is of the next epoch, or of one after it
+        if drained:  # arrivals are of later epochs
             return self._credit.up_to(slots - len(self._early))
         return self._credit.up_to(max(slots, 1) if len(self._pool) < self._capacity else slots)
 
     def arrived(self, arrivals: Sequence[Arrival]) -> None:
-        """See `Intake`; what is rejected in a later epoch is asked for then, as what others rejected is."""
+        """See `Intake`; rejections of a later epoch are queried then, like those of stages."""
         self._quiet = not arrivals
         self._credit.used(len(arrivals))
         for item in arrivals:
@@ -124,7 +124,7 @@ class StrictIntake:
                 self._early.keep(item)
 
     def next_action(self, drained: bool) -> Action:
-        """See `Intake`; the ledger is asked for what is missing although a later one has come, or no more will."""
+        """See `Intake`; the ledger is queried for missing ordinals once a later one has arrived, or none will."""
         if self.ready:
             return Form()
         if not self._quiet:

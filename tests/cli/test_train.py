@@ -79,6 +79,6 @@ def test_checkpoints_that_cannot_be_gone_on_from_are_named(tmp_path, monkeypatch
     arguments = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run")]
     result = CliRunner().invoke(command, arguments)
     first, second, last = result.output.splitlines()
-    assert re.search("step-00000005: incomplete: .*; it is passed over", first)
-    assert second.endswith("none of 1 checkpoints is whole; there is nothing to go on from")
+    assert re.search("step-00000005: incomplete: .*; it is skipped", first)
+    assert second.endswith("none of 1 checkpoints is complete; there is nothing to resume from")
     assert last.startswith("stopped")

@@ -43,5 +43,5 @@ def test_a_trainer_that_is_started_again_tells_the_end_that_nobody_was_told(run,
     for _ in range(2):
         assert run.train(environment=unlucky).wait(PATIENCE_S) == 0, run.log("trainer")
         assert run.status().finished
-    assert run.log("trainer").count("end_told") == 1
+    assert run.log("trainer").count("end_reported") == 1
     assert_exact(run)

@@ -79,7 +79,7 @@ def test_that_no_checkpoint_is_whole_is_said(checkpoints, warnings):
         damage(checkpoints.save(checkpoint(step), best=False))
     assert checkpoints.latest(RECIPE) is None
     assert len(warnings) == 3
-    assert warnings[-1].endswith("none of 2 checkpoints is whole; there is nothing to go on from")
+    assert warnings[-1].endswith("none of 2 checkpoints is complete; there is nothing to resume from")
 
 
 def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):

@@ -20,7 +20,7 @@ from sonorant.v1 import recognizer_pb2_grpc
 __all__ = ["RecognizerServicer"]
 
 _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
-_LISTEN_OUT_S = 0.25  # how long a refused stream may go on sending
+_LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -49,7 +49,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
     async def StreamingRecognize(
         self, request_iterator: AsyncIterator[pb.StreamingRecognizeRequest], context: _Context
     ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-        """Recognize a stream; its slot is free again when it ends, whichever side ended it."""
+        """Recognize a stream; its slot is freed when either side ends it."""
         try:
             with self._engine.admission.slot():
                 async with aclosing(self._stream(request_iterator)) as responses:
@@ -83,7 +83,7 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
 
 def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
     audio = config.explicit_decoding_config
-    encoding = str(audio.encoding)  # of one that this version does not know
+    encoding = str(audio.encoding)  # unknown to this version
     if audio.encoding in _ENCODINGS.values():
         encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
@@ -125,7 +125,7 @@ def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb
 
 
 async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
-    """Let a client that is refused finish sending, for a while.
+    """Read and drop a refused client's messages, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """

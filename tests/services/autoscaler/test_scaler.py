@@ -166,7 +166,7 @@ def test_turns_that_change_nothing_log_nothing(api, scaler, monkeypatch):
     api.broken = False
     iterate(scaler, 10)
     told = [entry["event"] for entry in written.entries[len(before) :]]
-    both = ["cannot_ask", "cannot_ask", "held", "can_ask_again", "can_ask_again"]  # for the lease, and for the scales
+    both = ["call_failed", "call_failed", "held", *["call_succeeded_again"] * 2]  # of the lease and of the scales
     assert told == [*both, "decided"]
     assert api.events == events
 

@@ -99,13 +99,13 @@ def test_the_probe_passes_a_recognizer_that_answers_and_fails_one_that_errs_or_i
     assert server in away.stderr
 
 
-def test_the_probe_fails_a_recognizer_that_hears_nothing_unless_all_errors_may_be(evaluated, tmp_path):
+def test_the_probe_fails_a_recognizer_that_recognizes_nothing_unless_all_errors_may_be(evaluated, tmp_path):
     _, run, _ = evaluated
     export_babble(tmp_path, blank=1000)
     with running_recognizer(tmp_path) as server:
         deaf = probe(run, server, "--utterances", "2")
         allowed = probe(run, server, "--utterances", "2", "--max-wer", "1")
-    assert "heard ''" in deaf.stdout
+    assert "recognized ''" in deaf.stdout
     assert deaf.returncode == 65
-    assert "no word was heard in any of 2 recordings" in deaf.stderr
+    assert "no word was recognized in any of 2 recordings" in deaf.stderr
     assert allowed.returncode == 0

@@ -41,7 +41,7 @@ def test_a_process_says_that_it_is_ready_and_is_told_of_its_gang(start):
 
 
 def test_a_process_says_that_it_waits_for_shards_before_it_is_ready(start):
-    process = start("from services.launcher.rank_process import tell_launcher\ntell_launcher(True)\n" + JOINS)
+    process = start("from services.launcher.rank_process import report_waiting\nreport_waiting(True)\n" + JOINS)
     eventually(lambda: process.waits)
     eventually(lambda: process.ready)
 
