@@ -1,4 +1,4 @@
-"""`sonorant audit`: whether each example of a run was used exactly once an epoch."""
+"""`sonorant audit`: checks that each example of a run was used exactly once an epoch."""
 
 import dataclasses
 import json
@@ -21,13 +21,13 @@ _SHOWN = 20
 
 @click.command("audit")
 @click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--redis", "redis_url", default="", metavar="URL", help="The ledger's Redis; default: what RUN has.")
+@click.option("--redis", "redis_url", default="", metavar="URL", help="The ledger's Redis; default: RUN's.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(run_path: Path, redis_url: str, as_json: bool) -> None:
-    """Print, epoch by epoch, what was committed, rejected, leased again and refused as a second copy.
+    """Print, epoch by epoch, committed, rejected and re-leased examples, and refused duplicates.
 
-    RUN is a run folder; the training may be over, interrupted, or under way. Judged is the history that the latest
-    checkpoint stands for: what was committed after it is forgotten when training goes on.
+    RUN is a run folder; the training may be over, interrupted, or under way. The check covers the history up to the
+    latest checkpoint: later commits are void when training resumes.
 
     Exit codes: 0 exactly once, but for examples that were rejected, as the last line says; 1 an example was lost or
     used twice; 65 there is no run or no checkpoint, or it is damaged.

@@ -1,4 +1,4 @@
-"""`sonorant augment`: listen to what training hears."""
+"""`sonorant augment`: writes training's view of a recording."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ __all__ = ["command"]
     "--run",
     "run_path",
     type=click.Path(path_type=Path),
-    help="Prepared run: where utterances and babble are; default: runs/<name of the recipe>, if it is there.",
+    help="Prepared run: source of utterances and babble; default: runs/<name of the recipe>, if it exists.",
 )
 @click.option("--utterance", help="Name of the utterance; of a FILE, default: its name without suffix.")
 @click.option("--epoch", type=click.IntRange(min=0), default=0, show_default=True, help="Pass over the corpus.")
@@ -39,9 +39,9 @@ def command(
     data: Path | None,
     assignments: tuple[str, ...],
 ) -> None:
-    """Write what training would hear of FILE, or of an utterance of a prepared run: after each stage, with a plot.
+    """Write FILE, or an utterance of a prepared run, as training gets it: after each stage, with a plot.
 
-    The bits are those that the services make in that epoch. Exit codes: 65 a stage rejects the utterance, or the
+    The bits are those of the services in that epoch. Exit codes: 65 a stage rejects the utterance, or the
     recording cannot be used; 69 the folder for the results cannot be written; 78 the recipe is wrong.
     """
     if recipe_path is None and run_path is None:

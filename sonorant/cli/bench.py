@@ -1,4 +1,4 @@
-"""`sonorant bench`: speed, measured beside the peers in the same run."""
+"""`sonorant bench`: measures speed, and peers in the same run."""
 
 import importlib
 import json
@@ -26,7 +26,7 @@ _NAMES = sorted({m.name for m in pkgutil.iter_modules(benchmarks.__path__) if no
 def command(name: str, as_json: bool) -> None:
     """Run benchmark NAME and print its rows: name, case, value, unit, peer, peer_value, ratio.
 
-    ratio is value / peer_value. Peers need the extra `bench`; rows stand without those that are not installed.
+    ratio is value / peer_value. Peers need the extra `bench`; rows are printed without missing ones.
     """
     from services.process.logging import log_to_stderr
 
@@ -44,7 +44,7 @@ def command(name: str, as_json: bool) -> None:
 
 @contextmanager
 def _leaving_in_order() -> Iterator[None]:
-    """Let SIGTERM end the benchmark as an exception does, so that it ends the processes that it started."""
+    """Raise on SIGTERM, so that the benchmark ends its child processes."""
     before = signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
         yield

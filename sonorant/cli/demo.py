@@ -1,4 +1,4 @@
-"""`sonorant demo`: the main job, as the commands that one would type."""
+"""`sonorant demo`: the main job, as a sequence of commands."""
 
 import os
 import shlex
@@ -25,9 +25,9 @@ __all__ = ["command"]
 @data_option
 @set_option
 def command(recipe: Path, run: Path | None, data: Path | None, assignments: tuple[str, ...]) -> None:
-    """Prepare, train, export, evaluate and report, each unless it is done; Ctrl-C or SIGTERM, and again: goes on.
+    """Prepare, train, export, evaluate and report, each unless it is done; resumes after Ctrl-C or SIGTERM.
 
-    Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng speaks.
+    Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng synthesises them.
     """
     name = resolve_recipe(recipe, assignments).name
     run = run or Path("runs") / name
@@ -55,9 +55,9 @@ def _recordings(given: Path | None) -> Path:
 
 
 def _run(*arguments: str, fine: tuple[int, ...] = (0,)) -> None:
-    """Run one `sonorant` command, shown as one would type it; leave with its exit code if it fails.
+    """Run and show one `sonorant` command; exit with its code if it fails.
 
-    It is not left behind: SIGTERM is handed on, and it ends when this process is killed.
+    SIGTERM is forwarded to it, and it ends when this process is killed.
     """
     click.secho(f"\n$ sonorant {shlex.join(arguments)}", bold=True)
     process = subprocess.Popen(leashed([sys.executable, "-m", "sonorant.cli", *arguments], os.getpid()))
@@ -66,7 +66,7 @@ def _run(*arguments: str, fine: tuple[int, ...] = (0,)) -> None:
         try:
             code = process.wait()
             break
-        except KeyboardInterrupt:  # the terminal sent it to the child too, which now saves what it has
+        except KeyboardInterrupt:  # the terminal sent it to the child too, which now saves its state
             continue
     signal.signal(signal.SIGTERM, before)
     if code not in fine:

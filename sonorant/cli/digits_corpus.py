@@ -1,7 +1,7 @@
-"""The demo's recordings where there are none: downloaded, or without a network spoken by espeak-ng.
+"""The demo's recordings: downloaded, or without a network synthesised by espeak-ng.
 
-Both ways end in the same layout, `fsdd/recordings/{digit}_{speaker}_{take}.wav`, beside a file `SOURCE` that says
-which it was. The espeak-ng voices carry the names of the corpus' speakers, so that the recipe's splits hold.
+Both ways end in the same layout, `fsdd/recordings/{digit}_{speaker}_{take}.wav`, beside a file `SOURCE` that names
+the way. The espeak-ng voices carry the names of the corpus' speakers, so that the recipe's splits hold.
 """
 
 import io
@@ -37,15 +37,15 @@ _TAKES = 50
 
 
 def corpus_source(data: Path) -> str:
-    """Say in a few words where the recordings below a data folder come from."""
+    """Return the source of the recordings below a data folder, in words."""
     note = data / "fsdd/SOURCE"
     return note.read_text().strip() if note.exists() else "FSDD recordings (given folder)"
 
 
 def obtain_digits(data: Path, say: Callable[[str], None], url: str = FSDD_URL) -> None:
-    """Fill `data` with digits, unless it has them: download them, else let espeak-ng speak them.
+    """Fill `data` with digits, unless it has them: download them, else synthesise them with espeak-ng.
 
-    Raises Unavailable when neither way is open.
+    Raises Unavailable when neither works.
     """
     if (data / "fsdd/SOURCE").exists():
         return

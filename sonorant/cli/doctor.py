@@ -1,4 +1,4 @@
-"""`sonorant doctor`: whether a cluster has what an installation needs, before it is tried."""
+"""`sonorant doctor`: checks a cluster before an installation."""
 
 import json
 import sys
@@ -22,12 +22,12 @@ _MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗
     "-f", "--values", "files", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Values, as for helm install; a later file wins.",
 )  # fmt: skip
-@click.option("-n", "--namespace", default="default", show_default=True, help="Where sonorant is to be installed.")
-@click.option("--release", default="", help="Name that it is to have; its own pods then count as free capacity.")
+@click.option("-n", "--namespace", default="default", show_default=True, help="Namespace of the installation.")
+@click.option("--release", default="", help="Name of the release; its own pods then count as free capacity.")
 @click.option("--context", "context_name", help="Context of the kubeconfig; default: the current one.")
 @click.option(
     "--chart", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("charts/sonorant"),
-    show_default=True, help="The chart, for the values that the files leave out.",
+    show_default=True, help="The chart, for defaults of the values.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of findings.")
 def command(
@@ -38,7 +38,7 @@ def command(
     chart: Path,
     as_json: bool,
 ) -> None:
-    """Look at the cluster, change nothing, and say what an installation will miss. Exit code 1: it will not run."""
+    """Print what the cluster lacks for an installation; changes nothing. Exit code 1: it will not run."""
     from services.doctor.checks import examine
     from services.doctor.cluster import connect, look_at
     from services.doctor.permissions import VERBS
@@ -76,7 +76,7 @@ def _load(path: Path) -> dict[str, Any]:
 
     try:
         values = YAML(typ="safe").load(path)
-    except (YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or a number that is none
+    except (YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or an invalid number
         raise BadRecipe(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except OSError as error:
         raise BadRecipe(f"{path}: cannot be read: {error.strerror}") from error

@@ -18,34 +18,34 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "audit": "Prove of a run, finished or not, that each example was used exactly once an epoch.",
-    "augment": "Write what training would hear of a recording, after each stage.",
+    "augment": "Write a recording as training gets it, after each stage.",
     "bench": "Measure speed beside the peers'.",
     "demo": "The main job, end to end: prepare, train, export, serve, measure, report.",
-    "doctor": "Say what a Kubernetes cluster lacks, before sonorant is installed on it.",
+    "doctor": "Print what a Kubernetes cluster lacks for an installation.",
     "evaluate": "Serve an exported model and measure it by streaming test sets to it.",
     "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
-    "plan": "Say what a cluster needs that one does not have yet: pods, cores, memory, network.",
-    "prepare": "Turn a corpus into TFRecord shards.",
-    "pull": "Bring a run from object storage, to audit, evaluate or report it.",
+    "plan": "Size a cluster for a recipe: pods, cores, memory, network.",
+    "prepare": "Write a corpus as TFRecord shards.",
+    "pull": "Pull a run from object storage, to audit, evaluate or report it.",
     "recipe": "Show a recipe, or the schema of recipes.",
     "report": "Write report.html and report.json of a run.",
     "score": "Compare transcripts with references: word error rate and alignments.",
     "serve": "Serve exported models to streaming clients.",
     "status": "Show the stages, rates and progress of a running training.",
-    "train": "Train on data augmented on the fly; goes on where it stopped.",
+    "train": "Train on data augmented on the fly; resumes where it stopped.",
     "transcribe": "Stream recordings, or the microphone, to a recognizer.",
 }
 
 
 @contextmanager
 def _ending_with_the_reader() -> Iterator[None]:
-    """End as SIGPIPE ends a program once nobody reads what is printed; click and rich would end it with 1."""
+    """End by SIGPIPE once the reader of the output is gone; click and rich would exit with 1."""
     try:
         yield
     except (BrokenPipeError, SystemExit) as error:
         if not any(isinstance(cause, BrokenPipeError) for cause in (error, error.__context__)):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the output goes there
         sys.exit(128 + signal.SIGPIPE)
 
 

@@ -1,4 +1,4 @@
-"""`sonorant plan`: what a cluster needs that one does not have yet."""
+"""`sonorant plan`: sizes a cluster for a recipe."""
 
 import json
 import os
@@ -33,7 +33,7 @@ __all__ = ["command"]
 
 _BUDGET_S = 3.0  # of measuring the stages
 _POINTS = 40  # of a curve
-_STAND_IN = 32  # utterances where there is no prepared run
+_STAND_IN = 32  # utterances without a prepared run
 
 
 @click.command("plan")
@@ -42,13 +42,13 @@ _STAND_IN = 32  # utterances where there is no prepared run
 @click.option("--hours", type=click.FloatRange(0, min_open=True), required=True, help="Hours of speech in an epoch.")
 @click.option(
     "--step-seconds", type=click.FloatRange(0, min_open=True),
-    help="Time of a training step on your GPU, its batch being there; default: that of --coordinator's training, or "
-    "else measured on this machine, whatever it has.",
+    help="Time of a training step on your GPU, without waits; default: that of --coordinator's training, or "
+    "else measured on this machine.",
 )  # fmt: skip
-@click.option("--cores", type=click.FloatRange(1), default=float("inf"), help="Cores that the stages may take.")
+@click.option("--cores", type=click.FloatRange(1), default=float("inf"), help="Limit on the cores of all stages.")
 @click.option(
     "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
-    help="Share of the time that a stage is to be busy.",
+    help="Target busy share of a stage.",
 )  # fmt: skip
 @click.option(
     "--run", "run_path", type=click.Path(path_type=Path),
@@ -57,16 +57,16 @@ _STAND_IN = 32  # utterances where there is no prepared run
 )  # fmt: skip
 @click.option(
     "--utterance-seconds", type=click.FloatRange(0.1, 60), default=12.0, show_default=True,
-    help="Length of the utterances, where there is no prepared run.",
+    help="Length of the utterances, without a prepared run.",
 )  # fmt: skip
 @click.option(
     "--coordinator",
     metavar="HOST:PORT",
     callback=host_port("localhost:7100"),
-    help="Take mean service times from a training that runs there: CPU time, so without waits for storage.",
+    help="Take mean service times from its running training: CPU time, so without waits for storage.",
 )
 @click.option(
-    "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it is there, else written."
+    "--measured", type=click.Path(path_type=Path), help="File of measurements: read if it exists, else written."
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="SVG file to draw: plans for 1 to GPUS, and their limits."
@@ -93,7 +93,7 @@ def command(
     """Print pods, cores, memory, network and Redis load of each stage, for GPUS and HOURS of speech.
 
     Service times are measured here, in a few seconds, from the recipe's own stages. A simulation of the planned cluster
-    checks the plan. Exit codes: 0 planned, also if the demand cannot be met, which the plan then says; 65 measurements
+    checks the plan. Exit codes: 0 planned, also if the plan does not meet the demand; 65 measurements
     or shards cannot be used; 69 no coordinator answers; 78 the recipe is wrong.
     """
     import numpy as np
@@ -148,7 +148,7 @@ def _measured(path: Path) -> "ServiceTimes | None":
 
 
 def _measure(recipe: Recipe, run: RunFolder, needed: bool, seconds: float, data: Path | None) -> "ServiceTimes":
-    """Measure the stages on the run's utterances; on noise if there is no run and none is `needed`."""
+    """Measure the stages on the run's utterances; on noise without a run, unless it is `needed`."""
     from sonorant.augment.chain import StageResources, build_chain
     from sonorant.capacity.service_times import ServiceTimes, measure_stages
 
@@ -187,8 +187,8 @@ def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "It
 
 
 def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
-    _say("measuring a training step (--step-seconds says what it takes on another machine)")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # or TensorFlow tells how it was built
+    _say("measuring a training step (--step-seconds gives that of another machine)")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
     from sonorant.capacity.service_times import StepTime
     from sonorant.features.front_end import FeatureExtractor
     from sonorant.tensorflow import tf
@@ -203,7 +203,7 @@ def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
 
 
 def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
-    """Return measurements whose means are those of a running training: of its stages, CPU time, where they tell it."""
+    """Return measurements whose means are those of a running training: of its stages, CPU time, if reported."""
     from services.coordination.status_client import query_status
     from sonorant.capacity.service_times import StepTime
 
@@ -220,7 +220,7 @@ def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool
 
 
 def _computing(replica: "pb.ReplicaStatus") -> float:
-    """Return the share of its busy time in which a replica had a core: a planned one waits for nobody else's."""
+    """Return the share of its busy time in which a replica had a core: a planned one has its own."""
     busy_s = seconds(replica.busy)
     return min(1.0, seconds(replica.cpu) / busy_s) if replica.HasField("cpu") and busy_s > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""`sonorant prepare`: from recordings to shards."""
+"""`sonorant prepare`: writes recordings as shards."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ _SHOWN = 10
     "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
 )
 @store_option
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes that work at once; default: one per processor.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Parallel processes; default: one per processor.")
 @click.option("--strict", is_flag=True, help="Fail with exit code 65 if any recording cannot be used.")
 @click.option(
     "--lenient", is_flag=True, help="Leave out what cannot be used, even lines of a manifest, and exit with 0."
@@ -43,9 +43,9 @@ def command(
     lenient: bool,
     assignments: tuple[str, ...],
 ) -> None:
-    """Turn a corpus into TFRecord shards, units and a dataset card, in RUN/shards.
+    """Write a corpus as TFRecord shards, units and a dataset card, in RUN/shards.
 
-    Goes on where it was interrupted; what is finished and unchanged is not made again.
+    Resumes after an interruption; finished and unchanged shards are kept.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
     or a line of its manifest cannot be used (--lenient leaves such lines out), or --strict and some recordings cannot;
@@ -78,7 +78,7 @@ def command(
 
 
 def _bar() -> Progress:
-    """Make a progress bar that says nothing when nobody watches."""
+    """Make a progress bar that is silent without a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)

@@ -1,4 +1,4 @@
-"""`sonorant pull`: a run that is in object storage, as a folder that one can look into."""
+"""`sonorant pull`: copies a run from object storage to a folder."""
 
 from pathlib import Path
 
@@ -10,14 +10,16 @@ __all__ = ["command"]
 
 
 @click.command("pull")
-@click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder to bring it to; no training's own.")
+@click.option(
+    "--run", type=click.Path(path_type=Path), required=True, help="Target folder; not that of a running training."
+)
 @store_option
 def command(run: Path, store_url: str) -> None:
-    """Bring a run from a store: what `sonorant audit`, `evaluate` and `report` read.
+    """Pull a run from a store: what `sonorant audit`, `evaluate` and `report` read.
 
-    Of the shards of train that is the first. The same command again brings what has come since.
+    Of the shards of train that is the first. The same command again pulls what is new.
 
-    Exit codes: 65 the store has no prepared run; 69 it does not answer; 78 the URL is of no use.
+    Exit codes: 65 the store has no prepared run; 69 it does not answer; 78 the URL cannot be used.
     """
     from services.storage.run import StoredRun
     from sonorant.run_folder import RunFolder

@@ -18,7 +18,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 @click.group("recipe")
 def command() -> None:
-    """Show or check a recipe, print it for a chart, or print what recipes may have: schema, reference, stages."""
+    """Show or check a recipe, print it for a chart, or print schema, reference and stages."""
 
 
 @command.command("show")
@@ -33,7 +33,7 @@ def _show(file: Path, assignments: tuple[str, ...]) -> None:
 @_file
 @set_option
 def _check(file: Path, assignments: tuple[str, ...]) -> None:
-    """Say whether FILE is a valid recipe. Lists every fault and exits with 78 if not."""
+    """Validate FILE. Lists every fault and exits with 78 if there is one."""
     recipe = resolve_recipe(file, assignments)
     click.echo(f"{file}: recipe {recipe.name}, version {recipe.version}: valid")
 
@@ -61,7 +61,7 @@ def _reference() -> None:
 
 @command.command("stages")
 def _stages() -> None:
-    """Print the stages that a recipe may name, as Markdown."""
+    """Print the stages of recipes, as Markdown."""
     rows = [("stage", "what it does", "after"), ("---", "---", "---")]
     rows += [(f"`{name}`", stage.effect, stage.source) for name, stage in STAGES.items()]
     click.echo("\n".join(f"| {name} | {effect} | {source} |" for name, effect, source in rows))

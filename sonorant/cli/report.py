@@ -1,4 +1,4 @@
-"""`sonorant report`: a run's figures, and a page to look at."""
+"""`sonorant report`: writes a run's figures, and a page with plots."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ __all__ = ["command"]
 
 @click.command("report")
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
-@click.option("--compare", type=click.Path(path_type=Path), help="Another run to set beside it.")
+@click.option("--compare", type=click.Path(path_type=Path), help="Another run to compare with.")
 @data_option
 def command(run: Path, compare: Path | None, data: Path | None) -> None:
     """Write report.json (every figure) and report.html (plots) of a trained and evaluated run."""

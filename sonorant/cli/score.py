@@ -1,4 +1,4 @@
-"""`sonorant score`: hypotheses against references."""
+"""`sonorant score`: scores hypotheses against references."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("score")
 @click.argument("reference", type=_file)
 @click.argument("hypothesis", type=_file)
-@click.option("--format", type=click.Choice(get_args(Format)), help="Format of both files; else it is recognised.")
+@click.option("--format", type=click.Choice(get_args(Format)), help="Format of both files; default: detected.")
 @click.option("--characters", is_flag=True, help="Score characters (CER) instead of words.")
 @click.option("--normalise", "normalised", is_flag=True, help="Lower-case both and strip punctuation before comparing.")
 @click.option("--alignments", is_flag=True, help="Show each utterance's alignment.")
@@ -65,7 +65,9 @@ def _common_errors(aligned: dict[str, Alignment], top: int) -> list[tuple[str, s
 def _lines(rate: ErrorRate, unit: Unit, shown: dict[str, Alignment], common: list[tuple[str, str, int]]) -> list[str]:
     low, high = rate.interval_95
     lines = [f"{name} ({alignment.errors} errors)\n{render(alignment)}" for name, alignment in shown.items()]
-    lines += [f"{count:6} × {said or '(nothing)'} heard as {heard or '(nothing)'}" for said, heard, count in common]
+    lines += [
+        f"{count:6} × {said or '(nothing)'} recognized as {heard or '(nothing)'}" for said, heard, count in common
+    ]
     return [
         *lines,
         f"{'CER' if unit == 'character' else 'WER'}: {rate.rate:.2%} (95 % interval {low:.2%} to {high:.2%})",

@@ -11,7 +11,7 @@ __all__ = ["command"]
 
 
 @click.command("serve")
-@click.option("--run", "run", type=click.Path(path_type=Path), help="Folder of a run: serve what it exported.")
+@click.option("--run", "run", type=click.Path(path_type=Path), help="Folder of a run: serve its exports.")
 @click.option("--exports", type=click.Path(path_type=Path), help="Folder with <model>/<version>/.")
 @store_option
 @click.option("--host", help="Address to listen on; absent: the recipe's.")
@@ -27,7 +27,7 @@ def command(
     port: int | None,
     port_file: Path | None,
 ) -> None:
-    """Serve exported models to streaming clients, until Ctrl-C or SIGTERM; new versions are taken up as they come."""
+    """Serve exported models to streaming clients, until Ctrl-C or SIGTERM; new versions are loaded as they appear."""
     from services.recognizer.main import serve
     from sonorant.run_folder import RunFolder
 

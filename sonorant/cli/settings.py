@@ -1,4 +1,4 @@
-"""Where settings come from: default < recipe < environment < flag; resolved here, once, for all commands."""
+"""The sources of settings: default < recipe < environment < flag; resolved here, once, for all commands."""
 
 import os
 import re
@@ -26,7 +26,7 @@ __all__ = [
     "set_option",
 ]
 
-BROUGHT = Path(".cache/data")  # where `sonorant demo` puts recordings when there are none
+BROUGHT = Path(".cache/data")  # where `sonorant demo` puts downloaded recordings
 
 _PREFIX = "SONORANT_"
 _BESIDE = Path("../shared/data")
@@ -42,7 +42,7 @@ set_option: Callable[[Any], Any] = click.option(
 data_option: Callable[[Any], Any] = click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Folder that holds the corpora; default: SONORANT_DATA, ../shared/data, or what `sonorant demo` brought.",
+    help="Folder that holds the corpora; default: SONORANT_DATA, ../shared/data, or the folder of `sonorant demo`.",
 )
 
 
@@ -55,7 +55,7 @@ def read_overrides(environment: Mapping[str, str], assignments: Iterable[str]) -
     """Return the overrides, weakest first.
 
     `SONORANT_TRAINING__RANKS` sets training.ranks, `SONORANT__SEED` sets seed; a name without the double underscore
-    (SONORANT_DATA, or what Kubernetes puts there for a service) is none of the recipe's.
+    (SONORANT_DATA, or Kubernetes' of a Service) is not the recipe's.
     """
     overrides = []
     for name, value in sorted(environment.items()):
@@ -71,9 +71,9 @@ def read_overrides(environment: Mapping[str, str], assignments: Iterable[str]) -
 
 
 def find_data_folder(given: Path | None) -> Path:
-    """Return the folder above the corpora: the given one, SONORANT_DATA, ../shared/data, or what the demo brought.
+    """Return the folder above the corpora: the given one, SONORANT_DATA, ../shared/data, or the demo's.
 
-    Raises BadCorpus when there is none, or when the one that is named is not there.
+    Raises BadCorpus without one, or when the given one does not exist.
     """
     if given is None and (named := os.environ.get("SONORANT_DATA")):
         given = Path(named)
@@ -87,9 +87,9 @@ def find_data_folder(given: Path | None) -> Path:
 
 
 def data_folder_or_here(given: Path | None) -> Path:
-    """Return the folder above the corpora; this one if there is none, as only recordings of noise need it.
+    """Return the folder above the corpora; by default this one, as only recordings of noise need it.
 
-    Raises BadCorpus when the given one is not there.
+    Raises BadCorpus when the given one does not exist.
     """
     try:
         return find_data_folder(given)
@@ -100,7 +100,7 @@ def data_folder_or_here(given: Path | None) -> Path:
 
 
 def find_run(path: Path) -> RunFolder:
-    """Return the run in the folder `path`; raises BadRun if there is none."""
+    """Return the run in the folder `path`; raises BadRun without one."""
     run = RunFolder(path)
     if not run.recipe.is_file():
         raise BadRun(f"{path}: no run here (no {run.recipe.name}); give the folder of a run that is prepared")

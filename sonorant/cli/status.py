@@ -1,4 +1,4 @@
-"""`sonorant status`: what the coordinator of a running training knows."""
+"""`sonorant status`: the coordinator's status of a running training."""
 
 import json
 import time
@@ -27,13 +27,13 @@ __all__ = ["command"]
     "--coordinator",
     metavar="HOST:PORT",
     callback=host_port("localhost:7100"),
-    help="The run's coordinator; default: what RUN says.",
+    help="The run's coordinator; default: RUN's.",
 )
-@click.option("--release", metavar="NAME", help="Release of the chart; kubectl leads there, and to the clients' keys.")
+@click.option("--release", metavar="NAME", help="Release of the chart, reached by kubectl, with the clients' keys.")
 @click.option("-n", "--namespace", default="", help="The release's namespace; default: that of kubectl's context.")
 @click.option("--replicas", is_flag=True, help="List each replica; default: if there are at most 20.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("--watch", is_flag=True, help="Go on showing it, every second, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Refresh every second, until Ctrl-C.")
 def command(
     run_path: Path,
     coordinator: str | None,
@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
 
-    Exit codes: 0 shown; 65 no run is there; 69 no training runs there.
+    Exit codes: 0 shown; 65 there is no run; 69 no training runs.
     """
     from services.coordination.status_client import query_status
 

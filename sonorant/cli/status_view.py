@@ -1,4 +1,4 @@
-"""The coordinator's status as people read it: a table, bars, and one line for logs."""
+"""The coordinator's status as text: a table, bars, and one line for logs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ def _stages(status: pb.GetStatusResponse, each_replica: bool) -> Table:
     """Return a row for each stage, and below it one for each of its replicas, if it has several."""
     table = Table(box=None, pad_edge=False)
     table.add_column("stage", no_wrap=True)
-    table.add_column("replica")  # gives way where the terminal is narrow
+    table.add_column("replica")  # shrinks on a narrow terminal
     for name in ("utilisation", "examples/s", "queued", "link faults", "heard, s ago"):
         table.add_column(name, justify="right", no_wrap=" " not in name)
     for stage, replicas in by_stage(status.replicas).items():
@@ -108,7 +108,7 @@ def _stages(status: pb.GetStatusResponse, each_replica: bool) -> Table:
 
 
 def _cells(replicas: Sequence[pb.ReplicaStatus]) -> Iterator[str]:
-    """Yield who they are, their mean utilisation, sums, and how long the most silent one has been so."""
+    """Yield names, mean utilisation, sums, and the greatest heartbeat age."""
     draining = sum(replica.draining for replica in replicas)
     if len(replicas) == 1:
         yield f"{replicas[0].replica} (draining)" if draining else replicas[0].replica
@@ -122,7 +122,7 @@ def _cells(replicas: Sequence[pb.ReplicaStatus]) -> Iterator[str]:
 
 
 def _unlike(status: pb.GetStatusResponse) -> Iterator[RenderableType]:
-    """Yield a line for each stage whose replicas do not make the same bits of an example."""
+    """Yield a line for each stage whose replicas differ in the bits of an example."""
     stages: dict[str, Counter[str]] = defaultdict(Counter)
     for replica in status.replicas:
         if replica.arithmetic:

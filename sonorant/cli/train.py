@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SOME_REJECTED", "command"]
 
-SOME_REJECTED = 3  # as `sonorant prepare` says of recordings
+SOME_REJECTED = 3  # as `sonorant prepare` for recordings
 _INTERRUPTED = 130
 _LINE_EVERY_S = 10.0
 
@@ -39,7 +39,7 @@ _LINE_EVERY_S = 10.0
 )
 @store_option
 @click.option("--lenient", is_flag=True, help="Exit with 0 even if examples were rejected.")
-@click.option("--verbose", is_flag=True, help="Show the supervisor's events too; they are in RUN/logs anyway.")
+@click.option("--verbose", is_flag=True, help="Show the supervisor's events too; RUN/logs has them.")
 @set_option
 def command(
     recipe_path: Path,
@@ -52,11 +52,11 @@ def command(
 ) -> None:
     """Train on data augmented on the fly, with all services as processes of this machine.
 
-    Goes on where it stopped, however that was; once training is complete, says so at once. Logs are in RUN/logs.
+    Resumes where it stopped; exits at once when training is complete. Logs are in RUN/logs.
 
-    Exit codes: 0 training is complete; 3 it is, but for examples that were rejected, as the last line says (--lenient:
-    0); 65 the corpus is not prepared, or the checkpoints are another recipe's; 69 something is not there (is the run in
-    use?); 70 a process does not stay up; 75 it stood still, whatever was restarted, the same command goes on; 78 the
+    Exit codes: 0 training is complete; 3 it is, with rejected examples, which the last line counts (--lenient: 0);
+    65 the corpus is not prepared, or the checkpoints are another recipe's; 69 something is missing (is the run in
+    use?); 70 a process keeps ending; 75 a standstill that restarts did not end, the same command goes on; 78 the
     recipe is wrong; 130 interrupted, the same command goes on.
     """
     from services.storage.run import open_run
@@ -70,7 +70,7 @@ def command(
     first = f"run `{_prepare_command(settings, assignments)}` first"
     if not (run.path.exists() or store_url):
         check_prepared(recipe, run, first)  # and no folder is made for a lock
-    with locked(run.path):  # before anything is written that the processes of another training would read
+    with locked(run.path):  # before the first write that processes of another training would read
         shared.pull_shards()
         check_prepared(recipe, run, first)
         check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
@@ -80,7 +80,7 @@ def command(
 
 
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
-    """Train in a run folder whose lock is held."""
+    """Train in a run folder, its lock held."""
     from services.supervisor.cluster import Interrupted, LocalCluster
 
     atomic_write(run.recipe, dump_recipe(recipe))
@@ -93,20 +93,20 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
         sys.exit(_INTERRUPTED)
     if not _finished(run, recipe, lenient):
         raise SonorantError(
-            f"the trainer left, but {run.totals} does not tell of this training; see {run.logs / 'trainer.log'}"
+            f"the trainer left, but {run.totals} is not of this training; see {run.logs / 'trainer.log'}"
         )
 
 
 def _prepare_command(settings: Mapping[str, object], assignments: Iterable[str]) -> str:
-    """Return the command that makes the shards for a training with these settings, those that are absent left out."""
+    """Return the command that prepares the shards for a training with these settings."""
     given = [str(word) for setting in settings.items() if setting[1] for word in setting]
     return shlex.join(["sonorant", "prepare", *given, *(f"--set={assignment}" for assignment in assignments)])
 
 
 def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
-    """Say what came of a complete training, and leave if examples were rejected.
+    """Print the totals of a complete training, and exit if examples were rejected.
 
-    False if it is not complete, or the recipe asks for more since.
+    False if it is not complete by the recipe.
     """
     totals = complete_totals(run, recipe)
     if totals is None:
@@ -129,7 +129,7 @@ def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
 
 
 def _log_to(path: Path, verbose: bool) -> None:
-    """Log there, or to standard error; whether anybody takes either is no matter of the training."""
+    """Log there, or to standard error; a failure of either does not stop the training."""
     from services.process.logging import log_to_file, log_to_stderr
     from services.process.sturdy_file import sturdy_stderr
 
@@ -142,7 +142,7 @@ def _log_to(path: Path, verbose: bool) -> None:
 
 @contextmanager
 def _display(title: str) -> Iterator[tuple[Callable[["pb.GetStatusResponse"], None], Callable[[str], None]]]:
-    """Yield what shows a status, a live view on a terminal or a line now and then elsewhere, and what shows a line."""
+    """Yield callbacks that show a status, live on a terminal or as a line every few seconds elsewhere, and a line."""
     from rich.console import Console
     from rich.live import Live
 

@@ -16,8 +16,8 @@ __all__ = ["command"]
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
 )
 @click.option("--model", default="", help="Model to use; absent: the only one.")
-@click.option("--mic", is_flag=True, help="Listen to the microphone until Ctrl-C.")
-@click.option("--paced", is_flag=True, help="Send recordings as fast as they were spoken, not as fast as they go.")
+@click.option("--mic", is_flag=True, help="Transcribe the microphone until Ctrl-C.")
+@click.option("--paced", is_flag=True, help="Send recordings in real time, not as fast as possible.")
 @click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
 @click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
 @click.option(
@@ -38,9 +38,9 @@ def command(
     words: bool,
     nbest: int,
 ) -> None:
-    """Stream FILES, in any format that soundfile reads, to a recognizer and show what it heard.
+    """Stream FILES, in any format that soundfile reads, to a recognizer and print transcripts.
 
-    A file that cannot be read is named and passed over; the exit code is 65 then.
+    A file that cannot be read is named and skipped; the exit code is 65 then.
     """
     if bool(files) == mic:
         raise click.UsageError("give recordings, or --mic")

@@ -1,7 +1,7 @@
 """Searches: from a model's outputs to transcripts.
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
-first, each with its `Word`s, their times and confidences. `open_search` makes the one that a model names. Each
+first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each
 search is a file (`ctc_beam.py`, `greedy.py`).
 """
 

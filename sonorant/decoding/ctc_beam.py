@@ -1,11 +1,11 @@
-"""CTC prefix beam search that takes log-probabilities as they come, frame by frame.
+"""CTC prefix beam search, incremental, frame by frame.
 
 The recursion is that of Hannun et al. 2014, "First-Pass Large Vocabulary Continuous Speech Recognition using
 Bi-Directional Recurrent DNNs", algorithm 1, without a language model: the probability of a prefix is the sum over all
 its alignments, kept apart by whether they end in blank or in the prefix's last unit. Beside the sums, each prefix
-keeps its single most probable alignment, which tells where its units were emitted.
+keeps its single most probable alignment, which gives the times of its units.
 
-Probabilities are linear and scaled to sum to one after every frame, which spares a log-add for each transition; the
+Probabilities are linear and scaled to sum to one after every frame, which avoids a log-add for each transition; the
 scores of single alignments are logarithms, because their share of the sum shrinks with the length of the audio.
 """
 
@@ -23,9 +23,9 @@ __all__ = ["BadLogProbs", "CtcBeamSearch"]
 
 # Units less probable than this do not extend any prefix; a true word may hide behind 1e-4 in noise, never behind 1e-6.
 _UNIT_FLOOR = 1e-6
-# Above this probability of blank nothing new is started: a unit that is below 0.001 here peaks in another frame.
+# Above this probability of blank no prefix is extended: a unit that is below 0.001 here peaks in another frame.
 _BLANK_ONLY = 0.999
-# Frames between two clean-ups of the prefix tree.
+# Frames between prunings of the prefix tree.
 _SWEEP_FRAMES = 512
 
 # Emissions of an alignment, last first: (emissions before, first frame, last frame); None before the first unit.
@@ -33,7 +33,7 @@ _Spans: TypeAlias = "tuple[_Spans, int, int] | None"
 
 
 class BadLogProbs(SonorantError):
-    """Log-probabilities that no model can have meant: wrong shape, NaN, or frames in which nothing is possible."""
+    """Invalid log-probabilities: wrong shape, NaN, or frames without a possible symbol."""
 
 
 class _Prefix:
@@ -91,7 +91,7 @@ class _Entry:
 class CtcBeamSearch:
     """Streaming search of one utterance; results do not depend on how the frames are cut into pushes.
 
-    units: what the model writes; blank is `units.blank`, the last column.
+    units: the model's; blank is `units.blank`, the last column.
     vector_seconds: time from frame to frame.
     beam: prefixes kept after each frame.
     unit_candidates: units per frame that may extend a prefix, most probable first.
@@ -126,7 +126,7 @@ class CtcBeamSearch:
         return self._frames
 
     def push(self, log_probs: NDArray[np.floating[Any]]) -> None:
-        """Search on through `log_probs` [frames, units + 1]; raises BadLogProbs."""
+        """Search the next `log_probs` [frames, units + 1]; raises BadLogProbs."""
         if self._finished:
             raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
         if log_probs.ndim != 2 or log_probs.shape[1] != self._units.size + 1:
@@ -141,7 +141,7 @@ class CtcBeamSearch:
             self._advance(row)
 
     def finish(self) -> None:
-        """Take no more frames. CTC needs no closing step: `hypotheses` are final from now on."""
+        """End the utterance. CTC needs no closing step: `hypotheses` are final."""
         self._finished = True
 
     def hypotheses(self, n: int = 1) -> list[Hypothesis]:
@@ -227,7 +227,7 @@ class CtcBeamSearch:
             entry.unit /= total
 
     def _sweep(self) -> None:
-        """Forget prefixes that no entry of the beam begins with; without it memory would grow with the audio."""
+        """Prune prefixes that no entry of the beam begins with; else memory would grow with the audio."""
         alive: set[_Prefix] = set()
         for entry in self._entries:
             prefix: _Prefix | None = entry.prefix

@@ -15,7 +15,7 @@ _SAME_WORD_S = 0.1
 class Word:
     """One recognized word, where it was emitted (seconds from the start of the audio), and its confidence in [0, 1].
 
-    A model that never looks ahead emits a unit once it has heard it: the end of a word is near its spoken end, but
+    A model without look-ahead emits a unit after its audio: the end of a word is near its spoken end, but
     with words as units its start is late by most of the word.
     """
 
@@ -41,7 +41,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class UnitPath:
-    """A unit sequence as a search sees it.
+    """A unit sequence of a search.
 
     spans: first and last frame of each unit in its most probable alignment.
     probability: posterior among all paths of the beam.
@@ -88,7 +88,7 @@ def _mass(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> dic
 
 
 def _words(path: UnitPath, units: Units, vector_seconds: float) -> tuple[Word, ...]:
-    """Group units to words; a unit that writes only a space belongs to no word, so it moves no word's edges."""
+    """Group units to words; a unit that is only a space belongs to no word, so it moves no word's edges."""
     words: list[Word] = []
     ids: list[int] = []
     first = last = 0

@@ -1,8 +1,8 @@
-"""What a search promises to recognition: the seam behind which decoders are written.
+"""The search's contract with recognition: the seam behind which decoders are written.
 
-A `Search` follows one utterance: it is pushed the outputs that a model's streaming signature gives, and has hypotheses
-at any time. It may score them with more than these outputs (a language model, phrases) and, for a label-synchronous
-family, drive the model's decoder itself: whoever pushes neither knows nor cares. A search holds all state of its
+A `Search` follows one utterance: it is pushed the outputs of a model's streaming signature, and has hypotheses at any
+time. It may score them with more than these outputs (a language model, phrases) and, for a label-synchronous
+family, drive the model's decoder itself, without a change for its callers. A search holds all state of its
 utterance, so a hundred streams are a hundred searches, and none depends on its neighbours.
 """
 
@@ -30,11 +30,11 @@ class Search(Protocol):
         ...
 
     def push(self, outputs: NDArray[np.floating[Any]]) -> None:
-        """Search on through the model's next outputs [frames, symbols]; raises BadLogProbs."""
+        """Search the model's next outputs [frames, symbols]; raises BadLogProbs."""
         ...
 
     def finish(self) -> None:
-        """Take no more frames: the utterance is over, and `hypotheses` are final."""
+        """End the utterance: `hypotheses` are final."""
         ...
 
     def hypotheses(self, n: int = 1) -> Sequence[Hypothesis]:
@@ -58,6 +58,6 @@ GREEDY = {"ctc": best_path}
 def open_search(kind: str, units: Units, vector_seconds: float, decoding: DecodingRecipe) -> Search:
     """Return a search of a new utterance.
 
-    kind: what the model names as its `search`; vector_seconds: time from frame to frame.
+    kind: the model's `search`; vector_seconds: time from frame to frame.
     """
     return _SEARCHES[kind](units, vector_seconds, decoding)

@@ -1,4 +1,4 @@
-"""Why a stream or request is not served, and the canonical code that a transport maps to a status of its own."""
+"""Errors of streams and requests, and the canonical codes that transports map to statuses of their own."""
 
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
@@ -6,7 +6,7 @@ __all__ = ["AudioTooLong", "BadRequest", "IdleStream", "TooManyStreams", "Unknow
 
 
 class BadRequest(SonorantError):
-    """A client sent what it should not have sent; sending it again will not help."""
+    """A client's request is invalid; a retry will not help."""
 
     exit_code = 65
 
@@ -18,7 +18,7 @@ class UnknownModel(SonorantError):
 
 
 class AudioTooLong(SonorantError):
-    """More audio than one stream may have."""
+    """The audio exceeds a stream's limit."""
 
     exit_code = 65
 
@@ -30,7 +30,7 @@ class IdleStream(SonorantError):
 
 
 class TooManyStreams(SonorantError):
-    """All slots are taken; trying again later, or elsewhere, may help."""
+    """All slots are taken; a retry, later or elsewhere, may help."""
 
     exit_code = 69
 
@@ -48,5 +48,5 @@ _CODES: dict[type[SonorantError], str] = {
 
 
 def code_of(error: SonorantError) -> str:
-    """Return the canonical code (google.rpc.Code) of an error; INTERNAL for one that is our own fault."""
+    """Return the canonical code (google.rpc.Code) of an error; INTERNAL for our own faults."""
     return _CODES.get(type(error), "INTERNAL")

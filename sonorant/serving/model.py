@@ -1,4 +1,4 @@
-"""What sessions need of a model."""
+"""The contract of a session's model."""
 
 from typing import Any, Protocol, TypeAlias
 
@@ -16,7 +16,7 @@ ModelState: TypeAlias = tuple[Any, ...]
 
 
 class StreamingModel(Protocol):
-    """A model that maps features to log-probabilities as they come; threads may share it, and its extractor.
+    """A model that maps features to log-probabilities incrementally; threads may share it, and its extractor.
 
     search: name of the search that reads them (`sonorant.decoding`).
     """

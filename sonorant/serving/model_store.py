@@ -1,4 +1,4 @@
-"""The models that are served: of each name the newest good version."""
+"""The served models: of each name the newest valid version."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["ModelStore", "VersionChange"]
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A version that came into service, or, with a `refusal`, one that did not and why."""
+    """A version taken into service, or, with a `refusal`, refused and why."""
 
     path: Path
     refusal: str = ""
@@ -22,14 +22,14 @@ class VersionChange:
 class ModelStore:
     """Follows a folder `<model>/<version>/`.
 
-    A version that `load` refuses is passed over, and what was served before stays. A session keeps the model that it
-    began with, so versions may change under running streams.
+    A version that `load` refuses is skipped, and the one before stays in service. A session keeps the model that it
+    began with, so versions may change during streams.
     """
 
     def __init__(
         self, exports: Path, load: Callable[[Path], StreamingModel], bring: Callable[[], None] = lambda: None
     ) -> None:
-        """bring: called before each look at the folder, to bring versions into it."""
+        """bring: called before each poll of the folder, to pull versions into it."""
         self._exports = exports
         self._load = load
         self._bring = bring
@@ -51,7 +51,7 @@ class ModelStore:
         return self._models[name]
 
     def refresh(self) -> list[VersionChange]:
-        """Look for new versions, load them, and return what changed."""
+        """Poll for new versions, load them, and return the changes."""
         self._bring()
         changes: list[VersionChange] = []
         for folder in _subfolders(self._exports):
@@ -67,7 +67,7 @@ class ModelStore:
         return changes
 
     def _try(self, path: Path) -> VersionChange | None:
-        """Load a version, unless it was refused before and has not been written anew since."""
+        """Load a version, unless it was refused before and is unchanged."""
         stamp = _stamp(path)
         if self._refused.get(path) == stamp:
             return None
@@ -81,7 +81,7 @@ class ModelStore:
 
 
 def _stamp(folder: Path) -> frozenset[tuple[int, int]]:
-    """Return what changes when anything in `folder` is written, whatever the writer's clock; nothing if it is going."""
+    """Return a state that changes with every write in `folder`, whatever the writer's clock; empty if it is gone."""
     try:
         found = [path.stat() for path in [folder, *folder.rglob("*")]]
     except OSError:

@@ -1,4 +1,4 @@
-"""What a client asks of a stream, whatever protocol brought it, and whether a model can give it."""
+"""A client's request for a stream, independent of the protocol, and its check against a model."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ _MOST_ALTERNATIVES = 30
 
 @dataclass(frozen=True, slots=True)
 class AudioFormat:
-    """How audio comes in messages; what is empty or 0 is as the model has it.
+    """The format of audio in messages; empty or 0: the model's.
 
     encoding: "LINEAR16", headerless 16-bit little-endian samples.
     """
@@ -25,10 +25,10 @@ class AudioFormat:
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """What a stream is opened with.
+    """The request that opens a stream.
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    results that may still change are wanted.
+    to return results that may still change.
     """
 
     model: str = ""
@@ -38,7 +38,7 @@ class StreamRequest:
 
 
 def check_request(request: StreamRequest, model: StreamingModel) -> None:
-    """Raise BadRequest if `model` cannot give what is asked."""
+    """Raise BadRequest if `model` cannot serve the request."""
     audio = request.audio
     if audio.encoding not in _ENCODINGS:
         raise BadRequest(f"encoding={audio.encoding}: unsupported; send LINEAR16, 16-bit little-endian samples")

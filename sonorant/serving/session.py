@@ -17,7 +17,7 @@ _SAMPLE_BYTES = 2
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What a client may choose, and the limit that it must keep.
+    """A client's choices, and the limit of its audio.
 
     max_alternatives: length of the N-best list.
     interim_results: whether `push` returns results that may still change.
@@ -31,7 +31,7 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was recognized from the start of the audio up to `end_s`, best first; never without an alternative.
+    """The recognition from the start of the audio up to `end_s`, best first; at least one alternative.
 
     Silence is an alternative with an empty text. stability: posterior of the best alternative.
     """
@@ -65,11 +65,11 @@ class Session:
 
     @property
     def audio_s(self) -> float:
-        """Seconds of audio so far."""
+        """Seconds of audio received."""
         return self._samples / self.model.sample_rate_hz
 
     def push(self, audio: bytes) -> Result | None:
-        """Recognize on through `audio`, 16-bit little-endian samples; return an interim result when there is news.
+        """Recognize the next `audio`, 16-bit little-endian samples; return an interim result if the text is new.
 
         Raises BadRequest for an odd number of bytes, AudioTooLong beyond the limit; either ends the session.
         """
@@ -81,7 +81,7 @@ class Session:
         return self._interim() if self._options.interim_results else None
 
     def finish(self) -> Result:
-        """Return the final result; the audio is over."""
+        """End the audio; return the final result."""
         if self._samples:
             self._search_through(self._features.flush())
         self._search.finish()

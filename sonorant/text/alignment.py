@@ -1,4 +1,4 @@
-"""Alignments of what was heard with what was said, by least Levenshtein distance."""
+"""Alignments of hypotheses with references, by least Levenshtein distance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _GAP = "*"
 
 
 class Step(NamedTuple):
-    """One pair of an alignment; the word is empty where the other side has one too many."""
+    """One pair of an alignment; a word is empty in an insertion or deletion."""
 
     kind: Literal["hit", "substitution", "insertion", "deletion"]
     reference: str
@@ -35,17 +35,17 @@ class Alignment:
 
     @property
     def substitutions(self) -> int:
-        """Number of words heard as others."""
+        """Number of substitutions."""
         return self._count("substitution")
 
     @property
     def insertions(self) -> int:
-        """Number of words heard that nobody said."""
+        """Number of insertions."""
         return self._count("insertion")
 
     @property
     def deletions(self) -> int:
-        """Number of words said that were not heard."""
+        """Number of deletions."""
         return self._count("deletion")
 
     @property
@@ -58,7 +58,7 @@ class Alignment:
 
 
 def align(reference: str | Sequence[str], hypothesis: str | Sequence[str], unit: Unit = "word") -> Alignment:
-    """Return an alignment with the fewest errors; where several have, as rapidfuzz (and so jiwer) chooses.
+    """Return an alignment with the fewest errors; ties are broken as by rapidfuzz (and so jiwer).
 
     A text is cut into words at white space, or into characters, words one space apart; a sequence is taken as it is.
     """

@@ -11,10 +11,10 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc", "'"))
 
 
 def normalise(text: str, recipe: TextRecipe) -> str:
-    """Return `text` in NFKC, lower-cased and without punctuation if the recipe says so, words one space apart.
+    """Return `text` in NFKC, lower-cased and without punctuation by the recipe, words one space apart.
 
     Punctuation becomes a space ("well-known" is two words), but for apostrophes that touch a letter or digit
-    ("don't", "rock 'n' roll"), in whichever typographic form they come. Signs that are read out, such as % and +,
+    ("don't", "rock 'n' roll"), in any typographic form. Signs that are read out, such as % and +,
     stay: units without them reject the transcript by name, where removal would teach the model to skip a spoken word.
     Normalising twice changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Error rates: how many words, or characters, of the reference a recognizer got wrong, and how sure that figure is."""
+"""Error rates: the share of wrong words, or characters, and its confidence interval."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the error rate (Bisani and Ney, ICASSP 2004).
 
-    per_utterance: errors and reference words. Utterances, not words, are drawn anew with replacement, 1,000 times:
+    per_utterance: errors and reference words. Utterances, not words, are resampled with replacement, 1,000 times:
     the errors of one utterance depend on each other. (0, 0) if there are no utterances.
     """
     counts = np.array(per_utterance, np.int64).reshape(-1, 2)
@@ -83,5 +83,5 @@ def bootstrap_interval(
 
 
 def confusions(alignments: Iterable[Alignment]) -> Counter[tuple[str, str]]:
-    """Return how often each (said, heard) pair occurs, hits included; empty stands for nothing said, or heard."""
+    """Return the count of each (reference, hypothesis) pair of words, hits too; empty: insertion or deletion."""
     return Counter((step.reference, step.hypothesis) for alignment in alignments for step in alignment.steps)

@@ -1,4 +1,4 @@
-"""Files of transcripts, as corpora and recognizers write them, and references beside their hypotheses."""
+"""Files of transcripts, as corpora and recognizers write them, and pairs of reference and hypothesis."""
 
 import json
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ class Transcripts:
 
 
 def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
-    """Return the transcripts of a file; without `format`, of the format that its lines look like.
+    """Return the transcripts of a file; without `format`, the format is detected.
 
-    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath". kaldi: id, space, text; taken for it
+    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath". kaldi: id, space, text; detected
     where each line begins with another word that has a digit. plain: one text a line, empty ones included.
     Raises BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
     """
@@ -57,7 +57,7 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
     if (reference.format == "plain") != (hypothesis.format == "plain"):
         raise BadCorpus(
             f"{reference.path} looks {reference.format} and {hypothesis.path} looks {hypothesis.format}: ids and line "
-            "numbers cannot be compared; say --format if one of them is mistaken"
+            "numbers cannot be compared; give --format if one of them is mistaken"
         )
     if reference.format == "plain" and len(reference.texts) != len(hypothesis.texts):
         raise BadCorpus(

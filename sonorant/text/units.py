@@ -1,4 +1,4 @@
-"""Units: what the model writes one of at a time, and the way from a transcript to their numbers and back."""
+"""Units: the model's output symbols, and the mapping between transcripts and their numbers."""
 
 import base64
 import binascii
@@ -44,7 +44,7 @@ class Units:
         return self.size
 
     def labels(self, text: str) -> list[int]:
-        """Return the numbers of the units that spell `text`, which `normalise` has been through.
+        """Return the numbers of the units that spell `text`, a text from `normalise`.
 
         Raises RejectedExample, naming the symbol, if the text holds one that no unit spells.
         """
@@ -82,7 +82,7 @@ class Units:
 
     @classmethod
     def from_json(cls, text: str) -> "Units":
-        """Return the units that `to_json` wrote; raises BadCorpus if it did not write this text."""
+        """Return the units of a text from `to_json`; raises BadCorpus for other texts."""
         try:
             document = json.loads(text)
             kind, symbols = document["kind"], tuple(document["symbols"])
