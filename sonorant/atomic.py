@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all, whatever happens while they are written."""
+"""Atomic writes of files and folders."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Bi
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), 0o644)  # mkstemp makes files that nobody else may read
+            os.fchmod(file.fileno(), 0o644)  # mkstemp's files are private to the user
             os.fsync(file.fileno())
         ready()
         os.replace(temporary, path)
@@ -84,14 +84,14 @@ def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writers that were killed left in `folder`; what one had moved aside, unreplaced, comes back.
+    """Remove the temporaries of killed writers in `folder`; restore a folder that one had moved aside, unreplaced.
 
-    One that still writes there gets Unavailable. Raises Unavailable, naming `folder`, when the file system refuses.
+    A writer still active there gets Unavailable. Raises Unavailable, naming `folder`, when the file system refuses.
     """
     try:
         for path in folder.glob(".*"):
             if found := _TEMPORARY.fullmatch(path.name):
-                with suppress(FileNotFoundError):  # its writer lives, and was faster
+                with suppress(FileNotFoundError):  # its writer is alive, and was faster
                     _sweep(path, folder / found["name"] if found["aside"] else None)
     except OSError as error:
         raise refused(folder, error) from error
@@ -106,13 +106,13 @@ def make_folder(path: Path) -> None:
 
 
 def refused(path: Path, error: OSError) -> Unavailable:
-    """Return the error that says which path the file system would not write, and why."""
+    """Return the error with the path that the file system refuses to write, and the reason."""
     reason = error.strerror or str(error)
     return Unavailable(f"{path}: cannot be written: {reason}; free disk space, or give a folder that you may write to")
 
 
 def _sweep(path: Path, name: Path | None) -> None:
-    """Remove a temporary, or give what was moved aside its `name` again."""
+    """Remove a temporary, or rename what was moved aside back to `name`."""
     if not path.is_dir():
         path.unlink()
     elif name is not None and not name.exists() and any(path.iterdir()):
@@ -122,7 +122,7 @@ def _sweep(path: Path, name: Path | None) -> None:
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename onto `path`; a folder that is not empty cannot be renamed over, so the old one steps aside first."""
+    """Rename onto `path`; a folder that is not empty cannot be renamed over, so the old one is moved aside first."""
     if not path.exists():
         os.replace(temporary, path)
         return

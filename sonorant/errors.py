@@ -1,4 +1,4 @@
-"""Every error that sonorant raises on purpose; edges map them to exit codes and gRPC statuses."""
+"""All errors that sonorant raises; edges map them to exit codes and gRPC statuses."""
 
 __all__ = [
     "BadAudio",
@@ -13,7 +13,7 @@ __all__ = [
 
 
 class SonorantError(Exception):
-    """Root of all errors; its message says what was found, what was expected and what to do next.
+    """Root of all errors; its message has what was found, what was expected and what to do next.
 
     `exit_code` follows sysexits.h, so that a script can tell bad input from a missing service.
     """
@@ -28,13 +28,13 @@ class BadRecipe(SonorantError):
 
 
 class BadCorpus(SonorantError):
-    """A corpus or manifest that cannot be read as what it claims to be."""
+    """A corpus or manifest in a wrong format."""
 
     exit_code = 65
 
 
 class BadAudio(SonorantError):
-    """One recording that cannot be used: `path` says which, `reason` why."""
+    """One recording that cannot be used: `path` names it, `reason` the fault."""
 
     exit_code = 65
 
@@ -48,25 +48,25 @@ class BadAudio(SonorantError):
 
 
 class BadShard(SonorantError):
-    """A shard, or one record of it, whose bytes are not what was written."""
+    """A shard, or one record of it, whose bytes are damaged."""
 
     exit_code = 65
 
 
 class BadRun(SonorantError):
-    """A run that is not there, or has not come as far as what is asked of it needs."""
+    """A run that is missing, or not complete enough for the command."""
 
     exit_code = 65
 
 
 class Unavailable(SonorantError):
-    """A service, file system or port that is not there now; trying again may help."""
+    """A service, file system or port that is unavailable now; a retry may help."""
 
     exit_code = 69
 
 
 class RejectedExample(SonorantError):
-    """Raised by a stage that cannot process one example; the epoch goes on without it."""
+    """Raised by a stage that cannot process one example; the epoch continues without it."""
 
     exit_code = 65
 

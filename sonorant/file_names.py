@@ -1,6 +1,7 @@
-"""What lies under a path, whatever its name holds: bytes that are not UTF-8, links to nothing, pipes.
+"""Files under a path, with any names: bytes that are not UTF-8, dangling links, pipes.
 
-A path's own fault is told in words, so that it costs that file alone; what the machine cannot read is Unavailable.
+A path's own fault is returned in words, so that it excludes that file alone; a failure of the file system raises
+Unavailable.
 """
 
 import errno
@@ -40,7 +41,7 @@ class Below(NamedTuple):
 
 
 def shown(path: Path | str) -> str:
-    r"""Return a path as text that any file and terminal takes: a byte that is not UTF-8 as `\udcff`."""
+    r"""Return a path as text for any file and terminal: a byte that is not UTF-8 as `\udcff`."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
@@ -80,9 +81,9 @@ def fault_of(path: Path, error: OSError) -> str:
 
 
 def files_below(folder: Path, wanted: Callable[[str], bool]) -> Below:
-    """Return what has a `wanted` name below `folder`, at any depth; links to folders are not followed.
+    """Return the paths with a `wanted` name below `folder`, at any depth; links to folders are not followed.
 
-    It may be anything: `path_fault` says. Raises Unavailable when the file system fails.
+    They may be of any kind: see `path_fault`. Raises Unavailable when the file system fails.
     """
     unlisted: list[tuple[Path, str]] = []
 

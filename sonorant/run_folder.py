@@ -1,4 +1,4 @@
-"""Where one run keeps its files."""
+"""The paths of a run's files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ __all__ = ["RunFolder"]
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run, `runs/<name>` unless told otherwise."""
+    """The folder of one run, `runs/<name>` by default."""
 
     path: Path
 
@@ -34,7 +34,7 @@ class RunFolder:
 
     @property
     def totals(self) -> Path:
-        """What came of the training; it is there once training is complete."""
+        """The totals; written once training is complete."""
         return self.path / "finished.json"
 
     @property
@@ -64,12 +64,12 @@ class RunFolder:
 
     @property
     def evaluation(self) -> Path:
-        """What the recognizer made of each test set, utterance by utterance."""
+        """The transcripts of each test set, utterance by utterance."""
         return self.path / "evaluation.json"
 
     @property
     def report(self) -> Path:
-        """The page to look at; report.json beside it has every figure."""
+        """The page with plots; report.json beside it has every figure."""
         return self.path / "report.html"
 
     @property

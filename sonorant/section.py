@@ -1,4 +1,4 @@
-"""What all parts of a recipe share: frozen, unknown keys refused, every field described."""
+"""The base of all sections of a recipe: frozen, unknown keys refused, every field described."""
 
 from typing import Annotated, Self
 

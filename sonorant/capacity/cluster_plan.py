@@ -1,4 +1,4 @@
-"""A cluster for so many GPUs and so much speech: its pods, cores, memory, network, and what its control plane does."""
+"""A cluster for so many GPUs and so much speech: its pods, cores, memory, network, and control plane's load."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ FUSED = "example_server"
 _BUSY_ENOUGH = 0.5  # share of its core from which on a part of the control plane is simulated too
 _FEWEST_ROUNDS, _SEEN_ROUNDS, _MOST_ROUNDS = 3, 12, 60  # a round is a batch of each rank
 _STILL = 0.03  # of a round: queues and pools grow no more
-_MOST_EXAMPLES = 100_000  # before it is looked, and while
+_MOST_EXAMPLES = 100_000  # before the measurement, and during it
 
 
 @dataclass(frozen=True)
 class StagePlan:
-    """One stage: what an example costs it, how many replicas it gets, and what these take.
+    """One stage: an example's cost, the replicas, and their resources.
 
     service_s: seconds of a core, overhead included; bytes are of an example, megabytes per second of all replicas.
     """
@@ -42,7 +42,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class RankPlan:
-    """The trainer's ranks, a GPU each: what one takes when fed, and what comes to all of them."""
+    """The trainer's ranks, a GPU each: the demand of one, and the supply to all."""
 
     ranks: int
     step: StepTime
@@ -57,10 +57,10 @@ class RankPlan:
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What `sonorant plan` prints.
+    """The plan that `sonorant plan` prints.
 
-    demand: examples per second that the ranks take when fed; rate: that they get; audio_hours_per_s and epoch_hours
-    follow; limits: what keeps the rate below the demand, or will not work.
+    demand: examples per second of ranks that never wait; rate: supplied; audio_hours_per_s and epoch_hours follow from
+    it; limits: why the rate is below the demand, or the plan will not work.
     """
 
     hours: float
@@ -83,7 +83,7 @@ class ClusterPlan:
 class _Link:
     """A stage of the recipe's layout: name, Float64[utterances] seconds, and bytes of an example before and after.
 
-    reads: whether what comes before is a file, the reading of which is among the seconds.
+    reads: whether its input is a file, whose reading is among the seconds.
     """
 
     stage: str
@@ -130,10 +130,10 @@ def plan_cluster(
 
 
 def rehearse(recipe: Recipe, times: ServiceTimes, plan: ClusterPlan, rng: np.random.Generator) -> Moment:
-    """Simulate the plan's cluster, and return what was seen during the last batches of each rank.
+    """Simulate the plan's cluster, and return the figures of the last batches of each rank.
 
-    Stages begin empty and pools, which are small, half full, so that it shows at once if too little comes; if enough
-    does, it is looked once they are full. Coordinator and Redis are stages of one replica, if they have much to do.
+    Stages begin empty and pools, which are small, half full, so that a shortage shows at once; else the measurement
+    begins once they are full. Coordinator and Redis are stages of one replica, if they are loaded.
     """
     chain, step, ranks = _chain(recipe, times), plan.trainer.step, plan.trainer.ranks
     credits = recipe.pipeline.credits
@@ -152,7 +152,7 @@ def rehearse(recipe: Recipe, times: ServiceTimes, plan: ClusterPlan, rng: np.ran
     )
     simulation = Simulation([model for model, _ in parts], trainer, drawing(np.stack([s for _, s in parts], 1)), rng)
     of_round, round_s = ranks * step.examples, ranks * step.examples / plan.rate
-    simulation.run(round_s / 2)  # so that no look falls on the end of a step
+    simulation.run(round_s / 2)  # so that no measurement falls on the end of a step
     stored = -math.inf
     for _ in range(max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, _MOST_EXAMPLES // of_round))):
         simulation.run(simulation.now_s + round_s)
@@ -164,7 +164,7 @@ def rehearse(recipe: Recipe, times: ServiceTimes, plan: ClusterPlan, rng: np.ran
 
 
 def _link_limits(stages: Sequence[StagePlan], trainer: RankPlan, bytes_out: float) -> Iterator[str]:
-    """Yield what links cannot do: a rank has one thread for them, and a process has so many sockets."""
+    """Yield the links' limits that are exceeded: a rank's one thread, and a process' sockets."""
     if trainer.examples_per_s > (most := LINK_BYTES_PER_S / bytes_out):
         yield f"trainer: a rank takes {figure(trainer.examples_per_s)} examples/s, its links bring {figure(most)}"
     for name, links in (*((stage.stage, stage.links) for stage in stages), ("trainer", trainer.links)):
@@ -194,7 +194,7 @@ def _fix_point(
     utilisation: float,
     cores: float,
 ) -> tuple[Sizing, ControlPlane]:
-    """Size stages together with the control plane, whose heartbeats depend on how many replicas there are."""
+    """Size stages together with the control plane, whose heartbeats depend on the number of replicas."""
     heartbeat_s = recipe.pipeline.heartbeat_s
     control = control_plane(demand, ranks, heartbeat_s, examples)
     costs = [StageCost(link.stage, link.service_s) for link in chain]

@@ -1,9 +1,9 @@
-"""What an example costs a stage whose replicas share cores: without the waits that more replicas would only lengthen.
+"""An example's cost in a stage whose replicas share cores, without the waits that more replicas would lengthen.
 
 A replica is busy for w = c / g + i + q seconds per example: CPU time c on the g cores that it is granted, waits i for
-storage, and waits q for cores that others have. More replicas make up for c / g and i; q grows with them, so a plan by
-w feeds back on itself. One measurement cannot tell i from q. But i is there however few replicas there are: the least
-wait per example in the last while stands for it.
+storage, and waits q for cores in use by others. More replicas make up for c / g and i; q grows with them, so a plan by
+w feeds back on itself. One measurement cannot tell i from q. But i does not depend on the number of replicas: the
+least wait per example within `memory_s` estimates it.
 """
 
 from collections import defaultdict, deque
@@ -14,9 +14,9 @@ __all__ = ["Contention"]
 
 
 class Contention:
-    """Waits of each stage over the last `memory_s` seconds; a plain machine, time passed in.
+    """Waits of each stage over the last `memory_s` seconds; a state machine, time passed in.
 
-    A wait that stays longer than that is taken for the stage's own: storage may have become slower for good.
+    A wait that lasts longer counts as the stage's own: storage may have become slower permanently.
     """
 
     def __init__(self, memory_s: float) -> None:
@@ -24,7 +24,7 @@ class Contention:
         self._waits: defaultdict[str, deque[tuple[float, float]]] = defaultdict(deque)  # rising in time and in seconds
 
     def note(self, stage: str, cost: Cost, now_s: float) -> None:
-        """Take in what an example costs a stage now."""
+        """Add an example's present cost in a stage."""
         waits = self._waits[stage]
         while waits and waits[-1][1] >= cost.waits_s:
             waits.pop()
@@ -33,7 +33,7 @@ class Contention:
             waits.popleft()
 
     def service_s(self, stage: str, cost: Cost, cores: float) -> float:
-        """Return the seconds of one replica per example that more replicas can make up for, as of the last `note`.
+        """Return the seconds of one replica per example that more replicas can compensate, as of the last `note`.
 
         cores: granted to a replica; its one thread uses no more than 1.
         """

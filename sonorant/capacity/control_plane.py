@@ -1,4 +1,4 @@
-"""What the parts of the system can do of which there is one, or one a process: Redis, the coordinator, a link's thread.
+"""Capacity of the parts that cannot be replicated: Redis, the coordinator, a process' link thread.
 
 Figures are those of `sonorant bench control`, `links` and `pipeline`, on cores of some 3 GHz.
 """
@@ -25,7 +25,7 @@ _REDIS_MB, _COORDINATOR_MB = 30.0, 120.0  # of the processes themselves
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """Load of Redis and coordinator, as shares of one core each; neither can use a second one.
+    """Load of Redis and coordinator, as shares of one core each; neither uses a second one.
 
     heartbeat_s: time between two heartbeats of a replica, which grows with the fleet.
     """

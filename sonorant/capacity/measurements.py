@@ -1,4 +1,4 @@
-"""What the planner knows: counters of replicas and ranks as they grow, and costs and rates over a window of them."""
+"""The planner's measurements: counters of replicas and ranks, and costs and rates over a window of them."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
@@ -9,9 +9,9 @@ __all__ = ["Cost", "Counters", "Demand", "Measurements", "Snapshot"]
 
 
 class Counters(NamedTuple):
-    """Of one replica, or one rank, since it began: seconds at work, examples handed on or trained on.
+    """Counters of one replica, or one rank, since it began: busy seconds, examples handed on or trained on.
 
-    cpu_s: CPU time in these seconds; None: not measured, and taken for all of them.
+    cpu_s: CPU time in these seconds; None: not measured, and assumed to be all of them.
     """
 
     busy_s: float
@@ -20,7 +20,7 @@ class Counters(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Of an example that a stage hands on: busy seconds of a replica, and the CPU seconds in them."""
+    """An example's cost in a stage: busy seconds of a replica, and the CPU seconds in them."""
 
     busy_s: float
     cpu_s: float
@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 class Snapshot:
     """All counters at one time.
 
-    stages: by stage, then by the name of the replica, which no other replica ever has; ranks: the trainer's, by name;
+    stages: by stage, then by the replica's unique name; ranks: the trainer's, by name;
     rejected: examples by the stage that rejected them; wanted: free slots of the ranks' pools; finished:
     training is complete.
     """
@@ -48,14 +48,14 @@ class Snapshot:
 
 
 class Demand(NamedTuple):
-    """Of the trainer, in examples per second: what it would take if it never waited, and what it took."""
+    """The trainer's rates, in examples per second: without waits, and observed."""
 
     rate: float
     observed: float
 
 
 class _Grown(NamedTuple):
-    """By how much counters grew."""
+    """Growth of counters."""
 
     busy_s: float = 0.0
     examples: int = 0
@@ -63,7 +63,7 @@ class _Grown(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """Of all counters between two snapshots."""
+    """Growth of all counters between two snapshots."""
 
     at_s: float
     elapsed_s: float
@@ -73,9 +73,9 @@ class _Growth(NamedTuple):
 
 
 class Measurements:
-    """Costs and demand over the last `window_s` seconds of snapshots; None is what could not be measured.
+    """Costs and demand over the last `window_s` seconds of snapshots; None: not measurable.
 
-    A counter that is lower than before has begun anew.
+    A counter that is lower than before has restarted.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -85,7 +85,7 @@ class Measurements:
         self._growths: deque[_Growth] = deque()
 
     def note(self, snapshot: Snapshot, now_s: float) -> None:
-        """Take in the next snapshot; `now_s` is monotonic."""
+        """Add the next snapshot; `now_s` is monotonic."""
         if self._last is not None and now_s > self._last_s:
             before = self._last
             stages = {
@@ -103,12 +103,12 @@ class Measurements:
         self._last, self._last_s = snapshot, now_s
 
     def cost(self, stage: str) -> Cost | None:
-        """Return what a stage spent on each example that it handed on."""
+        """Return a stage's cost of each example that it handed on."""
         total = _sum(growth.stages[stage] for growth in self._growths if stage in growth.stages)
         return Cost(total.busy_s / total.examples, total.cpu_s / total.examples) if total.examples else None
 
     def rate(self, stage: str, since_s: float = float("-inf")) -> float:
-        """Return the examples per second that a stage handed on after `since_s`; 0 if nobody looked since."""
+        """Return the examples per second that a stage handed on after `since_s`; 0 without a snapshot since."""
         seen = [growth for growth in self._growths if growth.at_s - growth.elapsed_s >= since_s]
         examples = sum(growth.stages[stage].examples for growth in seen if stage in growth.stages)
         return examples / sum(growth.elapsed_s for growth in seen) if seen else 0.0
@@ -122,8 +122,8 @@ class Measurements:
     def demand(self) -> Demand | None:
         """Return the rate that all ranks together would take if none of them ever waited.
 
-        Ranks step together. A rank that has its batch waits, inside the step, for those that have none yet, and cannot
-        tell that from work; the rank that waits there the least tells best what all could do.
+        Ranks step together. A rank with a batch waits, inside the step, for those without one, and counts that as work;
+        so the rank that waits there the least gives the best estimate.
         """
         totals: defaultdict[str, _Grown] = defaultdict(_Grown)
         for growth in self._growths:
@@ -137,7 +137,7 @@ class Measurements:
 
 
 def _growth(now: Mapping[str, Counters], before: Mapping[str, Counters]) -> dict[str, _Grown]:
-    """Return by how much each counter grew; one that was not there before has grown from zero."""
+    """Return the growth of each counter; a new one has grown from zero."""
     return {name: _grown(counters, before.get(name, Counters(0.0, 0, 0.0))) for name, counters in now.items()}
 
 

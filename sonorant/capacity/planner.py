@@ -1,4 +1,4 @@
-"""From measurements to replicas, again and again: up at once, down slowly, and hold when something is not known."""
+"""From measurements to replicas: up at once, down slowly, and hold without a measurement."""
 
 import math
 from collections import deque
@@ -13,19 +13,18 @@ from sonorant.capacity.supply import Supply
 
 __all__ = ["Decision", "Planner", "PlannerSettings"]
 
-_MOST_CATCH_UP = 0.5  # of the demand: empty pools of a slow trainer are no reason to ask for a whole cluster
+_MOST_CATCH_UP = 0.5  # of the demand: empty pools of a slow trainer do not justify a whole cluster
 
 
 @dataclass(frozen=True)
 class PlannerSettings:
-    """How the planner decides.
+    """The planner's settings.
 
-    utilisation: share of the time that a stage is to be busy, at most; cores: that all stages together may take;
-    window_s: of measurements; settle_s: how long after more replicas were asked for no further ones are; catch_up_s:
-    time in which the trainer's pools are to be full again; stabilisation_s: how long fewer replicas must have been
-    enough before some are taken away; hysteresis: share by which the demand might grow without those being missed;
-    arrival_s: time in which replicas that are asked for start if the cluster has capacity, on a new node if need be;
-    retry_s: after which it is tried again whether there is.
+    utilisation: greatest busy share of a stage; cores: limit for all stages together;
+    window_s: of measurements; settle_s: pause between two scale-ups; catch_up_s: time in which to refill the
+    trainer's pools; stabilisation_s: time for which fewer replicas must have sufficed before a scale-down; hysteresis:
+    growth of the demand for which a scale-down must leave enough; arrival_s: time in which requested replicas start if
+    the cluster has capacity, on a new node if need be; retry_s: time until capacity is tested again.
     """
 
     utilisation: float = 0.8
@@ -42,10 +41,10 @@ class PlannerSettings:
 
 @dataclass(frozen=True)
 class Decision:
-    """Replicas by stage, and why.
+    """Replicas by stage, with reasons.
 
-    held: why nothing changes, empty if it was decided; demand: of the trainer; predicted: examples per second that it
-    will get; service_s: what was measured of each stage; limits: why the trainer will get less than it could take.
+    held: why nothing changes, empty if replicas were sized; demand: of the trainer; predicted: examples per second that
+    it will get; service_s: measured, by stage; limits: why the trainer will get less than its demand.
     """
 
     replicas: Mapping[str, int]
@@ -68,13 +67,13 @@ class Planner:
         self._supply = Supply(settings.arrival_s, settings.retry_s)
         self._contention = Contention(settings.arrival_s)
         self._returns = Returns(settings.settle_s, settings.hysteresis, settings.retry_s)
-        self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # what would have been, in the last while
-        self._complete_s: float | None = None  # when last all stages were there, or none
+        self._enough: deque[tuple[float, Mapping[str, int]]] = deque()  # sizings within `stabilisation_s`
+        self._complete_s: float | None = None  # when all stages were last present, or none
 
     def decide(self, snapshot: Snapshot | None, replicas: Mapping[str, int], now_s: float) -> Decision:
         """Return how many replicas each stage is to have.
 
-        snapshot: None if it could not be had; replicas: that each stage is told to have now; `now_s` is monotonic.
+        snapshot: None if unavailable; replicas: desired now, by stage; `now_s` is monotonic.
         """
         return self._paced(self._wanted(snapshot, replicas, now_s), replicas, now_s)
 
@@ -107,7 +106,7 @@ class Planner:
         return self._decision(costs, up, demand, replicas)
 
     def _paced(self, wanted: Decision, now: Mapping[str, int], now_s: float) -> Decision:
-        """Ask for more only now and then: most of the window is from before what was asked for last was there."""
+        """Scale up once per `settle_s`: most of the window predates the last requested replicas."""
         if all(count <= now[stage] for stage, count in wanted.replicas.items()):
             return wanted
         if now_s < self._raised_s + self._settings.settle_s:
@@ -125,7 +124,7 @@ class Planner:
         return Decision(held, held=why)
 
     def _squeezed(self, there: Mapping[str, int], now_s: float) -> str:
-        """Return a stage of which nothing came in time, though of others something is there; empty: there is none."""
+        """Return a stage without any replica after `arrival_s`, though others have some; empty: there is none."""
         missing = [stage for stage in self._stages if not there[stage]]
         if len(missing) in (0, len(self._stages)) or self._complete_s is None:
             self._complete_s = now_s
@@ -133,14 +132,14 @@ class Planner:
         return missing[0] if now_s >= self._complete_s + self._settings.arrival_s else ""
 
     def _yield_cores(self, squeezed: str, now_s: float) -> Decision:
-        """As few as there may be: without one stage no example passes, and it may wait for the others' cores."""
+        """Scale to the fewest: without one stage no example passes, and it may wait for the others' cores."""
         arrival_s = figure(self._settings.arrival_s)
         return Decision(
             self._least(now_s), held=f"{squeezed}: none of it came in {arrival_s} s, so the others yield cores"
         )
 
     def _rest(self, now: Mapping[str, int], now_s: float) -> Decision:
-        """As few as there may be: nobody waits for examples any more."""
+        """Scale to the fewest: training is complete."""
         return Decision(self._kept(self._least(now_s), now), demand=Demand(0.0, 0.0), predicted=0.0)
 
     def _least(self, now_s: float) -> dict[str, int]:
@@ -151,7 +150,7 @@ class Planner:
     def _first_fill(
         self, costs: Sequence[StageCost], rate: float, replicas: Mapping[str, int], now_s: float
     ) -> Decision:
-        """Hold until the trainer has made a step, but let it come soon: its pools must be filled first."""
+        """Hold until the trainer has made a step, but fill its pools first."""
         held = self._hold("the trainer: no step in the last while", replicas, now_s)
         filling = self._size(costs, rate) if rate else None
         if filling is None:
@@ -160,7 +159,7 @@ class Planner:
         return replace(held, replicas=more, limits=filling.limits)
 
     def _costs(self, now_s: float) -> list[StageCost] | str:
-        """Return the stages' costs, or which of them is not known."""
+        """Return the stages' costs, or the name of a missing one."""
         costs = []
         for stage in self._stages:
             cost, bounds = self._measurements.cost(stage), self._bounds(stage)
@@ -190,7 +189,7 @@ class Planner:
         return replace(sizing, limits=(*sizing.limits, why))
 
     def _worthwhile(self, sizing: Sizing, now: Mapping[str, int], demand: Demand) -> Sizing:
-        """Return a sizing without replicas that bring nothing, or of which that is not known yet."""
+        """Return a sizing without replicas that raise no rate, or are not judged yet."""
         most = {stage: self._returns.most(stage, now[stage]) for stage in self._stages}
         over = [stage for stage, (limit, _) in most.items() if limit is not None and sizing.replicas[stage] > limit]
         limits = tuple(most[stage][1] for stage in over if most[stage][1])
@@ -199,7 +198,7 @@ class Planner:
         return Sizing(replicas, rate, (*sizing.limits, *limits))
 
     def _recommend(self, up: Sizing, spare: Sizing, now: Mapping[str, int]) -> dict[str, int]:
-        """Return what is needed, and of what is more than that, as much as makes the next change unlikely."""
+        """Return the needed replicas, and of present ones above that as many as make the next change unlikely."""
         return {stage: max(needed, min(now[stage], spare.replicas[stage])) for stage, needed in up.replicas.items()}
 
     def _remember(self, replicas: Mapping[str, int], now_s: float) -> None:
@@ -208,15 +207,15 @@ class Planner:
             self._enough.popleft()
 
     def _kept(self, needed: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-        """Return what is needed now, and of what is more than that, as much as was enough in the last while.
+        """Return the needed replicas, and of present ones above that as many as the last `stabilisation_s` needed.
 
-        That something was needed a while ago is a reason to keep what there is, but none to ask for more.
+        A past need justifies keeping replicas, not adding any.
         """
         enough = {stage: max(replicas[stage] for _, replicas in self._enough) for stage in self._stages}
         return {stage: max(count, min(now[stage], enough[stage])) for stage, count in needed.items()}
 
     def _decision(self, costs: Sequence[StageCost], up: Sizing, demand: Demand, now: Mapping[str, int]) -> Decision:
-        """Return what is needed and what is kept, if the cores suffice for that; else the former."""
+        """Return needed and kept replicas, if the cores suffice; else the needed ones."""
         replicas = self._kept(up.replicas, now)
         if sum(cost.bounds.cores * replicas[cost.stage] for cost in costs) > self._cores:
             replicas = dict(up.replicas)

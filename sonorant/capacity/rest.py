@@ -1,7 +1,7 @@
-"""What stages and trainer are scaled to when training is complete, and when it goes on: a machine without a cluster.
+"""Scales of stages and trainer when training is complete, and when it resumes: a state machine without a cluster.
 
-Complete training needs neither: all go to nothing, so that their nodes and GPUs are free. Who comes back to it with a
-recipe of more epochs gets them again. What somebody else has scaled to nothing is left alone.
+After a complete training all are scaled to 0, which frees their nodes and GPUs; a recipe of more epochs scales them up
+again. Workloads that were scaled to 0 by hand stay so.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ __all__ = ["Rest"]
 
 @dataclass(frozen=True)
 class Rest:
-    """wanted: replicas of each workload that go on with; fixed: which of them have these and no others meanwhile."""
+    """wanted: replicas of each workload at a resumption; fixed: workloads that always have exactly these."""
 
     wanted: Mapping[str, int]
     fixed: frozenset[str] = frozenset()
@@ -20,8 +20,8 @@ class Rest:
     def changes(self, complete: bool, resting: bool, replicas: Mapping[str, int]) -> dict[str, int]:
         """Return the workloads to scale, and to how many replicas.
 
-        complete: whether training is; resting: whether it was before, so that who has no replicas lost them here;
-        replicas: those that each workload is told to have now.
+        complete: whether training is; resting: whether it was before, so that rest scaled workloads to 0;
+        replicas: desired now, by workload.
         """
         if complete:
             return {name: 0 for name, count in replicas.items() if count}

@@ -1,7 +1,7 @@
-"""What more replicas of a stage brought: a step that brought nothing is taken back, and not followed by another.
+"""Returns of a scale-up: one that did not raise a stage's rate is undone, and not repeated for a while.
 
-Where replicas share cores that are not there, each one more slows the others: the stage hands on as much as before. So
-a step up is judged: once its replicas are there, for `settle_s`, the stage has to hand on more than before.
+Where replicas share too few cores, each further one slows the others: the stage's rate stays. So a scale-up is judged:
+once its replicas are present, for `settle_s`, the stage's rate has to be higher than before.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from sonorant.capacity.sizing import figure
 
 __all__ = ["Returns"]
 
-_LEAST_GAIN = 0.25  # of what replicas promised: less is noise, or what they take from other stages' cores
-_FED = 0.95  # share of its demand from which on a trainer's rate says nothing about the stages
+_LEAST_GAIN = 0.25  # of the expected gain: less is noise, or taken from other stages' cores
+_FED = 0.95  # share of its demand above which a trainer's rate is not limited by the stages
 
 
 class _Seen(NamedTuple):
-    """What is measured of a stage: the trainer's demand, CPU seconds per example, examples handed on per second."""
+    """Measurements of a stage: the trainer's demand, CPU seconds per example, examples handed on per second."""
 
     demand: float
     cpu_s: float
@@ -27,7 +27,7 @@ class _Seen(NamedTuple):
 
 @dataclass(slots=True)
 class _Step:
-    """From `before` replicas, which handed on `rate` examples per second, to `after`; since_s: when all were there."""
+    """From `before` replicas, with `rate` examples per second, to `after`; since_s: when all were present."""
 
     before: int
     rate: float
@@ -37,7 +37,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """A step in vain, and what was measured then: as long as that stays, so does the limit."""
+    """A scale-up without a gain, and the measurements then: while they stay, so does the limit."""
 
     most: int
     tried: int
@@ -46,10 +46,10 @@ class _Verdict:
 
 
 class Returns:
-    """Steps and verdicts by stage; a plain machine, time passed in.
+    """Scale-ups and verdicts by stage; a state machine, time passed in.
 
-    settle_s: how long a step has time to show; hysteresis: share by which replicas must have grown to be judged, and
-    demand, CPU time per example or rate must have grown for another try; retry_s: after which there is one anyway.
+    settle_s: time until a scale-up is judged; hysteresis: share by which replicas must have grown to be judged, and
+    demand, CPU time per example or rate must have grown for another try; retry_s: time until another try anyway.
     """
 
     def __init__(self, settle_s: float, hysteresis: float, retry_s: float) -> None:
@@ -60,19 +60,21 @@ class Returns:
         self._verdicts: dict[str, _Verdict] = {}
 
     def asked(self, stage: str, before: int, after: int, rate: float) -> None:
-        """Note that a stage is to have more replicas; small steps in a row are judged together, as one."""
+        """Note a stage's scale-up; small ones in a row are judged together."""
         step = self._steps.get(stage)
         if step is None or step.after < before or step.before > before:
             step = self._steps[stage] = _Step(before, rate, after)
         step.after, step.since_s = after, None
 
-    def judge(self, told: Mapping[str, int], there: Mapping[str, int], measured: Measurements, now_s: float) -> None:
-        """Judge steps by what was measured since their replicas were there, and lift limits that are over.
+    def judge(
+        self, desired: Mapping[str, int], present: Mapping[str, int], measured: Measurements, now_s: float
+    ) -> None:
+        """Judge scale-ups by measurements since their replicas are present, and lift expired limits.
 
-        told, there: replicas that each stage is told to have, and those that are there.
+        desired, present: desired and present replicas, by stage.
         """
         demand = measured.demand()
-        for stage, count in told.items():
+        for stage, count in desired.items():
             cost = measured.cost(stage)
             if demand is None or cost is None:
                 continue
@@ -80,7 +82,7 @@ class Returns:
             if (verdict := self._verdicts.get(stage)) and self._over(verdict, now, now_s):
                 del self._verdicts[stage]
             step = self._steps.get(stage)
-            if step is not None and self._may_judge(stage, step, count, there[stage], now_s):
+            if step is not None and self._may_judge(stage, step, count, present[stage], now_s):
                 del self._steps[stage]
                 now = now._replace(rate=measured.rate(stage, step.since_s or now_s))
                 if demand.observed < _FED * demand.rate and _in_vain(step, now):
@@ -99,15 +101,15 @@ class Returns:
         return None, ""
 
     def begin_anew(self) -> None:
-        """Forget everything: the training is over, or nobody could look."""
+        """Reset: the training is over, or measurements are missing."""
         self._steps.clear()
         self._verdicts.clear()
 
-    def _may_judge(self, stage: str, step: _Step, told: int, there: int, now_s: float) -> bool:
-        if told < step.after:  # taken away meanwhile
+    def _may_judge(self, stage: str, step: _Step, desired: int, present: int, now_s: float) -> bool:
+        if desired < step.after:  # scaled down since
             del self._steps[stage]
             return False
-        if there < step.after:
+        if present < step.after:
             step.since_s = None
             return False
         if step.since_s is None:

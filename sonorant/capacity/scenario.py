@@ -1,4 +1,4 @@
-"""What is simulated: stages, trainer, what befalls them; and what is seen of it."""
+"""A simulation's scenario: stages, trainer, failures; and its measurements."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ from sonorant.capacity.measurements import Snapshot
 __all__ = ["Control", "Draw", "Moment", "StageModel", "TrainerModel", "Weather"]
 
 Draw: TypeAlias = Callable[[np.random.Generator, int], np.ndarray[Any, np.dtype[np.float64]]]
-"""(rng, n) → Float64[n, stages]: CPU seconds that each of n examples takes in each stage."""
+"""(rng, n) → Float64[n, stages]: CPU seconds of each of n examples in each stage."""
 
 
 @dataclass(frozen=True)
 class StageModel:
-    """A stage: its name, how many replicas it begins with, and how many examples each may hold.
+    """A stage: its name, initial replicas, and each one's limit of examples.
 
     granted: cores that a replica may use, at most 1; waits_s: for storage, of each example, without a core.
     """
@@ -31,9 +31,9 @@ class StageModel:
 
 @dataclass(frozen=True)
 class Weather:
-    """What befalls replicas: seconds until a new one works, and how often each dies, to be replaced by a new one.
+    """Start-up and failures of replicas: seconds until a new one works, and how often each dies and is replaced.
 
-    cores: that all replicas share.
+    cores: shared by all replicas.
     """
 
     start_s: float = 0.0
@@ -43,9 +43,9 @@ class Weather:
 
 @dataclass(frozen=True)
 class Moment:
-    """One look at the simulated cluster: what there is, and what came since the look before.
+    """One measurement of the simulated cluster, over the time since the one before.
 
-    replicas: told to run, by stage; working: those that do; rate: examples trained on per second; t_session: share of
+    replicas: desired, by stage; working: those that work; rate: examples trained on per second; t_session: share of
     the time that ranks were in their step; utilisation: share of the time that each stage's replicas computed.
     """
 
@@ -58,7 +58,7 @@ class Moment:
 
 
 Control: TypeAlias = Callable[[Snapshot, Mapping[str, int], float], Mapping[str, int]]
-"""(snapshot, replicas told to run, now in seconds) → replicas to run from now on; as `Planner.decide` does."""
+"""(snapshot, desired replicas, now in seconds) → desired replicas from now on; as `Planner.decide` does."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TrainerModel:
     """Ranks, the examples of a batch, the pool that each rank keeps, and the seconds of a step once all have begun it.
 
     enough: examples in a pool from which on a batch is drawn; filled: examples in a pool at first; patience_s: a rank
-    that finds no batch for so long takes part in the step without one.
+    that finds no batch for so long joins the step without one.
     """
 
     ranks: int

@@ -1,4 +1,4 @@
-"""What examples cost a recipe's stages and its trainer: measured once, kept in a file, drawn from when simulating."""
+"""Costs of examples in a recipe's stages and its trainer: measured once, saved, resampled in simulations."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ __all__ = [
 
 READER = "shard_reader"
 _GOLDEN = 0.6180339887498949
-_WARM, _FEWEST = 3, 8  # examples before any is counted; examples that are counted whatever they take
+_WARM, _FEWEST = 3, 8  # warm-up examples; fewest examples counted, whatever their time
 
 
 class BadMeasurement(SonorantError):
@@ -54,28 +54,28 @@ class StageTimes(Section):
 class StepTime(Section):
     """The training step of one rank."""
 
-    seconds: float = Field(gt=0, description="Of a step whose batch is there.")
+    seconds: float = Field(gt=0, description="Of a step that does not wait for its batch.")
     examples: int = Field(ge=1, description="In its batch.")
-    source: str = Field(description="Where it was measured, or who gave it.")
+    source: str = Field(description="Source of the measurement.")
 
 
 class Utterances(Section):
-    """What was measured on."""
+    """The measured utterances."""
 
-    source: str = Field(description="Folder of shards, or what stood in for one.")
+    source: str = Field(description="Folder of shards, or its replacement.")
     seconds: float = Field(gt=0, description="Of speech in an utterance, on average.")
     stored_bytes: float = Field(gt=0, description="Of a record in its shard, on average.")
-    vectors: float = Field(ge=0, description="Of features that an utterance becomes, on average.")
+    vectors: float = Field(ge=0, description="Of an utterance's features, on average.")
 
 
 class ServiceTimes(Section):
-    """What one example costs; stages in the order in which it passes them, the reader first."""
+    """Costs of one example; stages in its order, the reader first."""
 
     version: Literal[1] = 1
     recipe: str = Field(description="Name of the recipe whose stages these are.")
     utterances: Utterances
     stages: tuple[StageTimes, ...] = Field(min_length=1)
-    memory_mb: float = Field(gt=0, description="Of a process that has all stages loaded.")
+    memory_mb: float = Field(gt=0, description="Of a process with all stages loaded.")
     step: StepTime | None = None
 
     @model_validator(mode="after")
@@ -87,7 +87,7 @@ class ServiceTimes(Section):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote; raises BadMeasurement, naming file and field."""
+        """Read a file of `save`; raises BadMeasurement, naming file and field."""
         try:
             return cls.model_validate_json(path.read_bytes())
         except OSError as error:
@@ -104,7 +104,7 @@ class ServiceTimes(Section):
         atomic_write(path, self.model_dump_json(indent=1) + "\n")
 
     def scaled(self, means_s: Mapping[str, float]) -> "ServiceTimes":
-        """Return the same with other means, for stages that a running training has measured: `means_s` by stage."""
+        """Return the same with other means, for stages measured in a running training: `means_s` by stage."""
         stages = []
         for stage in self.stages:
             if (found_s := means_s.get(stage.stage)) is not None:
@@ -120,7 +120,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def drawing(seconds: np.ndarray[Any, np.dtype[np.float64]]) -> Draw:
-    """Return what draws whole rows of Float64[utterances, stages]: a long utterance is long in every stage."""
+    """Return a function that draws rows of Float64[utterances, stages]: a long utterance is long in every stage."""
     return lambda rng, count: seconds[rng.integers(len(seconds), size=count)]
 
 
@@ -134,7 +134,7 @@ def measure_stages(
 ) -> tuple[tuple[StageTimes, ...], Utterances]:
     """Run utterances of `shards`, evenly spread, through reading and the whole chain, as replicas do.
 
-    clock: seconds of this thread; budget_s: of it, for all. Utterances that a stage rejects are passed over.
+    clock: seconds of this thread; budget_s: of it, for all. Utterances that a stage rejects are skipped.
     """
     seconds: dict[str, list[float]] = {name: [] for name in (READER, *chain)}
     sizes: dict[str, list[int]] = {name: [] for name in seconds}

@@ -1,4 +1,4 @@
-"""The simulation's trainer: ranks that each fill a pool and draw batches from it, and make every step together."""
+"""The simulation's trainer: ranks that each fill a pool and draw batches from it, and step together."""
 
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class _Rank:
 
 
 class Gang:
-    """All ranks. `at(delay_s, act, *arguments)` lets something happen later; `serve` gives what lies ready for them."""
+    """All ranks. `at(delay_s, act, *arguments)` schedules an event; `serve` gives them ready examples."""
 
     def __init__(self, model: TrainerModel, at: Callable[..., None], serve: Callable[[], None]) -> None:
         self._model = model
@@ -63,7 +63,7 @@ class Gang:
         return True
 
     def _enter(self, *ranks: _Rank, now_s: float) -> None:
-        """Let ranks begin the step, each with a batch if there is one for it; their pools then have free slots."""
+        """Start the step of ranks, each with a batch if there is one for it; their pools then have free slots."""
         drawing = [rank for rank in ranks if rank.pool >= self._model.enough]
         for rank in ranks:
             rank.inside, rank.entered_s, rank.has_batch = True, now_s, False
@@ -78,7 +78,7 @@ class Gang:
             self._at(step_s, self._open, now_s + step_s)
 
     def _open(self, now_s: float) -> None:
-        """End the step, and let those ranks begin the next that have a batch."""
+        """End the step, and start the next of ranks with a batch."""
         for rank in self._ranks:
             if rank.inside and rank.has_batch:
                 rank.busy_s += now_s - rank.entered_s
@@ -93,6 +93,6 @@ class Gang:
         self._serve()
 
     def _lose_patience(self, step: int, now_s: float) -> None:
-        """Let the ranks that still have no batch take part without one."""
+        """Start the step of ranks without a batch."""
         if step == self._step and self._outside:
             self._enter(*(rank for rank in self._ranks if not rank.inside), now_s=now_s)

@@ -1,4 +1,4 @@
-"""The simulation's node: cores that replicas compute on, in equal shares where there are too few."""
+"""The simulation's node: cores of replicas, in equal shares when there are too few."""
 
 import math
 
@@ -8,18 +8,18 @@ __all__ = ["Node"]
 class Node:
     """`cores` of one node, or of many that are loaded alike.
 
-    A replica's pace is set when it begins to compute, by who else does then: as if shares were exact, on average.
+    A replica's pace is set when it begins to compute, by the others that compute then: shares are exact on average.
     """
 
     def __init__(self, cores: float = math.inf) -> None:
         self._cores = cores
-        self._load = 0.0  # cores that those who compute would use
+        self._load = 0.0  # demand of the computing replicas, in cores
 
     def begin(self, cpu_s: float, granted: float) -> float:
-        """Let a replica compute for `cpu_s` seconds of `granted` cores; return how long it takes."""
+        """Start a replica's computation of `cpu_s` seconds on `granted` cores; return its duration."""
         self._load += granted
         return cpu_s / granted * max(1.0, self._load / self._cores)
 
     def end(self, granted: float) -> None:
-        """Note that a replica computes no more."""
+        """Note the end of a replica's computation."""
         self._load -= granted

@@ -1,9 +1,8 @@
 """A discrete-event simulation of the pipeline: stages of replicas, credit-bounded queues, ranks that step together.
 
-What it has in common with the real one: a replica holds at most `credits` examples, whether they wait, are computed or
-are ready to go; it asks for another when one has left, and whoever asked first is served first; the first stage always
-finds something to read. What it leaves out: the time that messages take (`StageCost.service_s` has what they cost), and
-the ends of epochs.
+As in the real one, a replica holds at most `credits` examples, waiting, computed or ready; it grants a credit when one
+has left, and the oldest credit is served first; the first stage always has input. Not simulated: the messages' latency
+(`StageCost.service_s` includes their CPU time), and the ends of epochs.
 """
 
 import heapq
@@ -22,7 +21,7 @@ from sonorant.capacity.simulated_node import Node
 
 __all__ = ["Simulation"]
 
-_BLOCK = 4096  # examples whose service times are drawn at once
+_BLOCK = 4096  # examples a draw of service times
 
 
 @dataclass(slots=True, eq=False)
@@ -43,20 +42,20 @@ class _Replica:
 class _Stage:
     model: StageModel
     number: int
-    told: int = 0
+    desired: int = 0
     starting: int = 0
     replicas: list[_Replica] = field(default_factory=list)
     asking: deque[_Replica] = field(default_factory=deque)  # an entry for each free slot, the oldest first
-    ready: deque[tuple[_Replica, list[Any]]] = field(default_factory=deque)  # examples that nobody has asked for yet
-    busy_s: float = 0.0  # of all replicas that ever were
+    ready: deque[tuple[_Replica, list[Any]]] = field(default_factory=deque)  # examples without a credit
+    busy_s: float = 0.0  # of all replicas, also ended ones
     alive_s: float = 0.0
-    waited_s: float = 0.0  # of all examples, from the end of the stage before to the beginning of this one
+    waited_s: float = 0.0  # of all examples, from the end of the stage before to the start of this one
     begun: int = 0
     lost: int = 0
 
 
 class Simulation:
-    """Runs a chain of `stages` and a trainer; `draw` says how long examples take in the stages."""
+    """Runs a chain of `stages` and a trainer; `draw` gives the examples' service times."""
 
     def __init__(
         self,
@@ -77,12 +76,12 @@ class Simulation:
         self._stages = [_Stage(model, number) for number, model in enumerate(stages)]
         self.gang = Gang(trainer, self._at, self._serve_trainer)
         for stage in self._stages:
-            stage.told = stage.model.replicas
-            for _ in range(stage.told):
+            stage.desired = stage.model.replicas
+            for _ in range(stage.desired):
                 self._join(stage)
 
     def run(self, until_s: float, every_s: float | None = None, control: Control | None = None) -> list[Moment]:
-        """Go on until `until_s`; look every `every_s`, let `control` decide, and return what was seen."""
+        """Run until `until_s`; measure every `every_s`, apply `control`'s decisions, and return the measurements."""
         looks: list[Moment] = []
         every_s = every_s or until_s - self.now_s
         while self.now_s < until_s - 1e-9:
@@ -90,23 +89,23 @@ class Simulation:
             self._advance(min(self.now_s + every_s, until_s))
             looks.append(self._look(before))
             if control is not None:
-                told = {stage.model.name: stage.told for stage in self._stages}
-                for name, replicas in control(self.snapshot(), told, self.now_s).items():
-                    self.tell(name, replicas)
+                desired = {stage.model.name: stage.desired for stage in self._stages}
+                for name, replicas in control(self.snapshot(), desired, self.now_s).items():
+                    self.set_replicas(name, replicas)
         return looks
 
     def snapshot(self) -> Snapshot:
-        """Return what the coordinator of such a cluster would know."""
+        """Return the snapshot of such a cluster's coordinator."""
         stages = {
             stage.model.name: {r.name: Counters(r.busy_s, r.examples, r.cpu_s) for r in stage.replicas}
             for stage in self._stages
         }
         return Snapshot(stages, self.gang.counters(), {}, self.gang.wanted)
 
-    def tell(self, name: str, replicas: int) -> None:
-        """Set how many replicas a stage is to have: new ones start, the youngest drain."""
+    def set_replicas(self, name: str, replicas: int) -> None:
+        """Set a stage's desired replicas: new ones start, the youngest drain."""
         stage = next(stage for stage in self._stages if stage.model.name == name)
-        stage.told = replicas
+        stage.desired = replicas
         staying = [replica for replica in stage.replicas if not replica.leaving]
         for _ in range(replicas - len(staying) - stage.starting):
             stage.starting += 1
@@ -116,24 +115,24 @@ class Simulation:
             self._leave_if_empty(replica)
 
     def kill(self, name: str) -> None:
-        """Let one replica of a stage die, with all that it holds; a new one replaces it."""
+        """Kill one replica of a stage, with its examples; a new one replaces it."""
         stage = next(stage for stage in self._stages if stage.model.name == name)
         self._die(stage.replicas[0])
 
     def waits_s(self) -> dict[str, float]:
-        """Return how long an example waits before each stage, on average: from the end of the one before."""
+        """Return the mean wait of an example before each stage, from the end of the stage before."""
         return {s.model.name: s.waited_s / max(1, s.begun) for s in self._stages}
 
     def lost(self) -> int:
-        """Return how many examples died with the replicas that held them; a real coordinator leases them again."""
+        """Return the number of examples lost with killed replicas; a real coordinator leases them again."""
         return sum(stage.lost for stage in self._stages)
 
     def under_way(self) -> int:
-        """Return how many examples have been read, and are neither trained on nor lost."""
+        """Return the number of examples read, and neither trained on nor lost."""
         return self._stages[0].begun - self.gang.examples - self.lost()
 
     def held(self) -> dict[str, int]:
-        """Return how many examples each stage holds now."""
+        """Return the number of examples that each stage holds."""
         return {stage.model.name: sum(r.held for r in stage.replicas) for stage in self._stages}
 
     def _draw_rows(self, draw: Draw) -> Iterator[list[float]]:
@@ -152,7 +151,7 @@ class Simulation:
 
     def _start(self, stage: _Stage) -> None:
         stage.starting -= 1
-        if sum(not replica.leaving for replica in stage.replicas) < stage.told:
+        if sum(not replica.leaving for replica in stage.replicas) < stage.desired:
             self._join(stage)
 
     def _join(self, stage: _Stage) -> None:
@@ -198,7 +197,7 @@ class Simulation:
             replica = giver
 
     def _give(self, stage: _Stage) -> tuple[_Replica, list[Any]] | None:
-        """Return the oldest example that a stage has ready, and the replica that has a slot more now."""
+        """Return the oldest ready example of a stage, and the replica whose slot it frees."""
         while stage.ready:
             giver, example = stage.ready.popleft()
             if giver.alive:
@@ -251,7 +250,7 @@ class Simulation:
             stage.ready.append((replica, example))
 
     def _hand_on(self, stage: _Stage, example: list[Any]) -> bool:
-        """Give an example to whoever has asked for one first; False if nobody has."""
+        """Give an example to the oldest credit; False without one."""
         if stage.number + 1 == len(self._stages):
             return self.gang.take(self.now_s)
         asking = self._stages[stage.number + 1].asking
@@ -263,7 +262,7 @@ class Simulation:
         return False
 
     def _serve_trainer(self) -> None:
-        """Give the trainer what lies ready, as long as it wants it."""
+        """Give the trainer the ready examples, up to its credit."""
         last = self._stages[-1]
         while self.gang.wanted and (given := self._give(last)) is not None:
             self.gang.take(self.now_s)
@@ -277,7 +276,7 @@ class Simulation:
         elapsed_s = self.now_s - since_s
         return Moment(
             at_s=self.now_s,
-            replicas={s.model.name: s.told for s in self._stages},
+            replicas={s.model.name: s.desired for s in self._stages},
             working={s.model.name: len(s.replicas) for s in self._stages},
             rate=(self.gang.examples - examples) / elapsed_s,
             t_session=(self.gang.session_s(self.now_s) - session_s) / elapsed_s,

@@ -1,7 +1,7 @@
-"""How many replicas each stage of a chain needs, so that its last one hands on a wanted rate: all stages at once.
+"""Replicas that each stage of a chain needs for a rate after its last one: all stages at once.
 
 After DS2 (Kalavri et al. 2018, "Three steps is all you need", section 3): a stage's true rate is examples per *busy*
-second, so it does not depend on who waits for whom while it is measured, and the needs of all stages follow from one
+second, so it does not depend on waits during the measurement, and the needs of all stages follow from one
 pass over the graph. There, sources set the rate and the pass goes downstream; here examples are pulled, so the trainer
 sets it and the pass goes upstream.
 """
@@ -19,7 +19,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Fewest and most replicas of a stage, and the cores that one takes. Raises ValueError if none lie between."""
+    """Fewest and most replicas of a stage, and the cores of one. Raises ValueError if none lie between."""
 
     least: int = 1
     most: int = MOST
@@ -32,7 +32,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """What an example costs a stage.
+    """An example's cost in a stage.
 
     service_s: seconds of one replica for each example that it hands on, overhead included; output_ratio: examples
     handed on for each one taken, less than 1 if some are rejected.
@@ -46,9 +46,9 @@ class StageCost:
 
 @dataclass(frozen=True)
 class Sizing:
-    """Replicas by stage, the examples per second that the chain then can hand on, and what keeps it from more.
+    """Replicas by stage, the examples per second that the chain then can hand on, and its limits.
 
-    rate: at most the one that was asked for; limits: sentences, empty if that is reached.
+    rate: at most the requested one; limits: sentences, empty if that is reached.
     """
 
     replicas: Mapping[str, int]
@@ -57,12 +57,12 @@ class Sizing:
 
 
 def size(costs: Sequence[StageCost], rate: float, utilisation: float, cores: float = math.inf) -> Sizing:
-    """Return the fewest replicas with which every stage is busy for at most `utilisation` of the time at `rate`.
+    """Return the fewest replicas with which every stage's busy share is at most `utilisation` at `rate`.
 
-    costs: in the order in which an example passes them; rate: examples per second after the last; cores: that all
-    replicas together may take. Where bounds or cores do not allow it, the stages are made equally fast, as fast as is
-    allowed, and busy all the time: replicas that the others cannot feed, or reserves, would only cost the cores that
-    are scarce. `least` goes before cores.
+    costs: in the order in which an example passes them; rate: examples per second after the last; cores: limit for
+    all replicas together. If bounds or cores are too few, the stages get equal rates, the highest possible, at full
+    utilisation: replicas that the others cannot feed, or reserves, would only use scarce cores. `least` takes
+    precedence over cores.
     """
     busy_s = _busy_s(costs)
     limits: list[str] = []
@@ -88,12 +88,12 @@ def size(costs: Sequence[StageCost], rate: float, utilisation: float, cores: flo
 
 
 def figure(value: float) -> str:
-    """Return a number as a sentence has it: 3 digits, or all that a whole number has."""
+    """Format a number for a sentence: 3 digits, or all of a whole number."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def _busy_s(costs: Sequence[StageCost]) -> list[float]:
-    """Return each stage's seconds for one example after the *last* stage: what is rejected later is made up before."""
+    """Return each stage's seconds per example after the *last* stage, those of later rejected ones included."""
     result: list[float] = []
     later = 1.0
     for cost in reversed(costs):
@@ -118,7 +118,7 @@ def _cores(costs: Sequence[StageCost], counts: Sequence[int]) -> float:
 
 
 def _fit(costs: Sequence[StageCost], busy_s: Sequence[float], most: float, cores: float) -> float:
-    """Return the highest rate, at full utilisation, whose replicas the cores suffice for, by bisection."""
+    """Return the highest rate, at full utilisation, with enough cores for its replicas, by bisection."""
     low, high = 0.0, most
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Cores that the cluster gives: replicas that were asked for and do not come tell that it has no more."""
+"""The cluster's supply of cores, inferred from requested replicas that do not start."""
 
 import math
 from collections.abc import Mapping
@@ -7,41 +7,42 @@ __all__ = ["Supply"]
 
 
 class Supply:
-    """How many cores all stages together can have, from how many of their replicas are there; a plain machine.
+    """Limit of the stages' cores, estimated from their present replicas; a state machine, time passed in.
 
-    Where some have been missing for `patience_s`, the most cores that were there meanwhile are taken for all that there
-    are, for `retry_s`; then it is tried whether there are more by now. A stage that is not there at all tells nothing:
-    it may lack an image. Pods that wait harm nobody, but a chain that is sized for them is not equally fast everywhere.
-    Nodes, their sizes and other tenants need not be known for that.
+    If some have been missing for `patience_s`, the most cores present meanwhile are the limit, for `retry_s`; then more
+    are tried. A stage without any replica is no evidence: it may lack an image. Pending pods do no harm, but a chain
+    sized for them is not balanced. The estimate needs no data of nodes, their sizes or other tenants.
     """
 
     def __init__(self, patience_s: float, retry_s: float) -> None:
         self._patience_s = patience_s
         self._retry_s = retry_s
         self._missing_since_s: float | None = None
-        self._most = 0.0  # cores that were there since then
+        self._most = 0.0  # cores present since then
         self._given = math.inf
         self._given_until_s = -math.inf
 
-    def note(self, told: Mapping[str, int], there: Mapping[str, int], cores: Mapping[str, float], now_s: float) -> None:
-        """Take in the replicas that each stage is told to have and those that are there, and the cores of one."""
+    def note(
+        self, desired: Mapping[str, int], present: Mapping[str, int], cores: Mapping[str, float], now_s: float
+    ) -> None:
+        """Note the desired and present replicas of each stage, and the cores of one."""
         if now_s >= self._given_until_s:
             self._given = math.inf
-        if not all(there.values()) or all(there[stage] >= count for stage, count in told.items()):
+        if not all(present.values()) or all(present[stage] >= count for stage, count in desired.items()):
             self.begin_anew()
             return
         if self._missing_since_s is None:
             self._missing_since_s = now_s
-        self._most = max(self._most, sum(cores[stage] * min(there[stage], count) for stage, count in told.items()))
+        self._most = max(self._most, sum(cores[stage] * min(present[stage], count) for stage, count in desired.items()))
         if now_s >= self._missing_since_s + self._patience_s:
             self._given, self._given_until_s = self._most, now_s + self._retry_s
             self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Have patience from the next `note` on: nothing is missing, or nobody could look."""
+        """Restart the patience at the next `note`: nothing is missing, or measurements are."""
         self._missing_since_s, self._most = None, 0.0
 
     @property
     def cores(self) -> float:
-        """Cores that may be taken, as of the last `note`; infinite where nothing is known to be missing."""
+        """Limit of cores, as of the last `note`; infinite unless replicas are missing."""
         return self._given

@@ -16,7 +16,7 @@ from sonorant.text.units import Units
 
 __all__ = ["ExportedModel", "State", "load_exported", "use_few_threads"]
 
-State: TypeAlias = tuple[Any, ...]  # one tf.Tensor [1, ...] for each state tensor; opaque to all who pass it on
+State: TypeAlias = tuple[Any, ...]  # one tf.Tensor [1, ...] for each state tensor; opaque to callers
 
 
 class ExportedModel:
@@ -69,9 +69,9 @@ def load_exported(folder: Path) -> ExportedModel:
 
 
 def use_few_threads() -> None:
-    """Keep TensorFlow to one thread an operation; call it before anything else of TensorFlow.
+    """Limit TensorFlow to one thread an operation; call it before any other use of TensorFlow.
 
-    A step of one stream is too small to share: a recognizer's cores are better used by streams side by side.
+    A step of one stream is too small to split: a recognizer's cores are better used by streams side by side.
     """
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)

@@ -1,4 +1,4 @@
-"""The manifest of an exported model: what it is, and the checksum of each of its files."""
+"""The manifest of an exported model: its description, and the checksum of each of its files."""
 
 import hashlib
 import json
@@ -13,14 +13,14 @@ MANIFEST = "manifest.json"
 
 
 class BadExport(SonorantError):
-    """An exported model that cannot be written or trusted: the message says which file and what is wrong with it."""
+    """An exported model that cannot be written or trusted: the message names the file and the fault."""
 
     exit_code = 65
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an exported model says of itself.
+    """The description of an exported model.
 
     model, version: its name and number; the folder is `<model>/<version>`.
     sample_rate_hz: rate of the audio it takes.
@@ -39,7 +39,7 @@ class Manifest:
     state_shapes: tuple[tuple[int, ...], ...]
     content_sha256: str
     files: dict[str, str]
-    search: str = "ctc"  # manifests that do not say so are older than other searches
+    search: str = "ctc"  # manifests without it are older than other searches
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""

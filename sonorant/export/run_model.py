@@ -1,4 +1,4 @@
-"""Export what a run has trained."""
+"""Export a run's model."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ __all__ = ["export_run"]
 def export_run(run: RunFolder, which: str = "best") -> Export:
     """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
-    Raises BadCheckpoint, BadRecipe or BadExport, saying what is missing or does not fit.
+    Raises BadCheckpoint, BadRecipe or BadExport, naming what is missing or does not fit.
     """
     recipe = load_recipe(run.recipe)
     units = _units(run.shards / "units.json")

@@ -26,20 +26,20 @@ from sonorant.text.units import Units
 __all__ = ["export_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
-# it is beyond 1: a sure model writes -100, of which 32-bit floats keep seven digits.
+# it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits.
 _TOLERANCE = 1e-5
-# The same between recognizing vector by vector and training on the whole, which add up in another order.
+# The same between recognizing vector by vector and training on the whole, which sum in another order.
 _ORDER_TOLERANCE = 1e-3
 # Vectors of the random stream on which the two are compared.
 _CHECKED_VECTORS = 50
 
 
 def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> Export:
-    """Write `exports/<recipe.name>/<version>/`, version being the next integer, whole or not at all.
+    """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
-    What was written is read again and compared with `model` on a random stream; raises BadExport if their
+    The written model is loaded and compared with `model` on a random stream; raises BadExport if their
     log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model` on
-    the whole stream at once; or if the model has no streaming form. Raises Unavailable if the folder cannot be written.
+    the whole stream at once; or without a streaming signature. Raises Unavailable if the folder cannot be written.
     """
     if not isinstance(model, Streaming):
         raise BadExport(f"model.family={recipe.model.family}: has no streaming form to export; expected one that has")
@@ -97,7 +97,7 @@ def _stream_module(model: Streaming) -> tf.Module:
     first = model.initial_state(1)
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
     module = tf.Module()
-    module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
+    module.weights = [weight.value for weight in model.weights]  # objects not reachable from here are not saved
     module.start = tf.function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")])
     module.stream = tf.function(
         stream, input_signature=[tf.TensorSpec([None, None, model.bins], tf.float32, "features"), *states]

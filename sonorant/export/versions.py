@@ -1,4 +1,4 @@
-"""The versions of an exported model, and what tells one from another; without TensorFlow, which takes seconds."""
+"""The versions of an exported model, and their digests; without TensorFlow, which takes seconds."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Export:
 
 
 def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:
-    """Return the digest of all that decides what a model recognizes; `weights` are named, their order is no matter."""
+    """Return the digest of all that determines a model's transcripts; independent of the order of `weights`."""
     digest = hashlib.sha256()
     for name, array in sorted(weights.items()):
         digest.update(f"{name}{array.dtype}{array.shape}".encode())
@@ -38,7 +38,7 @@ def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, u
 def newest_version(folder: Path) -> tuple[int, str]:
     """Return the newest version of the model in `folder`, 0 if there is none, and the digest of its content.
 
-    The digest is "", which is no other's, if a file of the version is missing or damaged.
+    The digest is "", unlike any other, if a file of the version is missing or damaged.
     """
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     version = max((int(name) for name in names if name.isdecimal()), default=0)

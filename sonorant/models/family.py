@@ -1,10 +1,10 @@
-"""What a family of models promises to training, export and recognition: the seam behind which it is built.
+"""A family's contract with training, export and recognition: the seam behind which models are built.
 
 - A *family* is one file of this package with a subclass of `Model`, made of `(recipe, bins, units, seed)`; its section
   in `sonorant/recipe/model.py`; and one line in `registry.py`. Nothing else names it.
 - A *model* names its `Symbols`, the columns of its output, and the `search` that reads them.
 - The *training signature* is `Model.outputs`: `Inputs` to `Outputs`, whole utterances padded to a batch. An objective
-  picks what it needs of the outputs: frame-synchronous families fill `frames`, label-synchronous ones `labels`.
+  picks from the outputs: frame-synchronous families fill `frames`, label-synchronous ones `labels`.
 - The *streaming signature* is that of `Streaming`: state in, outputs of the next vectors and state out. A model that is
   no `Streaming` one is recognized utterance by utterance.
 """
@@ -25,14 +25,14 @@ __all__ = ["Inputs", "Model", "Outputs", "Streaming", "Symbols", "WrongWeights"]
 
 
 class WrongWeights(SonorantError):
-    """Weights that do not fit the model that the recipe describes."""
+    """Weights that do not fit the recipe's model."""
 
     exit_code = 65
 
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """Columns of a model's output: the units by their numbers, then what spells nothing.
+    """Columns of a model's output: the units by their numbers, then symbols without text.
 
     blank, start, end: column of the symbol, or None if the family has none.
     """
@@ -49,7 +49,7 @@ class Symbols:
 
 
 class Inputs(NamedTuple):
-    """A padded batch as a model takes it in training.
+    """A padded batch, a model's input in training.
 
     features: Float32[B, T, bins], zeros from `lengths` Int32[B] on. labels: Int32[B, L], padded with anything from
     `label_lengths` Int32[B] on; None where a family does not need them.
@@ -62,7 +62,7 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What a model makes of a batch; None where the family has no such output.
+    """A model's outputs for a batch; None where the family has no such output.
 
     frames: Float32[B, T', symbols], log-probabilities of each encoded frame, of which `lengths` Int32[B] count.
     labels: Float32[B, L + 1, symbols], log-probabilities of each label, given those before it, and of the end.
@@ -74,7 +74,7 @@ class Outputs(NamedTuple):
 
 
 class Model(keras.Model):
-    """Base of all families: weights by name, and what training and export ask.
+    """Base of all families: weights by name, and the interface of training and export.
 
     bins: size of a stacked feature vector. search: name of the search that reads the outputs (`sonorant.decoding`).
     """
@@ -87,14 +87,14 @@ class Model(keras.Model):
         self.symbols = symbols
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        """Return what the model makes of whole utterances: its training signature.
+        """Return the outputs for whole utterances: the training signature.
 
-        dropout_seed: Int32[2], from which follows what is dropped, so that a resumed run drops the same; None: nothing.
+        dropout_seed: Int32[2], which determines dropout, so that a resumed run drops the same; None: no dropout.
         """
         raise NotImplementedError
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """Learn how features are distributed from the first examples, each Float32[frames, bins].
+        """Set the normalisation from the first examples, each Float32[frames, bins].
 
         add_up: sums moments over the ranks, each of which calls this with its own examples.
         """
@@ -105,7 +105,7 @@ class Model(keras.Model):
         return {_path(v): np.asarray(v) for v in self.weights}
 
     def assign(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take over what `named_weights` returned; raises WrongWeights if names or shapes differ."""
+        """Set the weights that `named_weights` returned; raises WrongWeights if names or shapes differ."""
         expected = {_path(v): tuple(v.shape) for v in self.weights}
         found = {name: value.shape for name, value in weights.items()}
         if found != expected:

@@ -17,7 +17,7 @@ __all__ = ["LstmCtc"]
 
 
 class LstmCtc(Streaming):
-    """Features to log-probabilities of units and blank (the last), frame by frame, without looking ahead.
+    """Features to log-probabilities of units and blank (the last), frame by frame, without look-ahead.
 
     bins: size of a stacked feature vector; units: without the blank; seed: of the first weights.
     Frame t depends on frames 0..t alone, so neither padding nor the cut into chunks changes any output.
@@ -65,7 +65,7 @@ class LstmCtc(Streaming):
         return log_probs, after + running
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """Learn how features are distributed from the first examples, each Float32[frames, bins].
+        """Set the normalisation from the first examples, each Float32[frames, bins].
 
         add_up: sums moments over the ranks, each of which calls this with its own examples.
         """
@@ -84,7 +84,7 @@ class LstmCtc(Streaming):
     def _encode(
         self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        hidden = tf.transpose(normal, (1, 0, 2))  # the kernel's loop wants [T, B, bins]
+        hidden = tf.transpose(normal, (1, 0, 2))  # the kernel's loop takes [T, B, bins]
         after: list[tf.Tensor] = []
         for i, layer in enumerate(self.encoder):
             hidden, *last = layer(hidden, state[2 * i], state[2 * i + 1])

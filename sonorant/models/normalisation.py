@@ -11,7 +11,7 @@ from sonorant.tensorflow import keras, tf
 
 __all__ = ["FeatureMoments", "Normalisation"]
 
-_SMALLEST_DEVIATION = 1e-3  # a bin that never changes must not be blown up
+_SMALLEST_DEVIATION = 1e-3  # a constant bin must not be amplified
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Normalisation(keras.layers.Layer):
         self.built = True
 
     def set_from(self, moments: FeatureMoments) -> None:
-        """Take over mean and deviation; without any vector nothing changes."""
+        """Set mean and deviation; without any vector nothing changes."""
         if moments.count:
             self.mean.assign(moments.mean)
             self.deviation.assign(moments.deviation)
@@ -71,5 +71,5 @@ class Normalisation(keras.layers.Layer):
         return (features - self.mean.value) / self.deviation.value
 
     def get_config(self) -> dict[str, Any]:
-        """Return what rebuilds the layer."""
+        """Return the layer's constructor arguments."""
         return {"bins": int(self.mean.shape[0]), "name": self.name}

@@ -1,8 +1,8 @@
-"""Running mean over the speech of an utterance so far: takes away what room and microphone add, while it streams.
+"""Running mean over the speech of an utterance so far: removes the colouring of room and microphone, online.
 
 Silence says little about the channel's effect on speech, so each vector counts by a soft gate on its level. The gate
 opens 0.8 below the level's recent peak, so that a soft voice opens it as a loud one does; the peak falls slowly, for
-whoever speaks after a loud one. Vectors z_t are normalised already; with l_t = mean(z_t), a = exp(-1 / memory),
+a soft speaker after a loud one. Vectors z_t are normalised already; with l_t = mean(z_t), a = exp(-1 / memory),
 
     p_t = max(p_{t-1} - 0.01, l_t),   w_t = sigmoid(6 (l_t - p_t + 0.8)),
     S_t = a S_{t-1} + w_t z_t,        N_t = a N_{t-1} + w_t,                 y_t = z_t - S_t / N_t,
@@ -27,7 +27,7 @@ __all__ = ["RunningMean", "speech_moments"]
 _SPEECH_LEVEL = 0.2
 _BELOW_PEAK = 0.8  # speech is within it
 _FALL = 0.01  # of the peak from vector to vector
-_LOWEST_PEAK = -0.8  # where it begins: soft voices are above it, most noise below
+_LOWEST_PEAK = -0.8  # its initial value: soft voices are above it, most noise below
 _STEEPNESS = 6.0
 _PRIOR = 0.25  # of the memory
 
@@ -42,7 +42,7 @@ class RunningMean(keras.layers.Layer):
         self.built = True
 
     def set_from(self, moments: FeatureMoments) -> None:
-        """Take over the mean of `speech_moments`; without any vector nothing changes."""
+        """Set the mean of `speech_moments`; without any vector nothing changes."""
         if moments.count:
             self.prior.assign(moments.mean)
 
@@ -67,7 +67,7 @@ class RunningMean(keras.layers.Layer):
 
 
 def speech_moments(features: list[Features], mean: NDArray[Any], deviation: NDArray[Any]) -> FeatureMoments:
-    """Return the sums over the normalised vectors of `features` whose level says that somebody speaks."""
+    """Return the sums over the normalised vectors of `features` whose level is that of speech."""
     normal = [(vectors - mean) / deviation for vectors in features]
     speech = [vectors[vectors.mean(axis=1) > _SPEECH_LEVEL] for vectors in normal]
     return FeatureMoments.of([vectors.astype(np.float32) for vectors in speech], len(mean))
@@ -108,5 +108,5 @@ def _doubling(values: tf.Tensor, combine: Callable[[tf.Tensor, tf.Tensor], tf.Te
 
 
 def _earlier(values: tf.Tensor, reach: tf.Tensor, before: float) -> tf.Tensor:
-    """Return the values as they were `reach` vectors before; `before` stands in for what was before the first."""
+    """Return the values as they were `reach` vectors before; `before` is used before the first."""
     return tf.pad(values[:, : tf.shape(values)[1] - reach], ((0, 0), (reach, 0), (0, 0)), constant_values=before)

@@ -1,7 +1,7 @@
-"""Frame targets from known word times: a start for CTC, which alone may stay long with nothing but blanks.
+"""Frame targets from known word times: a start for CTC, which alone may long output only blanks.
 
 A plain CTC loss leaves its plateau only after hundreds of steps on augmented speech. While its weight lasts, a
-cross-entropy per frame says where each word ends; that also keeps the words from being written late.
+cross-entropy per frame marks the end of each word; that also limits the delay of words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ def frame_targets(
 ) -> IntArray:
     """Return Int64[frames]: the word's unit around the word's end, the blank elsewhere; `UNKNOWN` without any times.
 
-    units: the number of each word. A stacked vector belongs to the time at which its last window ends, for not
-    before that time is it known.
+    units: the number of each word. A stacked vector belongs to the time at which its last window ends, as it is
+    not available before.
     """
     known = [span for span in words if span.word in units]
     if not known or len(known) < len(words):

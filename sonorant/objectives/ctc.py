@@ -20,7 +20,7 @@ __all__ = ["CtcObjective", "ctc_loss", "frames_needed"]
 
 
 class CtcObjective:
-    """CTC on units and, while its weight lasts, a frame-wise loss towards the ends of words that the corpus knows.
+    """CTC on units and, while its weight lasts, a frame-wise loss towards the corpus' word ends.
 
     Needs a model with `frames` whose blank follows the units. Reports "loss", CTC's alone.
     """

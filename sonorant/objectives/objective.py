@@ -1,7 +1,7 @@
-"""What an objective promises to intake and training step: the seam behind which losses are written.
+"""An objective's contract with intake and training step: the seam behind which losses are written.
 
-The step knows gradients, ranks and votes; the intake knows epochs, pools and the ledger. Neither knows what a target
-is: they carry `Targets` by name from `Objective.targets` to `Objective.losses`.
+The step computes gradients over ranks; the intake keeps epochs, pools and the ledger. Both are independent of the
+targets' meaning: they carry `Targets` by name from `Objective.targets` to `Objective.losses`.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ Targets: TypeAlias = Mapping[str, IntArray]  # of one utterance, [length] each
 
 
 class Padded(NamedTuple):
-    """One target of a batch. values: Int32[B, longest], padded as its objective says; lengths: Int32[B]."""
+    """One target of a batch. values: Int32[B, longest], padded by its objective; lengths: Int32[B]."""
 
     values: tf.Tensor
     lengths: tf.Tensor
 
 
 class BatchTensors(NamedTuple):
-    """What a step computes on.
+    """The input of a step.
 
     features: Float32[B, T, bins], zeros after each one's length; lengths: Int32[B]; targets: by name; weights:
     Float32[B], 1 for an utterance and 0 for a placeholder.
@@ -38,7 +38,7 @@ class BatchTensors(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Of each utterance of a batch, Float32[B].
+    """The losses of each utterance of a batch, Float32[B].
 
     minimised: its gradient is the step's. reported: figures by name, of which the step gives the means over all ranks.
     """
@@ -51,7 +51,7 @@ class Objective(Protocol):
     """Loss of a model on batches of utterances.
 
     padding: value with which each target is padded, by the target's name. reports: names of the figures that
-    `losses` reports, the one that training watches first; a step in which that one is not finite changes nothing.
+    `losses` reports, the watched one first; a step in which that one is not finite changes nothing.
     """
 
     @property
@@ -72,7 +72,7 @@ class Objective(Protocol):
         ...
 
     def schedule(self, step: int) -> tuple[float, ...]:
-        """Return what changes from step to step, 0, 1, …: always as many numbers."""
+        """Return the schedule's values at step 0, 1, …: a constant number of them."""
         ...
 
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:

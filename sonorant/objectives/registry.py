@@ -1,4 +1,4 @@
-"""Which objective a recipe trains by."""
+"""The objective of a recipe."""
 
 from sonorant.objectives.ctc import CtcObjective
 from sonorant.objectives.objective import Objective
@@ -9,5 +9,5 @@ __all__ = ["build_objective"]
 
 
 def build_objective(recipe: Recipe, units: Units) -> Objective:
-    """Return the recipe's objective: CTC, guided by word ends where `training.alignment_weight` says so."""
+    """Return the recipe's objective: CTC, guided by word ends if `training.alignment_weight` is above 0."""
     return CtcObjective(recipe.training, units, recipe.features)

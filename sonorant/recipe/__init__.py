@@ -2,7 +2,7 @@
 
 A `Recipe` is a tree of frozen sections (`sonorant.section`); unknown keys are errors, and every field is described.
 Sections of stages, features and links stand beside what they configure, and are collected in `schema`. `loading` reads
-and writes YAML; `faults` says what is wrong with it; JSON Schema, `reference` and the chart's schema follow from it.
+and writes YAML; `faults` describes its faults; JSON Schema, `reference` and the chart's schema follow from it.
 """
 
 from sonorant.recipe.schema import Recipe

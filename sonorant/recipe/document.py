@@ -15,7 +15,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class Document(NamedTuple):
-    """Plain values, file and line of each key path ("digits.yaml:12"), and faults of the writing itself."""
+    """Plain values, file and line of each key path ("digits.yaml:12"), and faults of the syntax."""
 
     values: dict[str, Any]
     positions: dict[KeyPath, str]
@@ -29,7 +29,7 @@ class Document(NamedTuple):
 
 
 class Override(NamedTuple):
-    """One value given outside the file: a dotted key, its YAML value, and who gave it."""
+    """One value given outside the file: a dotted key, its YAML value, and its origin."""
 
     key: str
     value: str
@@ -49,7 +49,7 @@ def parse_document(text: str, name: str) -> Document:
 
 
 def apply_override(document: Document, override: Override) -> None:
-    """Set one value in `document`; a key that leads nowhere is left for the schema to refuse.
+    """Set one value in `document`; the schema refuses an unknown key.
 
     An item of a list is named by its index, or by its `stage` or `name`: `stages.room.probability`.
     """
@@ -160,7 +160,7 @@ def _kind(node: Node) -> str:
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """Write a key path as people do: `stages[0].alpha`."""
+    """Format a key path: `stages[0].alpha`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

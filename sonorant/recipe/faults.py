@@ -17,7 +17,7 @@ __all__ = ["schema_faults", "version_fault"]
 
 
 def version_fault(document: Document) -> str | None:
-    """Say what is wrong with `version`, if anything; a recipe of another version is not judged any further."""
+    """Return the fault of `version`, or None; a recipe of another version is not checked further."""
     found = document.values.get("version")
     if found == VERSION or not isinstance(found, int) or isinstance(found, bool):
         return None

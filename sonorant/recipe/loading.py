@@ -55,7 +55,7 @@ def _checked(document: Document) -> Recipe:
 
 
 def _with_family(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Name the model's family where a recipe does not: there was only one once, and `kind` was its key."""
+    """Set the model's family where a recipe has none: early recipes had one family, and `kind` for its key."""
     model = values.get("model")
     if not isinstance(model, Mapping):
         return values
@@ -73,7 +73,7 @@ def dump_recipe(recipe: Recipe) -> str:
 
 
 def _laid_out(value: Any) -> Any:
-    """Put what fits on a line there, such as an interval or a list of numbers; keep the schema's order."""
+    """Set short values on one line, such as an interval or a list of numbers; keep the schema's order."""
     if isinstance(value, str) and not _PLAIN.fullmatch(value):
         return DoubleQuotedScalarString(value)
     if not isinstance(value, dict | list):

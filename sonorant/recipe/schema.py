@@ -1,4 +1,4 @@
-"""The recipe: everything that one run is made of, in one tree."""
+"""The recipe: the whole configuration of a run, in one tree."""
 
 from typing import Literal, Self
 

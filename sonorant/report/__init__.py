@@ -1,1 +1,1 @@
-"""The report of a run: every figure as JSON, and a page to look at."""
+"""The report of a run: every figure as JSON, and a page with plots."""

@@ -1,4 +1,4 @@
-"""One utterance as training would hear it: a recording after each stage, the features, and a plot."""
+"""One utterance as training gets it: a recording after each stage, the features, and a plot."""
 
 import difflib
 import json
@@ -33,7 +33,7 @@ _PLOTS = ("stages.svg", "features.svg")
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a stage left: the file's name, its figures in words, and whether the stage changed anything."""
+    """A stage's output: the file's name, its figures in words, and whether the stage changed anything."""
 
     stage: str
     file: str
@@ -42,7 +42,7 @@ class Heard:
 
 
 def recorded_example(path: Path, utterance: str, epoch: int, recipe: Recipe) -> tuple[Example, Scaled | None]:
-    """Return a recording as `sonorant prepare` would have stored it, and its peak if that was too much for 16 bits.
+    """Return a recording as `sonorant prepare` would have stored it, and its peak if that exceeded 16 bits.
 
     Raises BadAudio if it cannot be used.
     """
@@ -54,7 +54,7 @@ def recorded_example(path: Path, utterance: str, epoch: int, recipe: Recipe) -> 
 
 
 def stored_example(shards: ShardSet, utterance: str, epoch: int) -> Example:
-    """Return an utterance of a prepared run; BadCorpus, naming the nearest ones, if there is none of that name."""
+    """Return an utterance of a prepared run; BadCorpus, naming the nearest ones, if no utterance has that name."""
     known = []
     for ordinal, record in enumerate(shards):
         if record.utterance == utterance:
@@ -68,11 +68,11 @@ def stored_example(shards: ShardSet, utterance: str, epoch: int) -> Example:
 def write_augmented(
     recipe: Recipe, resources: StageResources, example: Example, seed: int, folder: Path
 ) -> list[Heard]:
-    """Pass an example through the recipe's stages and write what each leaves; the bits are those that a service makes.
+    """Pass an example through the recipe's stages and write each stage's output; the bits are those of the services.
 
-    `folder` gets what each stage leaves, a float WAV file with all microphones or Float32[vectors, bins]; features.npy,
-    as the trainer gets them; plots; and augmented.json, which says what the files are made of. It is written whole or
-    not at all; one that holds anything but earlier results is left alone.
+    `folder` gets each stage's output, a float WAV file with all microphones or Float32[vectors, bins]; features.npy,
+    as the trainer gets them; plots; and augmented.json, which describes the files. It is written atomically; a folder
+    with anything but earlier results is refused.
     Raises RejectedExample, BadRecipe, BadCorpus, Unavailable.
     """
     folder = folder.resolve()
@@ -110,7 +110,7 @@ def _write_stages(passed: dict[str, Example], folder: Path) -> list[Heard]:
 
 
 def _write_wav(path: Path, waveform: Waveform, rate_hz: int) -> None:
-    try:  # as bytes: soundfile takes no name that is not UTF-8
+    try:  # as bytes: soundfile refuses names that are not UTF-8
         soundfile.write(os.fsencode(path), waveform.T, rate_hz, subtype="FLOAT", format="WAV")
     except soundfile.LibsndfileError as error:
         raise OSError(error.error_string) from error

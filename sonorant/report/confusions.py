@@ -1,4 +1,4 @@
-"""Which word was heard for which: rows are said, columns heard; "–" stands for nothing."""
+"""Confusions of words: rows are references, columns hypotheses; "–" is an insertion or deletion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MOST_WORDS = 24  # of a large vocabulary, the words with most errors are shown
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """How often a word was heard for another; `hit` on the diagonal."""
+    """The count of a pair of words; `hit` on the diagonal."""
 
     count: int
     hit: bool
@@ -23,7 +23,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One said word and what was heard for it."""
+    """One reference word and its hypotheses."""
 
     word: str
     cells: tuple[Cell, ...]
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ConfusionTable:
-    """Columns are heard words, in the order of the rows; the last of both is "–"."""
+    """Columns are hypothesis words, in the order of the rows; the last of both is "–"."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]

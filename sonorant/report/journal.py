@@ -1,4 +1,4 @@
-"""A run's metrics as they were written: lines of `metrics.jsonl`, by kind."""
+"""A run's metrics: lines of `metrics.jsonl`, by kind."""
 
 import json
 from collections import defaultdict
@@ -11,7 +11,7 @@ Line: TypeAlias = dict[str, Any]
 
 
 def read_journal(path: Path) -> dict[str, list[Line]]:
-    """Return the lines of each kind ("step", "dev", "stages", "end") in order; a torn last line is passed over."""
+    """Return the lines of each kind ("step", "dev", "stages", "end") in order; a torn last line is skipped."""
     lines: dict[str, list[Line]] = defaultdict(list)
     if not path.exists():
         return lines

@@ -1,4 +1,4 @@
-"""A cluster's plan as people read it: a table of stages, the control plane, the simulation, what will not do."""
+"""A cluster's plan as text: a table of stages, the control plane, the simulation, the limits."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -15,7 +15,7 @@ _COLUMNS = ("ms", "pods", "cores", "GB", "in MB/s", "out MB/s", "busy", "simulat
 
 
 def render_plan(plan: ClusterPlan, rehearsed: Moment, times: ServiceTimes) -> RenderableType:
-    """Return the plan with what was seen in its rehearsal, and what it was measured on."""
+    """Return the plan with its rehearsal, and the source of its measurements."""
     step = plan.trainer.step
     return Group(
         Text(
@@ -27,7 +27,7 @@ def render_plan(plan: ClusterPlan, rehearsed: Moment, times: ServiceTimes) -> Re
         Text(_control(plan)),
         Text(
             f"simulated: {figure(rehearsed.rate)} examples/s, {rehearsed.rate / plan.demand:.1%} of the demand; "
-            f"t_session {rehearsed.t_session:.3f}, as ranks see it, who wait for each other inside their steps"
+            f"t_session {rehearsed.t_session:.3f}, as ranks measure it, whose steps include waits for each other"
         ),
         Text(
             f"measured: {times.utterances.source}, {times.utterances.seconds:.3g} s each; a step of {step.examples} "

@@ -1,4 +1,4 @@
-"""Plots of a run as SVG text, to stand in the page."""
+"""Plots of a run as SVG text, for the page."""
 
 import io
 import re
@@ -47,7 +47,7 @@ def learning_plot(steps: Sequence[Line], devs: Sequence[Line]) -> str:
 
 
 def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
-    """t_session (Samsung, Eq. 2) and how busy each stage was, over training time."""
+    """t_session (Samsung, Eq. 2) and each stage's utilisation, over training time."""
     figure, axes = plt.subplots(figsize=(8, 3.2))
     axes.plot(
         [line["time_s"] / 60 for line in steps], [line["t_session"] for line in steps], color="black", label="t_session"
@@ -64,7 +64,7 @@ def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
 
 
 def durations_plot(histograms: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
-    """How long the utterances of each split are: `edges_s` (n + 1) and `utterances` (n)."""
+    """Durations of the utterances of each split: `edges_s` (n + 1) and `utterances` (n)."""
     figure, axes = plt.subplots(figsize=(8, 2.8))
     for name, histogram in histograms.items():
         if sum(histogram["utterances"]):
@@ -165,11 +165,11 @@ def _smooth(values: np.ndarray[Any, np.dtype[np.float64]], width: int = 15) -> n
 
 
 def svg_text(figure: Figure) -> str:
-    """Return a figure, which is closed, as SVG that can stand in the middle of a page."""
+    """Return a figure, which is closed, as SVG to embed in a page."""
     for axes in figure.axes:
         axes.spines["top"].set_visible(False)
     with io.StringIO() as text:
         figure.savefig(text, format="svg", bbox_inches="tight", dpi=110)
         plt.close(figure)
-        # An XML declaration and a document type may not stand in the middle of a page.
+        # An XML declaration and a document type may not be embedded in a page.
         return re.sub(r"^.*?(?=<svg)", "", text.getvalue(), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""How a cluster grows with the number of GPUs, and where it stops, as SVG."""
+"""A plot of plans over the number of GPUs, with their limits, as SVG."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,9 +13,9 @@ __all__ = ["scaling_plot"]
 
 
 def scaling_plot(plans: Sequence[ClusterPlan], simulated: Mapping[int, float]) -> str:
-    """Return the plot of plans for growing numbers of GPUs: rate, cores by stage, load of what cannot grow.
+    """Return the plot of plans for growing numbers of GPUs: rate, cores by stage, load of the parts that cannot grow.
 
-    simulated: examples per second that the simulation saw, by number of GPUs.
+    simulated: examples per second of the simulation, by number of GPUs.
     """
     gpus = [plan.trainer.ranks for plan in plans]
     figure: Figure

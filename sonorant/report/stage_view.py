@@ -1,4 +1,4 @@
-"""What one utterance of the train split sounds like after each stage: what training hears."""
+"""One utterance of the train split after each stage, as training gets it."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product, takewhile
@@ -16,13 +16,13 @@ from sonorant.run_folder import RunFolder
 
 __all__ = ["RECORDING", "StageView", "changed_features", "changed_views", "pass_through", "view_stages"]
 
-RECORDING = "recording"  # the name of what has passed no stage yet
+RECORDING = "recording"  # the name of the input of the first stage
 
 _UTTERANCES, _EPOCHS = 20, 20
 
 
 class StageView(NamedTuple):
-    """What a stage made: Float32[samples] of the first microphone, and where the words are in it."""
+    """A stage's output: Float32[samples] of the first microphone, and its words' spans."""
 
     stage: str
     waveform: Waveform
@@ -31,7 +31,7 @@ class StageView(NamedTuple):
 
 
 def pass_through(chain: Mapping[str, Stage], example: Example, seed: int) -> Iterator[tuple[str, Example]]:
-    """Yield the example as a recording, then as each stage of the chain leaves it, by the name of the stage.
+    """Yield the example as a recording, then after each stage of the chain, by the stage's name.
 
     Raises RejectedExample, naming the stage that rejects it.
     """
@@ -45,7 +45,7 @@ def pass_through(chain: Mapping[str, Stage], example: Example, seed: int) -> Ite
 
 
 def changed_views(passed: Mapping[str, Example]) -> list[StageView]:
-    """Return views of the recording and of every waveform that is another one than the one before."""
+    """Return views of the recording and of every waveform that differs from the one before."""
     views: list[StageView] = []
     before: Waveform | None = None
     for name, example in passed.items():
@@ -57,7 +57,7 @@ def changed_views(passed: Mapping[str, Example]) -> list[StageView]:
 
 
 def changed_features(passed: Mapping[str, Example]) -> dict[str, Features]:
-    """Return Float32[vectors, bins] by stage: those of the featurizer, and all that are others than those before."""
+    """Return Float32[vectors, bins] by stage: the featurizer's, and all that differ from those before."""
     features: dict[str, Features] = {}
     before: Features | None = None
     for name, example in passed.items():
@@ -70,7 +70,7 @@ def changed_features(passed: Mapping[str, Example]) -> dict[str, Features]:
 def view_stages(recipe: Recipe, run: RunFolder, data_folder: Path) -> list[StageView]:
     """Return views of an utterance before and after each stage that works on waveforms.
 
-    The utterance and epoch are the first in which every stage changes something, since stages act by chance.
+    The utterance and epoch are the first in which every stage changes something, since stages act at random.
     """
     shards = ShardSet.open(run.shards, "train", not_here)
     whole = build_chain(recipe, StageResources(shards, data_folder))

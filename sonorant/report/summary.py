@@ -1,4 +1,4 @@
-"""The figures of a run: what `report.json` holds."""
+"""The figures of a run, the content of `report.json`."""
 
 import json
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ Summary: TypeAlias = dict[str, Any]
 def summarise(run: RunFolder, source: str) -> Summary:
     """Return every figure of a finished run.
 
-    source: where the recordings come from, in a few words. Error rates are fractions, times in the unit of their
-    name. Raises BadRun, saying what is missing, if the run has not been trained and evaluated.
+    source: of the recordings, in words. Error rates are fractions, times in the unit of their
+    name. Raises BadRun, naming what is missing, if the run has not been trained and evaluated.
     """
     end = _end(run)
     card = run.shards / "card.json"
@@ -43,7 +43,7 @@ def summarise(run: RunFolder, source: str) -> Summary:
 
 
 def _end(run: RunFolder) -> Line:
-    """Return what the training wrote at its end."""
+    """Return the training's totals."""
     journal = read_journal(run.metrics)
     if journal["end"]:
         return journal["end"][-1]

@@ -126,7 +126,7 @@ def test_who_has_gone_gets_nothing_that_it_had_asked_for(end):
     )
     simulation.run(20)
     before = simulation.gang.wanted
-    simulation.kill("room") if end == "kill" else simulation.tell("room", 1)
+    simulation.kill("room") if end == "kill" else simulation.set_replicas("room", 1)
     (look,) = simulation.run(22)
     assert look.working["room"] == 1
     assert before - simulation.gang.wanted == pytest.approx(20, abs=1)
@@ -135,7 +135,7 @@ def test_who_has_gone_gets_nothing_that_it_had_asked_for(end):
 def test_a_drained_replica_hands_on_what_it_holds():
     simulation = _simulation(_chain(1, 1, 4, 1), TrainerModel(1, 0.01), _fixed(*SERVICE_S))
     simulation.run(20)
-    simulation.tell("room", 1)
+    simulation.set_replicas("room", 1)
     (look,) = simulation.run(60)
     assert look.working["room"] == 1
     assert simulation.lost() == 0
