@@ -10,7 +10,7 @@ from sonorant.recipe import Recipe
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _QUANTITY = rf"^{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][0-9]+)?$"  # Kubernetes', without a sign
-_CORES = rf"^{_NUMBER}m?$"  # what templates and programs can count
+_CORES = rf"^{_NUMBER}m?$"  # as templates and programs parse it
 # What templates write into manifests: nothing else could mean anything there, or would mean something else.
 _OBJECT = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
 _Object = Annotated[str, Field(pattern=rf"^({_OBJECT})?$")]  # name of an object, or empty
@@ -36,8 +36,8 @@ class _Values(BaseModel):
 
 
 class _Resources(_Values):
-    requests: _Amounts | None = Field(None, description="What a node must have free, by its name.")
-    limits: _Amounts | None = Field(None, description="What it may use at most, by its name.")
+    requests: _Amounts | None = Field(None, description="Requests by resource.")
+    limits: _Amounts | None = Field(None, description="Limits by resource.")
 
 
 class _Scheduling(_Values):
@@ -79,8 +79,8 @@ class _Pods(_Values):
     extra_env: _Objects | None = Field(None, description="Environment variables of all containers.")
     extra_volumes: _Objects | None = Field(None, description="Volumes of all pods.")
     extra_volume_mounts: _Objects | None = Field(None, description="Where containers mount them.")
-    tmp_size_limit: str = Field(pattern=_QUANTITY, description="What /tmp of one pod may hold.")
-    ephemeral_storage: str = Field(pattern=_QUANTITY, description="Disk of the node that a container asks for.")
+    tmp_size_limit: str = Field(pattern=_QUANTITY, description="Limit of /tmp in each pod.")
+    ephemeral_storage: str = Field(pattern=_QUANTITY, description="Disk requested by each container.")
 
 
 class _ServiceAccount(_Values):
@@ -106,8 +106,8 @@ class _Store(_Values):
     endpoint: str = Field(
         "", pattern=r"^(https?://[A-Za-z0-9.:\[\]-]+/?)?$", description="URL of the S3 server; empty: Amazon's."
     )
-    region: str = Field("", pattern=r"^[a-z0-9-]*$", description="The bucket's region; empty: of no matter.")
-    size_limit: str = Field(pattern=_QUANTITY, description="What the folder of one pod may hold.")
+    region: str = Field("", pattern=r"^[a-z0-9-]*$", description="The bucket's region; empty: not needed.")
+    size_limit: str = Field(pattern=_QUANTITY, description="Limit of the folder of one pod.")
 
 
 class _Storage(_Values):
@@ -138,15 +138,15 @@ class _Bounds(_Values):
 
 
 class _Autoscaling(_Scheduling):
-    mode: Literal["planner", "hpa", "none"] = Field("planner", description="Who scales the stages.")
-    rest: bool = Field(True, description="Whether stages and trainer go to nothing when training is complete.")
+    mode: Literal["planner", "hpa", "none"] = Field("planner", description="Mode of scaling.")
+    rest: bool = Field(True, description="Whether stages and trainer are scaled to 0 when training is complete.")
     min_replicas: int = Field(1, ge=1, description="Fewest replicas of a stage.")
     max_replicas: int = Field(20, ge=1, description="Most replicas of a stage.")
     each: dict[str, _Bounds] | None = Field(None, description="The same of one stage, by its name in the recipe.")
     cores: _Above0 | None = Field(None, description="Cores of all stages together; null: no limit.")
-    utilisation: _Share = Field(0.8, description="Share of the time that a stage is to be busy.")
+    utilisation: _Share = Field(0.8, description="Target busy share of a stage.")
     stabilization_window_seconds: int = Field(
-        120, ge=0, le=3600, description="How long fewer replicas must have been enough before some are taken away."
+        120, ge=0, le=3600, description="Time for which fewer replicas must have sufficed before a scale-down."
     )
     replicas: int = Field(1, ge=1, description="Replicas of the planner.")
     api_ports: list[int] = Field(description="Ports of the Kubernetes API.")
@@ -158,24 +158,24 @@ class _Trainer(_Scheduling):
     mpi_resources: _Resources | None = Field(None, description="Kubernetes' resources of mpirun's container.")
     ranks: int | None = Field(None, ge=1, le=4096, description="Ranks, instead of the recipe's; null: those.")
     gpus: int = Field(0, ge=0, description="GPUs of one rank.")
-    gpu_resource: str = Field("nvidia.com/gpu", description="What the cluster calls a GPU.")
+    gpu_resource: str = Field("nvidia.com/gpu", description="Resource name of a GPU.")
 
 
 class _Test(_Values):
     max_wer: _From0 | None = Field(
-        None, description="Highest word error rate that passes; null: any of who hears a word."
+        None, description="Highest word error rate that passes; null: any, if a word is recognized."
     )
     resources: _Resources | None = Field(None, description="Kubernetes' resources of a container.")
 
 
 class _Gateway(_Values):
     parents: _Objects | None = Field(None, description="Gateways that take the route; empty: no route.")
-    hostnames: list[str] | None = Field(None, description="Host names that lead to the recognizer.")
+    hostnames: list[str] | None = Field(None, description="Host names of the recognizer.")
     authority: _Object = Field("", description="ConfigMap with the authority of the recognizer's certificate.")
 
 
 class _Ingress(_Values):
-    host: str = Field("", pattern=r"^[a-z0-9.*-]*$", description="Host name that leads here; empty: no Ingress.")
+    host: str = Field("", pattern=r"^[a-z0-9.*-]*$", description="Host name; empty: no Ingress.")
     class_name: _Object = Field("", description="Class of the Ingress; empty: the cluster's default.")
     tls_secret: _Object = Field("", description="Secret with the certificate that clients see.")
     annotations: dict[str, str] | None = Field(None, description="Annotations of the Ingress.")
@@ -183,7 +183,7 @@ class _Ingress(_Values):
 
 class _Recognizer(_Scheduling):
     replicas: int = Field(1, ge=0, description="Replicas; 0: none.")
-    drain_seconds: int = Field(30, ge=1, description="Time that streams get to end, in seconds.")
+    drain_seconds: int = Field(30, ge=1, description="Time for open streams to end, in seconds.")
     clients: list[dict[str, Any]] | None = Field(None, description="Peers that may stream to it.")
     gateway: _Gateway = Field(description="A Gateway's route.")
     ingress: _Ingress = Field(description="An Ingress.")
@@ -227,7 +227,7 @@ class _Peers(_Values):
 
 class _NetworkPolicies(_Values):
     enabled: bool = Field(True, description="Whether the chart makes network policies.")
-    peers: _Peers = Field(description="Whom the ways out of the release lead to; empty: any address.")
+    peers: _Peers = Field(description="Targets of egress; empty: any address.")
     dns_ports: list[int] = Field(min_length=1, description="Ports of the DNS server's pods.")
     egress: _Objects | None = Field(None, description="Further egress rules of all components.")
 
@@ -247,7 +247,7 @@ class _Chart(_Values):
     trainer: _Trainer = Field(description="The trainer.")
     recognizer: _Recognizer = Field(description="The recognizer.")
     keys: _Keys = Field(description="Keys of links, certificates of gRPC.")
-    metrics: _Metrics = Field(description="What Prometheus and Grafana get.")
+    metrics: _Metrics = Field(description="Prometheus and Grafana.")
     priorities: _Priorities = Field(description="Priority classes.")
     network_policies: _NetworkPolicies = Field(description="Network policies.")
     service: dict[str, Any] | None = Field(None, description="The library chart's, which has none; Helm adds the key.")

@@ -1,4 +1,4 @@
-"""Paths that documents, docstrings and comments name exist."""
+"""Paths and modules that documents, docstrings and comments name exist."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,8 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 SOURCES = [
     path for folder in ("sonorant", "services", "benchmarks", "tests") for path in ROOT.glob(f"{folder}/**/*.py")
 ]
-PATH = re.compile(r"`((?:sonorant|services|tests|charts|docs|recipes|benchmarks|protos)/[\w./-]*[\w])`")
+FOLDERS = "sonorant|services|tests|charts|docs|docker|recipes|bootstrap|benchmarks|protos"
+PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
 MADE = {"sonorant/augment/backwards.py"}  # by readers of docs/extend.md
 MODULE = re.compile(r"`((?:sonorant|services)(?:\.[a-z_0-9]+)+)(?:\.[A-Z]\w*)?`")
 

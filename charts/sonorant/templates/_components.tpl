@@ -3,16 +3,16 @@ All components and the connections between them. An entry has
   name, kind          its name in the release; Deployment, StatefulSet, Job, Pod or MPIJob
   image               target of docker/Dockerfile
   command, args, env  what runs
-  replicas, single    how many; single: never two at a time, not even in a roll-out
-  scaling             minReplicas and maxReplicas, if an autoscaler says how many there are
-  scaled              whether the autoscaler says how many there are of what has no `scaling`
-  ports, served       all ports by name, `metrics` for who scrapes; those that other components may reach
-  service             whether others find it by name
-  talksTo, leadsOut   components that it connects to; ports outside the release, with whose they are: a key of
+  replicas, single    number; single: never two at a time, not even in a rolling update
+  scaling             minReplicas and maxReplicas, if an autoscaler scales it
+  scaled              whether the autoscaler sets its replicas without `scaling`
+  ports, served       all ports by name, `metrics` for scrapers; those for other components
+  service             whether it has a Service
+  talksTo, leadsOut   components that it connects to; ports outside the release, with their owner: a key of
                       networkPolicies.peers
-  together            its pods talk to each other, at any port
+  together            its pods connect to each other, at any port
   clients             peers outside this list that may reach it
-  rules, lease        what it may ask of the Kubernetes API, as rules of a Role; whether it leads by a lease of its name
+  rules, lease        permissions at the Kubernetes API, as rules of a Role; whether it has a lease of its name
   mpi                 of an MPIJob, whose workers the rest describes: version of its API, arguments and environment of mpirun,
                       settings of the launcher's pod, revision: what makes it another job
   store               object storage that holds its run: url, endpoint, region, port, secret with credentials
@@ -31,13 +31,13 @@ All components and the connections between them. An entry has
 {{ include "sonorant.test" . }}
 {{- end }}
 
-{{/* What all programs of a training are told. */}}
+{{/* Arguments of all programs of a training. */}}
 {{- define "sonorant.arguments" -}}
 - --run={{ include "sonorant.run" . }}
 - --recipe=/etc/sonorant/recipe.yaml
 {{- end }}
 
-{{/* ... and those of them that wait, and answer probes. */}}
+{{/* ... and of those that wait, and answer probes. */}}
 {{- define "sonorant.arguments.service" -}}
 {{ include "sonorant.arguments" . }}
 - --health-port=7001
@@ -45,7 +45,7 @@ All components and the connections between them. An entry has
 - --patience-s=604800
 {{- end }}
 
-{{/* What, beside its own settings, decides the pods of a job, which nobody may change: what differs is another job. */}}
+{{/* A digest of what determines a job's pods beside its settings: jobs are immutable, so a new digest is a new job. */}}
 {{- define "sonorant.pod.values" -}}
 {{- $values := list .Values.image .Values.storage.store .Values.storage.runs.claim .Values.pods .Values.serviceAccount .Values.priorities -}}
 {{ list .Chart.Version .Chart.AppVersion $values | toJson }}
@@ -185,7 +185,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   ports: {grpc: 50051, health: 7001, metrics: 9100}
   served: [grpc]
   service: true
-  talksTo: [recognizer] # who waits for a first model asks whether another serves
+  talksTo: [recognizer] # a replica without a model checks whether another serves
   clients:
     {{- toYaml .Values.recognizer.clients | nindent 4 }}
   podAnnotations:

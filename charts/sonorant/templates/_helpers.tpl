@@ -1,5 +1,5 @@
 {{/*
-The recipe as the services read it, with the ranks that `trainer.ranks` says: JSON's part of YAML, in one order, so that
+The recipe as the services read it, with `trainer.ranks`: JSON's part of YAML, in one order, so that
 its checksum means its content.
 */}}
 {{- define "sonorant.recipe" -}}
@@ -14,23 +14,23 @@ its checksum means its content.
 {{ include "service.release" .Release.Name }}
 {{- end }}
 
-{{/* Cores that the settings of a component ask for; 1 if they do not say. */}}
+{{/* Cores that a component's settings request; default: 1. */}}
 {{- define "sonorant.cpu" -}}
 {{- $requests := get (.resources | default dict) "requests" | default dict -}}
 {{ include "sonorant.cores" (get $requests "cpu" | default 1) }}
 {{- end }}
 
-{{/* A recognizer's address, at which it and its like are found. */}}
+{{/* Address of the recognizer's Service. */}}
 {{- define "sonorant.recognizer.address" -}}
 {{ include "sonorant.fullname" . }}-recognizer:50051
 {{- end }}
 
-{{/* Where the run lies on its volume, in every pod. */}}
+{{/* Path of the run on its volume, in every pod. */}}
 {{- define "sonorant.run" -}}
 /runs/{{ .Values.recipe.name }}
 {{- end }}
 
-{{/* Stages in the order in which an example passes them, as a YAML list; what pulls from whom follows from it. */}}
+{{/* Stages in the order in which an example passes them, as a YAML list; it gives the links between them. */}}
 {{- define "sonorant.chain" -}}
 {{- $recipe := .Values.recipe -}}
 {{- $pipeline := $recipe.pipeline | default dict -}}
@@ -180,7 +180,7 @@ store:
 {{- end }}
 {{- end }}
 
-{{/* What values, taken together, cannot mean: said before anything is installed. */}}
+{{/* Contradictory values, refused before the installation. */}}
 {{- define "sonorant.check" -}}
 {{- if not .Values.recipe }}
 {{- fail "\n\nrecipe: not given. Print one as values and install with it:\n    sonorant recipe values recipes/digits.yaml | helm install NAME CHART -f - --set data.claim=CLAIM\n" }}

@@ -1,6 +1,6 @@
-{{/* The ways to the recognizer from outside the cluster, for clients that speak gRPC. */}}
+{{/* Routes to the recognizer from outside the cluster, for gRPC clients. */}}
 
-{{/* Route of a Gateway; what it needs to check the recognizer's certificate, if it is to. */}}
+{{/* Route of a Gateway, with its policy for the recognizer's certificate. */}}
 {{- define "sonorant.gateway" -}}
 {{- $names := dict "root" . "component" (dict "name" "recognizer") }}
 {{- with .Values.recognizer.gateway -}}

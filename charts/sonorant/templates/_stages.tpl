@@ -57,7 +57,7 @@
 {{- merge (get ($all.each | default dict) (index . 1) | default dict | deepCopy) (pick $all "minReplicas" "maxReplicas") | toJson }}
 {{- end }}
 
-{{/* The planner; with another `mode`, what only has training rest when it is complete. */}}
+{{/* The autoscaler; with a `mode` other than planner it only scales a complete training to 0. */}}
 {{- define "sonorant.autoscaler" -}}
 {{- $plans := eq .Values.autoscaling.mode "planner" }}
 {{- if or $plans .Values.autoscaling.rest }}
@@ -118,7 +118,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Whether the autoscaler says how many pods the trainer has: its ranks, and none when training is complete. */}}
+{{/* Whether the autoscaler sets the trainer's replicas: its ranks, and 0 when training is complete. */}}
 {{- define "sonorant.trainer.scaled" -}}
 {{- if and .Values.autoscaling.rest (eq .Values.trainer.launcher "statefulset") }}true{{ end }}
 {{- end }}

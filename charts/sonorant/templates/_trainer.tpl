@@ -36,7 +36,7 @@
     {{- toYaml $settings | nindent 4 }}
 {{- end }}
 
-{{/* What a rank is told, whoever starts it. */}}
+{{/* Arguments of a rank, under any launcher. */}}
 {{- define "sonorant.trainer.arguments" -}}
 {{ include "sonorant.arguments" . }}
 - --metrics-port=9100
@@ -45,7 +45,7 @@
 - --export
 {{- end }}
 
-{{/* A launcher of ours in each pod starts its rank, and all ranks again when one is lost. */}}
+{{/* services/launcher in each pod starts its rank, and all ranks restart when one is lost. */}}
 {{- define "sonorant.trainer.statefulset" -}}
 kind: StatefulSet
 image: trainer
@@ -75,7 +75,7 @@ probes:
   {{- include "service.health.probes" 7001 | nindent 2 }}
 {{- end }}
 
-{{/* Names of what mpirun hands on, as a YAML list, where nothing else does: what image, values and a cloud's role set. */}}
+{{/* Environment variables that mpirun forwards, as a YAML list: those that image, values and a cloud's role set. */}}
 {{- define "sonorant.trainer.environment" -}}
 {{- $names := list "PATH" "PYTHONPATH" "PYTHONUNBUFFERED" "HOME" "SONORANT_REDIS" -}}
 {{- range concat (.Values.pods.extraEnv | default list) (.Values.trainer.extraEnv | default list) -}}
@@ -92,8 +92,8 @@ probes:
 {{- end }}
 
 {{/*
-Workers that wait for mpirun. It reaches them by `kubectl exec` (v1), which hands on their environment, or by ssh, which
-does not (v2beta1). A rank must not outlive what started it, hence the leash.
+Workers that wait for mpirun. It reaches them by `kubectl exec` (v1), which keeps their environment, or by ssh, which
+does not (v2beta1). A rank must not outlive its parent, hence the leash.
 */}}
 {{- define "sonorant.trainer.mpijob" -}}
 {{- $ssh := eq .Values.trainer.mpiVersion "v2beta1" -}}

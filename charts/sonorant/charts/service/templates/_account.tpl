@@ -1,4 +1,4 @@
-{{/* Name of the account of all pods that ask nothing of the Kubernetes API. */}}
+{{/* Name of the account of all pods without rights at the Kubernetes API. */}}
 {{- define "service.account.name" -}}
 {{ .Values.serviceAccount.name | default (include "service.release" .Release.Name) }}
 {{- end }}
@@ -18,7 +18,7 @@ metadata:
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* Account of a component that has `rules`, and its right to what they say, in its namespace. */}}
+{{/* Account of a component that has `rules`, with a Role of them in its namespace. */}}
 {{- define "service.account" -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -47,7 +47,7 @@ subjects:
     namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
 
-{{/* Lease of a component; made here, it needs no right to make any, and goes with the release. */}}
+{{/* Lease of a component; made here, so that it needs no right to create one, and is deleted with the release. */}}
 {{- define "service.lease" -}}
 apiVersion: coordination.k8s.io/v1
 kind: Lease

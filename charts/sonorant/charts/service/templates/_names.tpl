@@ -1,6 +1,6 @@
 {{/*
 All templates of this chart take a dict: `root`, the umbrella's context, and `component`, one entry of the umbrella's list
-(`sonorant.components` says what stands in it).
+(its fields: `sonorant.components`).
 */}}
 
 {{- define "service.name" -}}
@@ -13,7 +13,7 @@ All templates of this chart take a dict: `root`, the umbrella's context, and `co
 {{ regexMatch "^[a-z]" $name | ternary $name (printf "release-%s" $name) | trunc 40 | trimAll "-" }}
 {{- end }}
 
-{{/* What selects the pods of a component; without `component`, all of the release. */}}
+{{/* Selector of a component's pods; without `component`, of all of the release. */}}
 {{- define "service.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
@@ -22,7 +22,7 @@ app.kubernetes.io/component: {{ .name }}
 {{- end }}
 {{- end }}
 
-{{/* Labels of all objects. Pods have only what selects them, or each version of the chart would restart them. */}}
+{{/* Labels of all objects. Pods have only the selector's, or each version of the chart would restart them. */}}
 {{- define "service.labels" -}}
 {{ include "service.selector" . }}
 app.kubernetes.io/part-of: sonorant

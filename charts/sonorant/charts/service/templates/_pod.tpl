@@ -1,4 +1,4 @@
-{{/* The pod of a component: restricted, without a token unless it has rules, with a root file system that nobody writes to. */}}
+{{/* The pod of a component: restricted, without a token unless it has rules, with a read-only root file system. */}}
 {{- define "service.pod" -}}
 {{- $root := .root -}}
 {{- $component := .component -}}
@@ -180,7 +180,7 @@ volumeMounts:
 /etc/sonorant-keys
 {{- end }}
 
-{{/* Probes of a program that serves gRPC health: it may wait for others as long as it likes, alive but not ready. */}}
+{{/* Probes of a program that serves gRPC health: it may wait for others without a limit, alive but not ready. */}}
 {{- define "service.health.probes" -}}
 startupProbe:
   grpc:

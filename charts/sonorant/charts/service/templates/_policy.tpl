@@ -1,6 +1,6 @@
 {{/*
-Network policy of a component. It takes `components`, the whole list, too: whom a component `talksTo` is written there
-once, and gives both the way out of the one and the way into the other.
+Network policy of a component. It takes `components`, the whole list, too: an edge is one entry in
+`talksTo`, and gives both the egress of the one and the ingress of the other.
 */}}
 {{- define "service.policy" -}}
 {{- $root := .root -}}
@@ -86,7 +86,7 @@ spec:
   {{- end }}
 {{- end }}
 
-{{/* Peers outside the release that a rule leads to; none: any. */}}
+{{/* Peers of a rule outside the release; none: any. */}}
 {{- define "service.policy.outside" -}}
 {{- with . -}}
 to:

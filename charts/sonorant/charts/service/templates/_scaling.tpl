@@ -1,4 +1,4 @@
-{{/* Kubernetes' own autoscaler of a component, by the CPU time that it uses of what it asks for. */}}
+{{/* Kubernetes' own autoscaler of a component, by the use of its CPU request. */}}
 {{- define "service.hpa" -}}
 {{- $scaling := .component.scaling -}}
 apiVersion: autoscaling/v2

@@ -1,4 +1,4 @@
-{{/* Service of a component that others find by its name; the pods of a StatefulSet are found one by one. */}}
+{{/* Service of a component with a name; headless for a StatefulSet, whose pods have names each. */}}
 {{- define "service.service" -}}
 apiVersion: v1
 kind: Service
@@ -23,8 +23,8 @@ spec:
 {{- end }}
 
 {{/*
-Of each component at most one pod is taken away at a time on purpose. For pods of a job Kubernetes takes no maximum: it
-does not know how many there are to be.
+Voluntary disruptions take at most one pod of a component at a time. For pods of an MPIJob Kubernetes refuses
+`maxUnavailable`, as their desired number is not defined.
 */}}
 {{- define "service.budget" -}}
 apiVersion: policy/v1
@@ -43,8 +43,8 @@ spec:
 {{- end }}
 
 {{/*
-Tells a Prometheus operator to scrape a component. A PodMonitor, since stages have no Services and Prometheus asks each
-pod anyway.
+Target of a Prometheus operator. A PodMonitor, since stages have no Services and Prometheus scrapes pods
+anyway.
 */}}
 {{- define "service.monitor" -}}
 apiVersion: monitoring.coreos.com/v1

@@ -16,7 +16,7 @@ spec:
   {{- if eq $component.kind "Job" }}
   backoffLimit: {{ $component.retries | int }}
   {{- else }}
-  {{- /* What an autoscaler decided must not be undone by an upgrade. */}}
+  {{- /* An upgrade must not undo an autoscaler's decision. */}}
   {{- if not (or $component.scaling $component.scaled) }}
   replicas: {{ $component.replicas | int }}
   {{- end }}
