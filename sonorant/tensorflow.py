@@ -1,4 +1,4 @@
-"""TensorFlow and Keras, for all here, without what Keras would load on the side and nobody here uses.
+"""TensorFlow and Keras, without the optional packages that Keras would import.
 
 For its scikit-learn wrappers and image galleries Keras loads scikit-learn and matplotlib where they are installed: of
 the 5.2 s that `import tensorflow` took, on an EPYC, they took 2.0 (`python -X importtime` names them).
@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["keras", "tf"]
+__all__ = ["as_if_absent", "keras", "tf"]
 
 
 @contextmanager
-def _as_if_absent(*packages: str) -> Iterator[None]:
-    """Let imports of packages fail that have not been imported yet."""
+def as_if_absent(*packages: str) -> Iterator[None]:
+    """Make imports of packages fail that have not been imported yet."""
     hidden = [package for package in packages if package not in sys.modules]
     for package in hidden:
-        sys.modules[package] = None  # type: ignore[assignment] # what the import system takes for: there is none
+        sys.modules[package] = None  # type: ignore[assignment] # marks it as missing for the import system
     try:
         yield
     finally:
@@ -24,6 +24,6 @@ def _as_if_absent(*packages: str) -> Iterator[None]:
             del sys.modules[package]
 
 
-with _as_if_absent("matplotlib", "sklearn"):
+with as_if_absent("matplotlib", "sklearn"):
     import keras
     import tensorflow as tf

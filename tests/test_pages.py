@@ -17,7 +17,7 @@ from rigs.new_stage import STAGE
 from rigs.pages import PAGES, ROOT, blocks, commands, lines, mentions
 from rigs.small_corpus import RATE_HZ, tone
 
-from sonorant.cli.main import _sonorant
+from sonorant.cli.main import cli
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 VARIABLES = dict(re.findall(r"^(\w+) := (.*)$", MAKEFILE, re.MULTILINE))
@@ -34,7 +34,7 @@ def every(find, program):
 
 def resolved(words):
     """Return the command that words name, and the words behind its name."""
-    command = _sonorant
+    command = cli
     while isinstance(command, click.Group) and words:
         command, words = command.get_command(click.Context(command), words[0]), words[1:]
     return command, words

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sonorant.tensorflow import _as_if_absent
+from sonorant.tensorflow import as_if_absent
 
 
 def test_it_loads_neither_matplotlib_nor_scikit_learn():
@@ -18,7 +18,7 @@ def test_it_loads_neither_matplotlib_nor_scikit_learn():
 
 def test_what_is_hidden_can_be_loaded_afterwards_and_what_was_loaded_stays(monkeypatch):
     monkeypatch.delitem(sys.modules, "wave", raising=False)
-    with _as_if_absent("wave", "json"):
+    with as_if_absent("wave", "json"):
         assert sys.modules["json"] is json
         with pytest.raises(ImportError):
             importlib.import_module("wave")

@@ -19,7 +19,7 @@ import click
 from services.process.options import health_port_option, redis_option
 from services.process.program import run_program
 
-__all__ = ["command", "main"]
+__all__ = ["command", "main", "pod_ordinal"]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,7 +49,7 @@ def command(
     from services.process.signals import Shutdown
     from sonorant.fleet.gang import Member
 
-    rank = _ordinal(socket.gethostname()) if rank is None else rank
+    rank = pod_ordinal(socket.gethostname()) if rank is None else rank
     if rank >= ranks:
         raise click.UsageError(f"rank {rank} of {ranks} ranks: ranks count from 0")
     configure_logging("launcher", f"launcher-{rank}")
@@ -65,7 +65,7 @@ def main() -> None:
     run_program(command, "launcher")
 
 
-def _ordinal(host: str) -> int:
+def pod_ordinal(host: str) -> int:
     """Return the number of a StatefulSet's pod."""
     found = re.search(r"-(\d+)$", host)
     if found is None:

@@ -26,7 +26,7 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model import StreamingModel
 from sonorant.serving.model_store import ModelStore
 
-__all__ = ["command", "main", "serve"]
+__all__ = ["command", "main", "run_server", "serve"]
 
 log = structlog.get_logger()
 
@@ -66,11 +66,11 @@ def serve(
             waiting.ends()
             return _load(folder)
 
-        store = ModelStore(exports, load, _bringer(store_url, exports, waiting))
+        store = ModelStore(exports, load, _puller(store_url, exports, waiting))
         _await_model(store, exports, patience_s, waiting)
         chosen = serving or next(iter(store.models.values())).recipe.serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
-        asyncio.run(_run(store, chosen, port_file, grace_s, threads, health, metrics))
+        asyncio.run(run_server(store, chosen, port_file, grace_s, threads, health, metrics))
 
 
 def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: Waiting) -> None:
@@ -87,21 +87,21 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: W
         time.sleep(_LOOK_EVERY_S)
 
 
-def _bringer(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], None]:
+def _puller(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], None]:
     """Return the call that pulls new versions from a store; a failed pull is retried in the next call."""
     if not store_url:
         return lambda: None
     store = ObjectStore(store_url, _STORE_PATIENCE_S)
 
-    def bring() -> None:
+    def pull() -> None:
         try:
             pull_exports(store, exports)
             waiting.exports_known = True
         except SonorantError as error:
             waiting.exports_known = False
-            log.warning("exports_not_brought", reason=str(error))
+            log.warning("exports_not_pulled", reason=str(error))
 
-    return bring
+    return pull
 
 
 def _load(folder: Path) -> StreamingModel:
@@ -113,7 +113,7 @@ def _load(folder: Path) -> StreamingModel:
     return load_exported(folder)
 
 
-async def _run(
+async def run_server(
     store: ModelStore,
     serving: ServingRecipe,
     port_file: Path | None,
@@ -122,6 +122,7 @@ async def _run(
     health: HealthServer | None,
     metrics: CollectorRegistry,
 ) -> None:
+    """Serve the models of `store` until SIGTERM or SIGINT, then drain; raises the errors of background tasks."""
     from services.recognizer.server import RecognizerServer
 
     server = RecognizerServer(store, serving, threads=threads, metrics=metrics)

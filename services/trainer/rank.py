@@ -24,12 +24,12 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
-from sonorant.training.building import TrainerPorts, TrainingData, build_trainer, resumed_progress
+from sonorant.training.building import TrainingData, build_trainer, resumed_progress
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason
 from sonorant.training.evaluation import DevUtterance, dev_utterances
-from sonorant.training.loop import Trainer
+from sonorant.training.loop import Trainer, TrainerPorts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 

@@ -11,7 +11,7 @@ import click
 
 from sonorant.errors import BadRecipe
 
-__all__ = ["command"]
+__all__ = ["command", "merge_values"]
 
 _LACKS = 1  # exit code
 _MARKS = {"well": ("✓", "green"), "warning": ("!", "yellow"), "failure": ("✗", "red")}
@@ -52,7 +52,7 @@ def command(
         given = _load(path)
         if faults := misshapen(given, schema):
             raise BadRecipe("\n".join(f"{path}: {fault}" for fault in faults))
-        values = _merged(values, given)
+        values = merge_values(values, given)
     findings = examine(look_at(connect(context_name), namespace, VERBS, release), values, namespace)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -89,10 +89,10 @@ def _load(path: Path) -> dict[str, Any]:
     return values
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return both, as Helm merges them: mappings key by key, all else whole, null takes a key's default away."""
+def merge_values(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge values as Helm does: mappings key by key, all else whole, null removes a key's default."""
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)
-        merged[key] = _merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = merge_values(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
     return merged

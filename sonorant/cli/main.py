@@ -14,7 +14,7 @@ import click
 from sonorant import __version__
 from sonorant.errors import SonorantError
 
-__all__ = ["main"]
+__all__ = ["cli", "main"]
 
 _COMMANDS = {
     "audit": "Prove of a run, finished or not, that each example was used exactly once an epoch.",
@@ -77,7 +77,7 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sonorant")
-def _sonorant() -> None:
+def cli() -> None:
     """Train end-to-end speech recognizers on data augmented on the fly, and serve them."""
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold any bytes, which UTF-8 cannot
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        _sonorant(standalone_mode=False)
+        cli(standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:

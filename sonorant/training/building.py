@@ -3,25 +3,21 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from sonorant.delivery.ledger import Ledger
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
-from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
-from sonorant.training.collective import Collective
+from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.evaluation import DevUtterance, Evaluator
-from sonorant.training.example_source import ExampleSource
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
 from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
-from sonorant.training.loop import Trainer, TrainerParts
-from sonorant.training.reporting import Reporter
+from sonorant.training.loop import Trainer, TrainerParts, TrainerPorts
 from sonorant.training.step import TrainStep
 from sonorant.training.strict_intake import StrictIntake
 
-__all__ = ["TrainerPorts", "TrainingData", "build_trainer", "resumed_progress"]
+__all__ = ["TrainingData", "build_trainer", "resumed_progress"]
 
 
 @dataclass(frozen=True)
@@ -36,21 +32,6 @@ class TrainingData:
     bins: int
     shard_counts: Sequence[int]
     dev: Iterable[DevUtterance]
-
-
-@dataclass(frozen=True)
-class TrainerPorts:
-    """What a service provides to a trainer."""
-
-    source: ExampleSource
-    ledger: Ledger
-    generation: int
-    checkpoints: Checkpoints
-    reporter: Reporter
-    collective: Collective
-    clock: Callable[[], float]
-    terminated: Callable[[], bool]
-    on_iteration: Callable[[], None]
 
 
 def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
@@ -88,16 +69,9 @@ def build_trainer(
                 measure=progress.step == 0,
             ),
             evaluator=Evaluator(model, data.units, data.dev, ports.collective),
-            ledger=ports.ledger,
-            generation=ports.generation,
-            checkpoints=ports.checkpoints,
-            reporter=ports.reporter,
-            collective=ports.collective,
-            clock=ports.clock,
-            terminated=ports.terminated,
-            on_iteration=ports.on_iteration,
             held_up=held_up,
         ),
+        ports,
         progress,
     )
 

@@ -14,6 +14,7 @@ from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.evaluation import Evaluator
+from sonorant.training.example_source import ExampleSource
 from sonorant.training.feeder import Feeder
 from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
@@ -22,7 +23,7 @@ from sonorant.training.reporting import Reporter
 from sonorant.training.schedule import learning_rate
 from sonorant.training.step import Notes, StepResult, TrainStep
 
-__all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts"]
+__all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts", "TrainerPorts"]
 
 _PATIENCE_S = 1.0  # time-out of a rank's batch, after which it joins the step without one, or as late
 
@@ -39,18 +40,14 @@ class NonFiniteSteps(SonorantError):
 
 
 @dataclass(frozen=True)
-class TrainerParts:
-    """The parts of a loop.
+class TrainerPorts:
+    """What a service provides to a trainer.
 
     generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal ends training.
-    on_iteration: called in every iteration. held_up: called at every step for which this rank has a batch and
-    another is late; None: no step waits for a late rank (`pipeline.order: fast`).
+    on_iteration: called in every iteration.
     """
 
-    recipe: Recipe
-    step: TrainStep
-    feeder: Feeder
-    evaluator: Evaluator
+    source: ExampleSource
     ledger: Ledger
     generation: int
     checkpoints: Checkpoints
@@ -59,34 +56,49 @@ class TrainerParts:
     clock: Callable[[], float]
     terminated: Callable[[], bool]
     on_iteration: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class TrainerParts:
+    """The parts of a loop.
+
+    held_up: called at every step for which this rank has a batch and another is late; None: no step waits for a late
+    rank (`pipeline.order: fast`).
+    """
+
+    recipe: Recipe
+    step: TrainStep
+    feeder: Feeder
+    evaluator: Evaluator
     held_up: Callable[[], None] | None
 
 
 class Trainer:
     """Trains from `progress` until epochs, time or patience are exhausted, or a signal arrives."""
 
-    def __init__(self, parts: TrainerParts, progress: Progress) -> None:
+    def __init__(self, parts: TrainerParts, ports: TrainerPorts, progress: Progress) -> None:
         self.parts = parts
+        self.ports = ports
         self._recipe = parts.recipe.training
         self.progress = progress
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
         self._empty = empty_tensors(parts.step.model.bins, parts.step.objective.padding)
-        self._batches = progress.batches[parts.collective.rank] if progress.batches else 0
+        self._batches = progress.batches[ports.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # this rank has no further batch of the epoch
         self._held: Batch | None = None  # another rank was late for its step
         self._spoiled = False  # too many of the epoch's examples were rejected
-        self._last_turn_s = 0.0
+        self._last_lap_s = 0.0
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
         if reason := self._over():
             return reason
         self.parts.evaluator.load()  # while waiting for the first examples
-        self._last_turn_s = self.parts.clock()
+        self._last_lap_s = self.ports.clock()
         if self.progress.step == 0 and not self._normalise():
             return Reason.TERMINATED
         while True:
-            self.parts.on_iteration()
+            self.ports.on_iteration()
             result = self.iterate()
             if reason := self._decide(result.notes):
                 return reason
@@ -103,9 +115,9 @@ class Trainer:
         """Set the model's normalisation from all ranks' first examples; False if a signal arrived."""
         own: list[Features] | None = None
         while True:
-            self.parts.on_iteration()
+            self.ports.on_iteration()
             own = self.parts.feeder.first_examples(_PATIENCE_S) if own is None else own
-            answers = self.parts.collective.gather((own is not None, self.parts.terminated(), self._is_spoiled()))
+            answers = self.ports.collective.gather((own is not None, self.ports.terminated(), self._is_spoiled()))
             here, terminated, spoiled = zip(*answers, strict=True)
             if any(terminated):
                 return False
@@ -115,8 +127,8 @@ class Trainer:
                 break
             elapsed_s = self._lap()
             self._meter.add(0.0, elapsed_s, 0.0)
-            self.parts.reporter.waited(elapsed_s)
-        self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.parts.collective.gather(m)))
+            self.ports.reporter.waited(elapsed_s)
+        self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.ports.collective.gather(m)))
         return True
 
     def iterate(self) -> StepResult:
@@ -126,22 +138,22 @@ class Trainer:
             drained=float(self._waits_at_end),
             late=float(self.parts.held_up is not None and batch is None and not self._waits_at_end),
             time_over=float(self._time_over()),
-            terminated=float(self.parts.terminated()),
+            terminated=float(self.ports.terminated()),
             spoiled=float(self._spoiled),
             audio_s=batch.audio_s if batch else 0.0,
             vectors=batch.vectors if batch else 0,
             padded=batch.padded if batch else 0,
         )
-        started_s = self.parts.clock()
+        started_s = self.ports.clock()
         result = self.parts.step(batch.tensors if batch else self._empty, self.progress.step, notes)
-        step_s = self.parts.clock() - started_s
+        step_s = self.ports.clock() - started_s
         self._held = batch if result.notes.late else None
         if self._held:
             assert self.parts.held_up, "a rank is late, where none waits for it"
             self.parts.held_up()
         elif batch:
             self.parts.feeder.commit(batch)
-            self.parts.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
+            self.ports.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
             self._batches = batch.number + 1
         self._count(result, step_s)
         if result.examples:
@@ -160,16 +172,16 @@ class Trainer:
 
     def _is_spoiled(self) -> bool:
         """Whether too many were rejected; raises the ledger's errors about this generation; claims nothing."""
-        self.parts.ledger.verify(self.parts.generation)
-        return too_many_rejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
+        self.ports.ledger.verify(self.ports.generation)
+        return too_many_rejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
 
     def _too_many_rejected(self) -> TooManyRejected:
-        return TooManyRejected(self.parts.ledger, self.progress.epoch, self._recipe.max_rejected)
+        return TooManyRejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
 
     def _count(self, result: StepResult, step_s: float) -> None:
         elapsed_s, session_s = self._lap(), step_s if result.examples else 0.0
         self._meter.add(session_s, elapsed_s, result.notes.audio_s if result.examples else 0.0)
-        self.parts.reporter.waited(elapsed_s - session_s)
+        self.ports.reporter.waited(elapsed_s - session_s)
         progress = self.progress
         progress.session_s, progress.elapsed_s = self._meter.session_s, self._meter.elapsed_s
         progress.audio_s = self._meter.audio_s
@@ -177,8 +189,8 @@ class Trainer:
 
     def _lap(self) -> float:
         """Return the time since the last call, and count it as training time."""
-        now_s = self.parts.clock()
-        lap_s, self._last_turn_s = now_s - self._last_turn_s, now_s
+        now_s = self.ports.clock()
+        lap_s, self._last_lap_s = now_s - self._last_lap_s, now_s
         self.progress.train_s += lap_s
         return lap_s
 
@@ -187,39 +199,39 @@ class Trainer:
         self.progress.step += 1
         self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.progress.skipped_steps += not result.applied
-        self.parts.reporter.step(self.progress, result, rate, step_s, self._meter)
+        self.ports.reporter.step(self.progress, result, rate, step_s, self._meter)
         if self.progress.bad_steps >= self._recipe.max_bad_steps:
             own = list(batch.utterances) if batch else []
-            everyones = [u for utterances in self.parts.collective.gather(own) for u in utterances]
+            everyones = [u for utterances in self.ports.collective.gather(own) for u in utterances]
             raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
         if self.progress.step % self._recipe.checkpoint_every_steps == 0:
-            self._save(best=False)
+            self.save(best=False)
 
     def _decide(self, notes: Notes) -> Reason | None:
         """Act on the ranks' summed notes."""
         if notes.spoiled:
             raise self._too_many_rejected()
         if notes.terminated:
-            self._save(best=False)
+            self.save(best=False)
             return Reason.TERMINATED
         if notes.time_over:
-            self._save(best=self._look_at_dev())
+            self.save(best=self._look_at_dev())
             return Reason.TIME
-        return self._end_epoch() if notes.drained == self.parts.collective.size else None
+        return self._end_epoch() if notes.drained == self.ports.collective.size else None
 
     def _end_epoch(self) -> Reason | None:
         self.progress.epoch += 1
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
-        self._save(best=look and self._look_at_dev(), over=self.progress.epoch - 1)
+        self.save(best=look and self._look_at_dev(), over=self.progress.epoch - 1)
         if last:
             return Reason.EPOCHS
         return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
 
     def _look_at_dev(self) -> bool:
         """Measure WER on dev; returns whether it is the best so far."""
-        started_s = self.parts.clock()
+        started_s = self.ports.clock()
         with self.parts.step.average.applied():
             wer = self.parts.evaluator.wer(self._recognised)
         self._lap()
@@ -228,23 +240,23 @@ class Trainer:
         progress.wer = wer
         progress.best_wer = wer if better else progress.best_wer
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
-        self.parts.reporter.dev(progress, self.parts.clock() - started_s)
+        self.ports.reporter.dev(progress, self.ports.clock() - started_s)
         return better
 
     def _recognised(self, utterances: int) -> None:
-        self.parts.on_iteration()
-        self.parts.reporter.recognised(utterances)
+        self.ports.on_iteration()
+        self.ports.reporter.recognised(utterances)
 
-    def _save(self, best: bool, over: int | None = None) -> None:
-        """Write a checkpoint: the gather is a barrier: all ranks have committed this step, and none the next.
+    def save(self, best: bool, over: int | None = None) -> None:
+        """Write a checkpoint; at the gather, a barrier, all ranks have committed this step, and none the next.
 
         over: an epoch that has ended with this step. Raises StaleGeneration if a newer gang has begun, whose ledger is
         not that of these weights; and LedgerLost if the ledger lacks a rank's write.
         """
         self.parts.feeder.flush()
-        gathered = self.parts.collective.gather((self._batches, self.parts.ledger.receipt()))
+        gathered = self.ports.collective.gather((self._batches, self.ports.ledger.receipt()))
         self.progress.batches = [batches for batches, _ in gathered]
-        if self.parts.collective.rank == 0:
+        if self.ports.collective.rank == 0:
             step = self.parts.step
             weights = step.model.named_weights()
             with step.average.applied():
@@ -258,13 +270,13 @@ class Trainer:
                 adam=step.adam.state(),
                 ledger=self._snapshot([receipt for _, receipt in gathered], over),
             )
-            self.parts.checkpoints.save(checkpoint, best)
+            self.ports.checkpoints.save(checkpoint, best)
         self._lap()
 
     def _snapshot(self, receipts: list[Receipt], over: int | None) -> bytes:
         """Return the ledger's snapshot; of an epoch that is over, every example is settled in it."""
         if over is not None:
-            found = self.parts.ledger.progress(over)
+            found = self.ports.ledger.progress(over)
             if missing := found.total - found.committed - found.rejected:
                 raise LedgerLost(f"epoch {over} is over, but {missing} of its {found.total} examples are not settled")
-        return self.parts.ledger.snapshot(self.parts.generation, receipts)
+        return self.ports.ledger.snapshot(self.ports.generation, receipts)

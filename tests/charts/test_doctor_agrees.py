@@ -12,7 +12,7 @@ from services.doctor.cluster import Cluster
 from services.doctor.nodes import Node
 from services.doctor.permissions import needed
 from services.doctor.values import unfit_release
-from sonorant.cli.doctor import _merged
+from sonorant.cli.doctor import merge_values
 
 EVERYTHING = {"cpu": 1e4, "memory": 1e13, "ephemeral-storage": 1e13, "pods": 1e4, "nvidia.com/gpu": 64.0}
 CLUSTER = Cluster(
@@ -37,7 +37,7 @@ OUTSIDE = [{"namespaceSelector": {}}]
 
 def whole(changes):
     """Return all values, those of values.yaml included."""
-    return _merged(YAML(typ="safe").load(CHART / "values.yaml"), digits_values(**changes))
+    return merge_values(YAML(typ="safe").load(CHART / "values.yaml"), digits_values(**changes))
 
 
 def examined(changes, level):

@@ -19,18 +19,18 @@ class MadeUpTraining(ScriptedCoordinator):
         self.costs_s = costs_s
         self.rate = rate
         self.finished = False
-        self._done = 0
+        self.examples = 0
         self._trained_s = 0.0
         super().__init__(port)
 
     def GetStatus(self, request, context):
-        self._done += 100
+        self.examples += 100
         self._trained_s += 100 / self.rate
         stages = [
-            pb.ReplicaStatus(stage=stage, replica=stage, busy=seconds(self._done * cost_s), examples=self._done)
+            pb.ReplicaStatus(stage=stage, replica=stage, busy=seconds(self.examples * cost_s), examples=self.examples)
             for stage, cost_s in self.costs_s.items()
         ]
-        rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self._trained_s), examples=self._done)
+        rank = pb.ReplicaStatus(stage="trainer", replica="t", busy=seconds(self._trained_s), examples=self.examples)
         return pb.GetStatusResponse(replicas=[*stages, rank], t_session=0.5, finished=self.finished)
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 from training.tiny import BINS, MemorySource, shard_counts, tiny_example, tiny_units
 
-from sonorant.training.building import TrainerPorts, TrainingData, build_trainer, resumed_progress
+from sonorant.training.building import TrainingData, build_trainer, resumed_progress
 from sonorant.training.checkpoints import Checkpoints
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance
 from sonorant.training.identity import identity
+from sonorant.training.loop import TrainerPorts
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.reporting import Reporter
 
@@ -33,8 +34,9 @@ def tiny_trainer(
     on_iteration=lambda: None,
     make=tiny_example,
     warnings=None,
+    show=lambda figures: None,
 ):
-    """Return a trainer; `terminate_after` iterations of the loop, a signal comes."""
+    """Return a trainer; after `terminate_after` iterations of the loop a signal comes."""
     checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
     generation, checkpoint = begin(ledger, checkpoints, recipe)
     progress = resumed_progress(checkpoint, ranks=1)
@@ -45,7 +47,7 @@ def tiny_trainer(
         ledger=ledger,
         generation=generation,
         checkpoints=checkpoints,
-        reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s)),
+        reporter=Reporter(MetricsLog(folder / "metrics.jsonl", progress.train_s), show=show),
         collective=SingleProcess(),
         clock=itertools.count(step=0.2503).__next__,
         terminated=lambda: terminate_after is not None and next(iterations) >= terminate_after,
@@ -62,7 +64,7 @@ def run(trainer):
         return trainer.run()
     finally:
         feeder.close()
-        trainer.parts.reporter.close()
+        trainer.ports.reporter.close()
 
 
 def weights(trainer):

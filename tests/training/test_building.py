@@ -24,4 +24,4 @@ def test_only_strict_order_has_what_to_call_when_a_late_rank_holds_a_step_up(tmp
     recipe = recipe.model_copy(update={"pipeline": recipe.pipeline.model_copy(update={"order": order})})
     trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
     assert callable(trainer.parts.held_up) == widens
-    trainer.parts.reporter.close()
+    trainer.ports.reporter.close()

@@ -13,17 +13,17 @@ from sonorant.training.step import StepResult
 
 
 class _LateAt:
-    """Steps of a gang whose other rank is late in some turns, in which nothing is trained on."""
+    """Steps of a gang whose other rank is late in some iterations, in which nothing is trained on."""
 
-    def __init__(self, step, turns):
-        self._step, self._turns, self.asked = step, turns, []
+    def __init__(self, step, late):
+        self._step, self._late, self.asked = step, late, []
 
     def __getattr__(self, name):
         return getattr(self._step, name)
 
     def __call__(self, batch, step, notes):
         self.asked.append(notes)
-        if len(self.asked) in self._turns:
+        if len(self.asked) in self._late:
             return StepResult({"loss": 0.0}, 0.0, 0, False, notes._replace(late=1.0))
         return self._step(batch, step, notes)
 
@@ -51,7 +51,7 @@ def test_a_batch_waits_for_a_rank_that_is_late_and_is_trained_on_once(tmp_path):
     assert len(widened) == 3
     assert held.progress.examples == sum(len(batch.ordinals) for batch in committed) == 44
     assert held.progress.audio_s == pytest.approx(undisturbed.progress.audio_s)
-    assert [held.parts.ledger.progress(e).committed for e in range(2)] == [22, 22]
+    assert [held.ports.ledger.progress(e).committed for e in range(2)] == [22, 22]
 
 
 def test_a_batch_that_is_held_when_a_signal_comes_is_left_to_the_next_gang(tmp_path):
@@ -62,7 +62,7 @@ def test_a_batch_that_is_held_when_a_signal_comes_is_left_to_the_next_gang(tmp_p
     first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=4)
     first.parts = dataclasses.replace(first.parts, step=_LateAt(first.parts.step, range(3, 9)))
     assert run(first) is Reason.TERMINATED
-    assert first._held
+    assert first.parts.step.asked[-1].vectors  # it has a batch
     assert ledger.progress(0).committed == first.progress.examples == 8
     second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
     assert run(second) is Reason.EPOCHS
@@ -75,9 +75,9 @@ def test_only_in_strict_order_does_a_rank_without_a_batch_hold_the_others_up(led
     trainer = tiny_trainer(in_order(tiny_recipe(epochs=1), order), tmp_path, ledger, total=22)
     steps = _LateAt(trainer.parts.step, ())
     trainer.parts = dataclasses.replace(trainer.parts, step=steps)
-    come, trainer._next_batch = trainer._next_batch, lambda: None
-    trainer._turn()
-    trainer._next_batch = come
+    get, trainer.parts.feeder.get = trainer.parts.feeder.get, lambda patience_s: None
+    trainer.iterate()
+    trainer.parts.feeder.get = get
     run(trainer)
     assert [notes.late for notes in steps.asked[:2]] == [order == "strict", 0]
     at_the_end = [notes.late for notes in steps.asked if notes.drained]

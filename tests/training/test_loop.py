@@ -19,17 +19,19 @@ def test_a_tiny_task_is_learnt_and_every_example_committed_once_an_epoch(ledger,
 
 
 def test_every_turn_is_told_to_who_watches_the_loop(ledger, tmp_path):
-    turns = []
-    trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22, turned=lambda: turns.append(True))
+    iterations = []
+    trainer = tiny_trainer(
+        tiny_recipe(epochs=1), tmp_path, ledger, total=22, on_iteration=lambda: iterations.append(True)
+    )
     run(trainer)
-    assert len(turns) > trainer.progress.step > 1  # the normalisation turns too
+    assert len(iterations) > trainer.progress.step > 1  # the normalisation iterations too
 
 
 def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
     trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
     waited_s, worked_s = [], []
-    trainer.parts.reporter.waited = waited_s.append
-    trainer.parts.reporter.worked = lambda busy_s, *_: worked_s.append(busy_s)
+    trainer.ports.reporter.waited = waited_s.append
+    trainer.ports.reporter.worked = lambda busy_s, *_: worked_s.append(busy_s)
     run(trainer)
     progress = trainer.progress
     assert sum(worked_s) == pytest.approx(progress.session_s)
@@ -40,7 +42,7 @@ def test_time_that_is_not_in_steps_is_reported_as_waited(ledger, tmp_path):
 def test_a_trainer_that_waits_for_its_first_examples_reports_it_at_every_turn(ledger, tmp_path):
     trainer = tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22)
     waited_s, before_they_came = [], []
-    trainer.parts.reporter.waited = waited_s.append
+    trainer.ports.reporter.waited = waited_s.append
     first = trainer.parts.feeder.first_examples
 
     def late(patience_s):
@@ -54,12 +56,18 @@ def test_a_trainer_that_waits_for_its_first_examples_reports_it_at_every_turn(le
 
 def test_a_look_at_dev_shows_that_it_goes_on(ledger, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "_BATCH", 4)  # of ten utterances
-    turns, shown = [], []
-    trainer = tiny_trainer(tiny_recipe(epochs=2), tmp_path, ledger, total=22, turned=lambda: turns.append(len(shown)))
-    trainer.parts.reporter._show = lambda figures: shown.append(figures.get("evaluated"))
+    iterations, shown = [], []
+    trainer = tiny_trainer(
+        tiny_recipe(epochs=2),
+        tmp_path,
+        ledger,
+        total=22,
+        on_iteration=lambda: iterations.append(len(shown)),
+        show=lambda figures: shown.append(figures.get("evaluated")),
+    )
     run(trainer)
     assert [count for count in shown if count] == [4, 8, 10, 14, 18, 20]
-    assert {shown.index(4), shown.index(8), shown.index(10)} <= set(turns)
+    assert {shown.index(4), shown.index(8), shown.index(10)} <= set(iterations)
 
 
 def test_training_stops_when_dev_gets_no_better(ledger, tmp_path):

@@ -30,16 +30,16 @@ def test_no_checkpoint_is_written_with_a_ledger_that_lost_the_last_commit(ledger
     recipe = tiny_recipe(epochs=1)
     trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
     trainer.parts.feeder.start()
-    trainer._turn()
+    trainer.iterate()
     trainer.parts.feeder.close()
     before = copy.deepcopy(ledger.store)
-    trainer.parts = dataclasses.replace(
-        trainer.parts, collective=_Losing(lambda: setattr(ledger, "store", copy.deepcopy(before)))
+    trainer.ports = dataclasses.replace(
+        trainer.ports, collective=_Losing(lambda: setattr(ledger, "store", copy.deepcopy(before)))
     )
     with pytest.raises(LedgerLost, match=r"1 of \d+ acknowledged writes"):
-        trainer._save(best=False)
-    trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
+        trainer.save(best=False)
+    trainer.ports.reporter.close()
+    assert trainer.ports.checkpoints.latest(identity(recipe)) is None
     again = tiny_trainer(recipe, tmp_path, ledger, total=22)
     assert run(again) is Reason.EPOCHS
     assert again.progress.examples == ledger.progress(0).committed == 22
@@ -57,13 +57,13 @@ def test_no_checkpoint_is_written_with_a_ledger_that_lost_what_another_rank_flus
     recipe = tiny_recipe(epochs=1)
     trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
     trainer.parts.feeder.start()
-    trainer._turn()
-    trainer.parts = dataclasses.replace(trainer.parts, collective=_WithAnother())
+    trainer.iterate()
+    trainer.ports = dataclasses.replace(trainer.ports, collective=_WithAnother())
     with pytest.raises(LedgerLost, match="1 of 1 acknowledged writes of the other rank are lost"):
-        trainer._save(best=False)
+        trainer.save(best=False)
     trainer.parts.feeder.close()
-    trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
+    trainer.ports.reporter.close()
+    assert trainer.ports.checkpoints.latest(identity(recipe)) is None
 
 
 def test_an_epoch_is_not_over_while_the_ledger_lacks_an_example(ledger, tmp_path):
@@ -77,7 +77,7 @@ def test_an_epoch_is_not_over_while_the_ledger_lacks_an_example(ledger, tmp_path
 
     recipe = tiny_recipe(epochs=1)
     trainer = tiny_trainer(recipe, tmp_path, ledger, total=22, make=make)
-    trainer.parts = dataclasses.replace(trainer.parts, collective=_Losing(lose))
+    trainer.ports = dataclasses.replace(trainer.ports, collective=_Losing(lose))
     with pytest.raises(LedgerLost, match="epoch 0 is over, but 1 of its 22 examples are not settled") as caught:
         run(trainer)
     assert caught.value.exit_code not in FINAL_CODES

@@ -34,10 +34,10 @@ def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
     crashing = tiny_trainer(recipe, tmp_path, ledger, total=22)
     crashing.parts.feeder.start()
     for _ in range(3):  # the checkpoint is of step 2
-        crashing._turn()
+        crashing.iterate()
     crashing.parts.feeder.flush()  # as the claim of a later batch would
     crashing.parts.feeder.close()
-    crashing.parts.reporter.close()
+    crashing.ports.reporter.close()
     assert ledger.progress(0).committed == 12
     again = tiny_trainer(recipe, tmp_path, ledger, total=22)
     assert again.progress.step == 2
@@ -62,13 +62,13 @@ def test_a_gang_that_wakes_after_its_end_writes_no_checkpoint(ledger, tmp_path):
     recipe = tiny_recipe(epochs=1)
     trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
     trainer.parts.feeder.start()
-    trainer._turn()
-    trainer.parts = dataclasses.replace(trainer.parts, collective=_Overslept(ledger))
+    trainer.iterate()
+    trainer.ports = dataclasses.replace(trainer.ports, collective=_Overslept(ledger))
     with pytest.raises(StaleGeneration):
-        trainer._save(best=False)
+        trainer.save(best=False)
     trainer.parts.feeder.close()
-    trainer.parts.reporter.close()
-    assert trainer.parts.checkpoints.latest(identity(recipe)) is None
+    trainer.ports.reporter.close()
+    assert trainer.ports.checkpoints.latest(identity(recipe)) is None
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -80,4 +80,4 @@ def test_a_gang_that_waits_hears_that_another_has_taken_over(ledger, tmp_path, r
     ledger.restore(ledger.generation() + 1, None)
     with pytest.raises(StaleGeneration):  # its feeder was never started: nothing comes, nothing is claimed
         trainer.run()
-    trainer.parts.reporter.close()
+    trainer.ports.reporter.close()

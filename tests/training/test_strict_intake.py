@@ -81,7 +81,7 @@ class Pipeline:
         self.left[epoch].remove(ordinal)
         self.credit -= 1
         self.intake.arrived([item(epoch, ordinal)])
-        assert len(self.intake._arrivals) <= REACH + len(self.stray)
+        assert len(self.intake) - len(self.intake.pool()) <= REACH + len(self.stray)
         return True
 
     def leased(self, epoch):

@@ -64,6 +64,6 @@ def test_who_neither_plans_nor_ends_training_changes_nothing(api, training, star
     training.finished, training.costs_s = finished, dict.fromkeys(training.costs_s, 1.0)  # a planner would want 13
     start("--no-plan", "--no-rest", "--ranks", "2")
     eventually(lambda: "holderIdentity" in api.leases["words-autoscaler"]["spec"], lambda: api.leases)
-    looks = training._done
-    eventually(lambda: training._done >= looks + 500, lambda: training._done)
+    looks = training.examples
+    eventually(lambda: training.examples >= looks + 500, lambda: training.examples)
     assert set(api.replicas.values()) == {1}

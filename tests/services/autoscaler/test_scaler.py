@@ -53,7 +53,8 @@ def bounds():
 
 
 @pytest.fixture
-def scaler(api, tmp_path, monkeypatch, bounds):
+def make(api, tmp_path, monkeypatch, bounds):
+    """A function that makes another autoscaler process of the same training."""
     path = api.kubeconfig(tmp_path)
     for module in (config, config.kube_config):
         monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
@@ -62,9 +63,19 @@ def scaler(api, tmp_path, monkeypatch, bounds):
     training = Training(api)
     # A decision follows from the latest look.
     settings = PlannerSettings(window_s=1e-6, settle_s=0, stabilisation_s=0, bounds=bounds)
-    made = Autoscaler(Cluster("speech", "me"), deployments, ("lease", 60), "me", settings, training)
-    made.training = training
-    return made
+
+    def make(resting=None, planning=True):
+        planner = settings if planning else None
+        made = Autoscaler(Cluster("speech", "me"), deployments, ("lease", 60), "me", planner, training, resting)
+        made.training = training
+        return made
+
+    return make
+
+
+@pytest.fixture
+def scaler(make):
+    return make()
 
 
 def told(api):
@@ -174,28 +185,22 @@ def test_turns_that_change_nothing_log_nothing(api, scaler, monkeypatch):
 ASLEEP = {"words-vtlp": 0, "words-featurizer": 0, "words-trainer": 0}
 
 
-@pytest.fixture
-def rests(scaler):
-    """Have what scales also end: a trainer of two ranks, and the stages."""
-
-    def resting():
-        cluster = Cluster("speech", "me")
-        workloads = deployments_of(tuple(COSTS_S), "words-") | {"trainer": Workload("words-trainer", "StatefulSet")}
-        wanted = dict.fromkeys(workloads, 1) | {"trainer": 2}
-        return Resting(cluster, "lease", workloads, Rest(wanted, frozenset({"trainer"})))
-
-    scaler._resting = resting()
-    return resting
+def resting():
+    """Scales stages and a trainer of two ranks to 0 at the end of training."""
+    workloads = deployments_of(tuple(COSTS_S), "words-") | {"trainer": Workload("words-trainer", "StatefulSet")}
+    wanted = dict.fromkeys(workloads, 1) | {"trainer": 2}
+    return Resting(Cluster("speech", "me"), "lease", workloads, Rest(wanted, frozenset({"trainer"})))
 
 
-def test_complete_training_leaves_neither_stages_nor_ranks_and_what_goes_on_has_both_again(api, scaler, rests):
+def test_complete_training_leaves_neither_stages_nor_ranks_and_what_goes_on_has_both_again(api, make):
+    scaler = make(resting())
     iterate(scaler, 2)
     assert api.replicas == {f"words-{stage}": count for stage, count in NEEDED.items()} | {"words-trainer": 2}
     scaler.training.finished = True
     iterate(scaler, 2)
     assert api.replicas == ASLEEP
     assert ("Normal", "Scaled", "words-trainer", "2 to 0 replicas: training is complete") in api.events
-    scaler._resting = rests()  # another process, that knows what the lease says
+    scaler = make(resting())  # another process, which reads the annotation of the lease
     scaler.training.finished = None
     iterate(scaler, 2)
     assert api.replicas == ASLEEP
@@ -206,15 +211,16 @@ def test_complete_training_leaves_neither_stages_nor_ranks_and_what_goes_on_has_
     assert "annotations" not in {key for key, value in api.leases["lease"]["metadata"].items() if value}
 
 
-def test_what_somebody_scaled_to_nothing_is_left_alone_while_training_goes_on(api, scaler, rests):
+def test_what_somebody_scaled_to_nothing_is_left_alone_while_training_goes_on(api, make):
+    scaler = make(resting())
     iterate(scaler, 2)
     api.replicas["words-trainer"] = api.replicas["words-vtlp"] = 0
     iterate(scaler, 3)
     assert api.replicas["words-trainer"] == api.replicas["words-vtlp"] == 0
 
 
-def test_without_a_planner_it_does_nothing_but_end_training(api, scaler, rests):
-    scaler._settings = scaler._planner = None
+def test_without_a_planner_it_does_nothing_but_end_training(api, make):
+    scaler = make(resting(), planning=False)
     iterate(scaler, 3)
     assert api.replicas == {"words-vtlp": 1, "words-featurizer": 1, "words-trainer": 2}
     scaler.training.finished = True

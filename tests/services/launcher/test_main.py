@@ -2,13 +2,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from services.launcher.main import _ordinal, command
+from services.launcher.main import command, pod_ordinal
 
 
 def test_a_pods_number_is_its_rank():
-    assert [_ordinal(host) for host in ("words-trainer-0", "words-trainer-12")] == [0, 12]
+    assert [pod_ordinal(host) for host in ("words-trainer-0", "words-trainer-12")] == [0, 12]
     with pytest.raises(click.UsageError, match="laptop"):
-        _ordinal("laptop")
+        pod_ordinal("laptop")
 
 
 def test_a_rank_that_is_none_of_the_gang_is_refused():

@@ -17,7 +17,7 @@ from rigs.health import hang_and_end
 from rigs.recognizer import SPEECH, audio, interim, last
 
 from services.process.health import LIVE
-from services.recognizer.main import _run
+from services.recognizer.main import run_server
 from services.recognizer.server import RecognizerServer
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.errors import Unavailable
@@ -131,4 +131,4 @@ def test_sigterm_ends_the_wait_for_a_model(tmp_path):
 
 
 def test_a_recognizer_whose_loop_hangs_is_not_live_until_it_turns_again(store):
-    hang_and_end(lambda health: _run(store, ServingRecipe(port=0), None, 1.0, 1, health, CollectorRegistry()))
+    hang_and_end(lambda health: run_server(store, ServingRecipe(port=0), None, 1.0, 1, health, CollectorRegistry()))
