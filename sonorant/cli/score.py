@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import click
 
-from sonorant.recipe.corpus import TextRecipe
 from sonorant.text.alignment import Alignment, Unit, align, render
 from sonorant.text.normalisation import normalise
 from sonorant.text.scoring import ErrorRate, confusions, error_rate
+from sonorant.text.section import TextRecipe
 from sonorant.text.transcripts import Format, pair_up, read_transcripts
 
 __all__ = ["command"]

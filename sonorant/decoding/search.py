@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sonorant.decoding.ctc_beam import CtcBeamSearch
 from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis
-from sonorant.recipe.serving import DecodingRecipe
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
 
 __all__ = ["GREEDY", "Search", "open_search"]

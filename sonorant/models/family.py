@@ -1,7 +1,7 @@
 """A family's contract with training, export and recognition: the seam behind which models are built.
 
 - A *family* is one file of this package with a subclass of `Model`, made of `(recipe, bins, units, seed)`; its section
-  in `sonorant/recipe/model.py`; and one line in `registry.py`. Nothing else names it.
+  in `sonorant/models/section.py`; and one line in `registry.py`. Nothing else names it.
 - A *model* names its `Symbols`, the columns of its output, and the `search` that reads them.
 - The *training signature* is `Model.outputs`: `Inputs` to `Outputs`, whole utterances padded to a batch. An objective
   picks from the outputs: frame-synchronous families fill `frames`, label-synchronous ones `labels`.

@@ -10,7 +10,7 @@ from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.running_mean import RunningMean, speech_moments
-from sonorant.recipe.model import LstmCtcRecipe
+from sonorant.models.section import LstmCtcRecipe
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["LstmCtc"]

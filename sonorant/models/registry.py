@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sonorant.models.family import Model
-    from sonorant.recipe.model import ModelRecipe
+    from sonorant.models.section import ModelRecipe
 
 __all__ = ["FAMILIES", "build_model"]
 

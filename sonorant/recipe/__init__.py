@@ -1,8 +1,8 @@
 """The one configuration schema: command line, services and chart read the same file.
 
 A `Recipe` is a tree of frozen sections (`sonorant.section`); unknown keys are errors, and every field is described.
-Sections of stages, features and links stand beside what they configure, and are collected in `schema`. `loading` reads
-and writes YAML; `faults` describes its faults; JSON Schema, `reference` and the chart's schema follow from it.
+Sections of stages, features, links, text, models and decoding are beside their code; `schema` collects all. `loading`
+reads and writes YAML; `faults` describes its faults; JSON Schema, `reference` and the chart's schema follow from it.
 """
 
 from sonorant.recipe.schema import Recipe

@@ -1,4 +1,4 @@
-"""Recipe: where the recordings come from, how they are split and stored, and what a transcript is made of."""
+"""Recipe: the recordings, their splits and their shards."""
 
 from typing import Annotated, Literal, Self
 
@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from sonorant.section import Fraction, Interval, Section
 
-__all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe", "TextRecipe"]
+__all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 
 
 class SplitRecipe(Section):
@@ -89,14 +89,3 @@ class CorpusRecipe(Section):
         if self.min_seconds >= self.max_seconds:
             raise ValueError(f"min_seconds={self.min_seconds} must be below max_seconds={self.max_seconds}")
         return self
-
-
-class TextRecipe(Section):
-    """Transcripts and the units that the model writes."""
-
-    units: Literal["words", "characters", "bpe"] = Field("characters", description="What the model writes.")
-    bpe_units: int = Field(512, ge=32, le=65536, description="Size of the BPE vocabulary (units: bpe only).")
-    lowercase: bool = Field(True, description="Lower-case transcripts.")
-    punctuation: Literal["strip", "keep"] = Field(
-        "strip", description="What happens to punctuation marks; apostrophes stay."
-    )

@@ -5,13 +5,15 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from sonorant.augment.table import StageRecipe
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.features.section import FeaturesRecipe
-from sonorant.recipe.corpus import CorpusRecipe, TextRecipe
-from sonorant.recipe.model import LstmCtcRecipe, ModelRecipe
+from sonorant.models.section import LstmCtcRecipe, ModelRecipe
+from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.recipe.pipeline import PipelineRecipe
-from sonorant.recipe.serving import DecodingRecipe, ServingRecipe
+from sonorant.recipe.serving import ServingRecipe
 from sonorant.recipe.training import EvaluationRecipe, TrainingRecipe
 from sonorant.section import Section
+from sonorant.text.section import TextRecipe
 
 __all__ = ["VERSION", "Recipe"]
 

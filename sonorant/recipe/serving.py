@@ -1,22 +1,10 @@
-"""Recipe: decoding and the recognizer."""
+"""Recipe: the recognizer."""
 
 from pydantic import Field
 
 from sonorant.section import Section
 
-__all__ = ["DecodingRecipe", "ServingRecipe"]
-
-
-class DecodingRecipe(Section):
-    """CTC prefix beam search."""
-
-    beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame.")
-    unit_candidates: int = Field(
-        12, ge=1, description="Units per frame that may extend a hypothesis, most probable first."
-    )
-    stability_ms: float = Field(
-        0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
-    )
+__all__ = ["ServingRecipe"]
 
 
 class ServingRecipe(Section):

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from sonorant.recipe.corpus import TextRecipe
+from sonorant.text.section import TextRecipe
 
 __all__ = ["normalise"]
 

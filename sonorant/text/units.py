@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from sonorant.errors import BadCorpus, RejectedExample
-from sonorant.recipe.corpus import TextRecipe
 from sonorant.text import pieces
 from sonorant.text.normalisation import normalise
+from sonorant.text.section import TextRecipe
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor

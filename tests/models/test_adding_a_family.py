@@ -79,7 +79,7 @@ def test_a_family_trains_is_exported_and_streams_with_a_file_a_section_and_a_lin
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "sonorant", tree / "sonorant", ignore=shutil.ignore_patterns("__pycache__"))
     (tree / "sonorant/models/framewise.py").write_text(FAMILY)
-    section = tree / "sonorant/recipe/model.py"
+    section = tree / "sonorant/models/section.py"
     before, _, _ = section.read_text().partition("\n\nModelRecipe")
     section.write_text(before.replace("import Literal,", "import Annotated, Literal,") + SECTION)
     registry = tree / "sonorant/models/registry.py"

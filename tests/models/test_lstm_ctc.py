@@ -5,7 +5,7 @@ from sonorant.models.family import Inputs, WrongWeights
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.models.normalisation import FeatureMoments
-from sonorant.recipe.model import LstmCtcRecipe
+from sonorant.models.section import LstmCtcRecipe
 from sonorant.tensorflow import tf
 
 

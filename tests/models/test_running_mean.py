@@ -3,7 +3,7 @@ import pytest
 
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.models.running_mean import RunningMean
-from sonorant.recipe.model import LstmCtcRecipe
+from sonorant.models.section import LstmCtcRecipe
 from sonorant.tensorflow import tf
 
 

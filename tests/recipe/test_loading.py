@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.errors import BadRecipe, Unavailable
+from sonorant.models.section import LstmCtcRecipe
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
-from sonorant.recipe.model import LstmCtcRecipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 STAGES = (

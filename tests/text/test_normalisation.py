@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.recipe.corpus import TextRecipe
 from sonorant.text.normalisation import normalise
+from sonorant.text.section import TextRecipe
 
 STRIP = TextRecipe()
 recipes = st.builds(TextRecipe, lowercase=st.booleans(), punctuation=st.sampled_from(["strip", "keep"]))

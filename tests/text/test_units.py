@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonorant.errors import BadCorpus, RejectedExample
-from sonorant.recipe.corpus import TextRecipe
 from sonorant.text.normalisation import normalise
+from sonorant.text.section import TextRecipe
 from sonorant.text.units import Units, learn_units
 
 TEXTS = ["the quick brown fox", "jumps over the lazy dog", "don't the dog", "", "zero one two three"]

@@ -1,0 +1,19 @@
+"""Recipe: decoding."""
+
+from pydantic import Field
+
+from sonorant.section import Section
+
+__all__ = ["DecodingRecipe"]
+
+
+class DecodingRecipe(Section):
+    """CTC prefix beam search."""
+
+    beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame.")
+    unit_candidates: int = Field(
+        12, ge=1, description="Units per frame that may extend a hypothesis, most probable first."
+    )
+    stability_ms: float = Field(
+        0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
+    )
