@@ -5,6 +5,7 @@ long; but a time-out below the chain's latency has everything read and computed 
 their replicas and the queues before them, and changes when they are scaled: it is measured, not set.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,9 +38,10 @@ class LeaseTimes:
     def __init__(self, least_s: float) -> None:
         self._least_s = least_s
         self._watched: list[_Watched] = []
-        self._taken_s: deque[float] = deque(maxlen=_MOST)
+        self._taken_s: deque[float] = deque(maxlen=_MOST)  # infinity: expired
         self.timeout_s = max(least_s, _UNMEASURED_S)
-        """Age at which a lease expires: four times what 95 % take, at least `least_s`, at first a minute."""
+        """Age at which a lease expires: four times what 95 % take, at least `least_s`, at first a minute; doubled when
+        most leases expire."""
 
     def granted(self, epoch: int, ordinals: IntArray, now: float) -> None:
         """Note a lease of examples that were never leased before."""
@@ -47,20 +49,29 @@ class LeaseTimes:
             self._watched.append(_Watched(epoch, ordinals, now))
 
     def look(self, now: float, settled: Callable[[int, IntArray], bool]) -> None:
-        """Record the durations of leases all of whose examples are `settled`; call it several times a second.
-
-        Expired leases are timed as well: examples that arrive afterwards show that the time-out was too short.
-        """
+        """Record which leases have all their examples `settled`, and which expire; call it several times a second."""
+        before = len(self._watched)
         going = []
         for lease in self._watched:
             if settled(lease.epoch, lease.ordinals):
                 self._taken_s.append(now - lease.granted_s)
+            elif now - lease.granted_s >= self.timeout_s:
+                self._taken_s.append(math.inf)
             else:
                 going.append(lease)
-        if len(going) < len(self._watched):
-            self._watched = going
-            usual_s = float(np.quantile(self._taken_s, _QUANTILE))
-            least_s = self._least_s if len(self._taken_s) >= _FEWEST else max(self._least_s, _UNMEASURED_S)
+        self._watched = going
+        if len(going) < before:
+            self._derive()
+
+    def _derive(self) -> None:
+        """Set the time-out by the latest leases; an expired one was lost, unless most expire: then the chain slowed."""
+        in_time = [taken_s for taken_s in self._taken_s if taken_s < math.inf]
+        if len(self._taken_s) >= _FEWEST and len(in_time) < len(self._taken_s) / 2:
+            self.timeout_s *= 2
+            self._taken_s.clear()
+        elif in_time:
+            usual_s = float(np.quantile(in_time, _QUANTILE))
+            least_s = self._least_s if len(in_time) >= _FEWEST else max(self._least_s, _UNMEASURED_S)
             self.timeout_s = max(least_s, _MULTIPLE * usual_s)
 
     def forget(self) -> None:

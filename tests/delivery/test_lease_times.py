@@ -63,6 +63,32 @@ def test_what_is_lost_in_silence_is_leased_again_soon_after_it_was_due():
     assert chain.reissued == len(unread.ordinals)
 
 
+def test_a_chain_that_loses_an_example_of_every_tenth_lease_does_not_raise_the_time_out():
+    chain = Chain(8000, 2.0, floor_s=1.0)
+    chain.lost = set(range(0, 8000, 80))
+    chain.run(1e6)
+    assert chain.reissued == 100
+    assert chain.now < (8000 / 8 + 100) * TICK_S + 20.0
+
+
+def test_most_leases_expire_in_a_chain_that_became_slower_and_few_in_one_that_loses_examples():
+    times = LeaseTimes(1.0)
+
+    def look(now, arrived):
+        times.look(now, lambda epoch, ordinals: ordinals[0] < arrived)
+
+    for number in range(20):
+        times.granted(0, [number], 0.0)
+    look(2.0, 18)
+    assert times.timeout_s == 8.0
+    look(8.0, 18)
+    assert times.timeout_s == 8.0
+    for number in range(100, 130):
+        times.granted(0, [number], 10.0)
+    look(18.0, 0)
+    assert times.timeout_s == 16.0
+
+
 def test_before_anything_is_measured_a_lease_has_a_minute():
     chain = Chain(8, 2.0, floor_s=1.0)
     chain.lost = {3}
