@@ -11,7 +11,7 @@ _MOST_DOUBLINGS = 64  # far beyond the longest pause
 
 
 class RestartPolicy:
-    """Allows `most` restarts within `window_s`; the pause before each doubles from `first_pause_s` to `last_pause_s`.
+    """Allows `most` restarts within `window_s` or without progress; the pause before each doubles from `first_pause_s` to `last_pause_s`.
 
     Times are those of the caller's monotonic clock, in seconds.
     """
@@ -23,14 +23,20 @@ class RestartPolicy:
         self._window_s = window_s
         self._first_pause_s = first_pause_s
         self._last_pause_s = last_pause_s
-        self._ends: deque[float] = deque()
+        self._ends: deque[tuple[float, str]] = deque()
 
-    def ended(self, now: float) -> float | None:
-        """Note that the process ended; return the pause before it is started again, None to give up."""
-        while self._ends and self._ends[0] <= now - self._window_s:
+    def ended(self, now: float, progress: str = "") -> float | None:
+        """Note that the process ended; return the pause before it is started again, None to give up.
+
+        progress: what its work has come to. Ends without any since count however long ago they are: a process that
+        dies again and again at the same point has no window to outlast. Empty: nothing to tell it by.
+        """
+        while (
+            self._ends and self._ends[0][0] <= now - self._window_s and (not progress or self._ends[0][1] != progress)
+        ):
             self._ends.popleft()
         if len(self._ends) == self._most:
             return None
-        self._ends.append(now)
+        self._ends.append((now, progress))
         doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
         return min(self._first_pause_s * 2.0**doublings, self._last_pause_s)

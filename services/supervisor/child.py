@@ -125,7 +125,7 @@ class Child:
             end = await self._live()
             if self._stopping or self._is_over(end):
                 return
-            pause_s = None if end in self._final_codes else self._policy.ended(time.monotonic())
+            pause_s = None if end in self._final_codes else self._policy.ended(time.monotonic(), self._progress())
             if pause_s is None:
                 raise ProcessFailed(self.name, end, self._log_file)
             log.warning("process_died", name=self.name, end=str(end), again_in_s=pause_s)
@@ -149,6 +149,10 @@ class Child:
         if self._stopping:  # `stop` was called during the start, and found no process
             self._process.kill_group()
         return self._process
+
+    def _progress(self) -> str:
+        """What its lives have come to so far (see `RestartPolicy.ended`)."""
+        return ""
 
     def _is_over(self, end: int | OSError) -> bool:
         """Whether it has done all that it was started for."""

@@ -200,11 +200,24 @@ class LocalCluster:
         trainer = ["-m", "services.trainer", "--run", str(self._run.path), "--coordinator", address]
         threads = ["--threads", str(rank_threads(ranks)), "--max-iteration-s", str(MAX_ITERATION_S)]
         command = mpirun(ranks, [*trainer, "--redis", redis_url, *threads])
-        return Gang(command, self._log("trainer"), self._environment, self._is_complete, self._gang_policy)
+        return Gang(
+            command,
+            self._log("trainer"),
+            self._environment,
+            self._is_complete,
+            self._newest_checkpoint,
+            self._gang_policy,
+        )
 
     def _is_complete(self) -> bool:
         """Whether training is complete by this recipe, which may have been extended since an earlier end."""
         return complete_totals(self._run, self._recipe) is not None
+
+    def _newest_checkpoint(self) -> str:
+        try:
+            return (self._run.checkpoints / "latest").read_text()
+        except OSError:
+            return "none"
 
     def _log(self, name: str) -> Path:
         return self._run.logs / f"{name}.log"

@@ -18,7 +18,8 @@ class Gang(Child):
     """Keeps `command` up until it exits with code 0 and training is `complete`: the code alone does not suffice.
 
     `keep` also returns after `stop`, which lets the ranks write a checkpoint, and raises `ProcessFailed` at once after
-    an exit code that a restart cannot mend.
+    an exit code that a restart cannot mend. checkpoint: name of the newest one, not empty: gangs that die before the next one are
+    counted, however long they live.
     """
 
     _drain_signal = signal.SIGUSR1
@@ -31,12 +32,14 @@ class Gang(Child):
         log_file: Path,
         environment: dict[str, str],
         complete: Callable[[], bool],
+        checkpoint: Callable[[], str],
         policy: RestartPolicy,
     ) -> None:
         super().__init__("trainer", lambda _: command, log_file, environment, policy)
         self.started_s = float("inf")
         """Start of the present gang, on the monotonic clock."""
         self._complete = complete
+        self._checkpoint = checkpoint
 
     def kill(self) -> None:
         """End at once what is left, for good; the ranks are on mpirun's leash."""
@@ -47,6 +50,9 @@ class Gang(Child):
         process = await super()._start()
         self.started_s = time.monotonic()
         return process
+
+    def _progress(self) -> str:
+        return self._checkpoint()
 
     def _is_over(self, end: int | OSError) -> bool:
         return end == 0 and self._complete()

@@ -16,3 +16,11 @@ def test_a_process_that_dies_too_often_is_given_up():
 def test_old_deaths_are_forgiven():
     policy = RestartPolicy(most=1, window_s=60.0)
     assert policy.ended(0.0) == policy.ended(60.0)
+
+
+def test_deaths_without_progress_are_not_forgiven():
+    policy = RestartPolicy(most=2, window_s=60.0)
+    assert policy.ended(0.0, "step 10") is not None
+    assert policy.ended(100.0, "step 20") is not None
+    assert policy.ended(200.0, "step 20") is not None
+    assert policy.ended(300.0, "step 20") is None

@@ -31,11 +31,11 @@ def _mpirun():
         pytest.skip("needs mpirun")
 
 
-def gang(tmp_path, program, complete=None):
-    policy = RestartPolicy(most=3, window_s=600.0, first_pause_s=0.0)
+def gang(tmp_path, program, complete=None, checkpoint=lambda: "none", window_s=600.0):
+    policy = RestartPolicy(most=3, window_s=window_s, first_pause_s=0.0)
     command = mpirun(2, ["-I", "-S", "-c", program, str(tmp_path)])
     complete = complete or (tmp_path / "complete").exists
-    return Gang(command, tmp_path / "trainer.log", dict(os.environ), complete, policy)
+    return Gang(command, tmp_path / "trainer.log", dict(os.environ), complete, checkpoint, policy)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,20 @@ def test_what_trying_again_cannot_mend_is_not_tried_again(tmp_path, code):
     with pytest.raises(ProcessFailed, match=rf"trainer ended with exit code {code}; its log(.|\n)*loss not finite"):
         asyncio.run(ranks.keep())
     assert ranks.restarts == 0
+
+
+def test_gangs_that_die_before_the_next_checkpoint_are_given_up_however_long_they_live(tmp_path):
+    ranks = gang(tmp_path, "raise SystemExit(1)", window_s=0.0)
+    with pytest.raises(ProcessFailed, match="trainer ended with exit code 1"):
+        asyncio.run(ranks.keep())
+    assert ranks.restarts == 3
+
+
+def test_gangs_that_write_checkpoints_may_die_any_number_of_times(tmp_path):
+    starts = tmp_path / "starts"
+    program = f"open({str(starts)!r}, 'a').write('.'); raise SystemExit(os.path.getsize({str(starts)!r}) <= 12)"
+    ranks = gang(
+        tmp_path, f"import os\n{program}", lambda: True, checkpoint=lambda: str(starts.stat().st_size), window_s=0.0
+    )
+    asyncio.run(ranks.keep())
+    assert ranks.restarts > 3
