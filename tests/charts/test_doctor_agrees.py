@@ -61,13 +61,13 @@ def plural(kind):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_the_pods_that_need_room_are_those_that_are_rendered(helm, name):
+def test_the_pods_that_are_counted_are_those_that_are_rendered(helm, name):
     asked = {"cpu": 0.0, "memory": 0.0}
     for document in render_set(helm, name).values():
         for count, pod in rendered_pods(document, SETS[name].get("trainer", {}).get("ranks", 1)):
             requests = pod["spec"]["containers"][0]["resources"]["requests"]
             asked = {key: total + count * float(parse_quantity(requests[key])) for key, total in asked.items()}
-    says = examined(SETS[name], "well")["room"]
+    says = examined(SETS[name], "well")["capacity"]
     assert says.startswith(f"all pods ask for {asked['cpu']:g} cores and {asked['memory'] / 1e9:.3g} GB")
 
 
