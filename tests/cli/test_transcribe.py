@@ -229,7 +229,7 @@ def test_with_a_run_it_starts_a_recognizer_of_its_own(run, heard, tmp_path):
 
 
 def test_a_recognizer_that_does_not_start_says_why(tmp_path):
-    with pytest.raises(Unavailable, match="no model that can be served"), running_recognizer(tmp_path):
+    with pytest.raises(Unavailable, match="no model to serve"), running_recognizer(tmp_path):
         pass
 
 

@@ -93,7 +93,7 @@ def test_the_probe_passes_a_recognizer_that_answers_and_fails_one_that_errs_or_i
         assert answered.stdout.count("babble/1") == 2
         erred = probe(run, server, "--utterances", "1", "--max-wer", "0")
         assert erred.returncode == 65
-        assert "at most 0.0%" in erred.stderr
+        assert "the limit is 0.0%" in erred.stderr
     away = probe(run, server, "--utterances", "1")
     assert away.returncode == 69
     assert server in away.stderr

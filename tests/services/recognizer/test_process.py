@@ -95,7 +95,7 @@ def test_a_port_in_use_is_named(store):
 def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):
     done = subprocess.run(command(tmp_path), capture_output=True, text=True, check=False)
     assert done.returncode == 69
-    assert "no model that can be served" in done.stderr
+    assert "no model to serve" in done.stderr
 
 
 def test_without_a_model_it_waits_alive_but_not_ready_and_takes_up_the_first(store, tmp_path):
