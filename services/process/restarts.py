@@ -11,9 +11,9 @@ _MOST_DOUBLINGS = 64  # far beyond the longest pause
 
 
 class RestartPolicy:
-    """Allows `most` restarts within `window_s` or without progress; the pause before each doubles from `first_pause_s` to `last_pause_s`.
+    """Allows `most` restarts within `window_s`, or without progress.
 
-    Times are those of the caller's monotonic clock, in seconds.
+    The pause before each doubles from `first_pause_s` to `last_pause_s`. Times: the caller's monotonic clock, in s.
     """
 
     def __init__(
@@ -31,12 +31,13 @@ class RestartPolicy:
         progress: what its work has come to. Ends without any since count however long ago they are: a process that
         dies again and again at the same point has no window to outlast. Empty: nothing to tell it by.
         """
-        while (
-            self._ends and self._ends[0][0] <= now - self._window_s and (not progress or self._ends[0][1] != progress)
-        ):
+        while self._ends and not self._counts(*self._ends[0], now, progress):
             self._ends.popleft()
         if len(self._ends) == self._most:
             return None
         self._ends.append((now, progress))
         doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
         return min(self._first_pause_s * 2.0**doublings, self._last_pause_s)
+
+    def _counts(self, end: float, progress_then: str, now: float, progress: str) -> bool:
+        return end > now - self._window_s or (progress != "" and progress_then == progress)

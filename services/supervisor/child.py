@@ -151,7 +151,7 @@ class Child:
         return self._process
 
     def _progress(self) -> str:
-        """What its lives have come to so far (see `RestartPolicy.ended`)."""
+        """Return what its lives have come to so far (see `RestartPolicy.ended`)."""
         return ""
 
     def _is_over(self, end: int | OSError) -> bool:

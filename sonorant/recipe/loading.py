@@ -20,6 +20,7 @@ from sonorant.section import Interval
 
 __all__ = ["check_recipe", "dump_recipe", "load_recipe"]
 
+_NEVER_FOLDED = 2**31  # columns: a quoted string that ruamel folds beside control characters gains a space
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")  # anything else is quoted: ruamel misreads a plain ?x in a list
 
 
@@ -66,7 +67,7 @@ def _with_family(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def dump_recipe(recipe: Recipe) -> str:
     """Return the resolved recipe, defaults included, as YAML that `load_recipe` reads back to an equal recipe."""
     yaml = YAML(typ="rt", pure=True)
-    yaml.width = 120
+    yaml.width = _NEVER_FOLDED
     buffer = io.StringIO()
     yaml.dump(_laid_out(recipe.model_dump(mode="json")), buffer)
     return buffer.getvalue()

@@ -73,7 +73,7 @@ async def drill(folder, rounds, only, bound_s, say):
         say("left out: full disks: mounting is not permitted here")
     try:
         for number, blow in enumerate(blow for blow in blows for _ in range(rounds)):
-            if ground is None or blow.fault.ends_gang:  # the supervisor's policy allows few starts of a gang
+            if ground is None or blow.fault.gang_ends:  # the supervisor's policy allows few starts of a gang
                 if ground is not None:
                     await _end(ground, keeping)
                 ground = Ground(folder / f"{number}", lambda path: write_run(path, _EXAMPLES), _PACE, bound_s, on_disks)

@@ -24,9 +24,9 @@ class Fault(NamedTuple):
         return f"{self.verb} {self.noun}" + (f" before {self.window}" if self.window else "")
 
     @property
-    def ends_gang(self) -> bool:
-        """Whether it costs the gang of ranks one of its starts."""
-        return self.window in ("restore", "start") or (self.noun in ("rank", "mpirun") and self.verb != "pause")
+    def gang_ends(self) -> int:
+        """How many of its starts it costs the gang of ranks: one to bring it into the window of a start, one there."""
+        return (self.window in ("restore", "start")) + (self.noun in ("rank", "mpirun") and self.verb != "pause")
 
 
 class Blow(NamedTuple):

@@ -73,7 +73,7 @@ class Ground:
     async def strike(self, blow):
         """Inject one fault; return the name of its target. It is over then, except a short stop."""
         fault = blow.fault
-        if fault.ends_gang:
+        for _ in range(fault.gang_ends):
             self.command.gang_ended()
         if not fault.window:
             return await self._hit(blow, None)

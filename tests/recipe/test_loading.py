@@ -2,7 +2,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sonorant.errors import BadRecipe, Unavailable
@@ -37,6 +37,14 @@ def test_recipes_of_the_project_load_and_survive_dumping(path: Path, tmp_path: P
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
+# Folded at column 120 by ruamel, one would come back with another space.
+_FOLDED = [
+    "\x01\x80\x01\U000e0001 \U000e0001\x80\x80\x01\U0001f600 \x80a\x01aa\x80",
+    "  \x80  a \U000e0001\U000e0001a\x80\x01\x01\U0001f600 a",
+]
+
+
+@example(1.0, "x", ["\x01a \x80\x01\U000e0001a" + 4 * "\U000e0001" + "\x80\U000e0001a", *_FOLDED])
 @given(st.floats(1e-9, 1e9), _TEXT, st.lists(_TEXT, max_size=4))
 def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, speakers: list[str]) -> None:
     recipe = Recipe.model_validate(
