@@ -29,9 +29,10 @@ _COMMANDS = {
     "pull": "Pull a run from object storage, to audit, evaluate or report it.",
     "recipe": "Show a recipe, or the schema of recipes.",
     "report": "Write report.html and report.json of a run.",
-    "score": "Compare transcripts with references: word error rate and alignments.",
+    "score": "Compare transcripts with references: error rates, BLEU and alignments.",
     "serve": "Serve exported models to streaming clients.",
     "status": "Show the stages, rates and progress of a running training.",
+    "tokenizer": "Learn units, such as sub-words, from text, for recipes to share.",
     "train": "Train on data augmented on the fly; resumes where it stopped.",
     "transcribe": "Stream recordings, or the microphone, to a recognizer.",
 }

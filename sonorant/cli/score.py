@@ -1,16 +1,20 @@
 """`sonorant score`: scores hypotheses against references."""
 
-import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 
-from sonorant.text.alignment import Alignment, Unit, align, render
+from sonorant.atomic import atomic_write
+from sonorant.cli.score_view import Scored, show_json, show_text
+from sonorant.text.alignment import align
+from sonorant.text.bleu import bleu
 from sonorant.text.normalisation import normalise
-from sonorant.text.scoring import ErrorRate, confusions, error_rate
-from sonorant.text.section import TextRecipe
-from sonorant.text.transcripts import Format, pair_up, read_transcripts
+from sonorant.text.scoring import error_rate
+from sonorant.text.section import Language, TextRecipe
+from sonorant.text.side_by_side import page
+from sonorant.text.spacing import respace
+from sonorant.text.transcripts import Format, Transcripts, pair_up, read_speakers, read_transcripts
 
 __all__ = ["command"]
 
@@ -23,7 +27,16 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--format", type=click.Choice(get_args(Format)), help="Format of both files; default: detected.")
 @click.option("--characters", is_flag=True, help="Score characters (CER) instead of words.")
 @click.option("--normalise", "normalised", is_flag=True, help="Lower-case both and strip punctuation before comparing.")
+@click.option("--language", type=click.Choice(get_args(Language)), help="Normalise both by the rules of a language.")
+@click.option(
+    "--ignore-spaces", is_flag=True, help="Give the hypothesis the reference's word spacing first (sWER, for Korean)."
+)
+@click.option("--bleu", "with_bleu", is_flag=True, help="Add BLEU of words and of characters, smoothing 7.")
+@click.option(
+    "--utt2spk", type=_file, help="Speakers, a line each: id, speaker; else as the reference's JSON has them."
+)
 @click.option("--alignments", is_flag=True, help="Show each utterance's alignment.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the alignments as a page.")
 @click.option(
     "--confusions", "top", type=click.IntRange(0), default=0, metavar="N", help="Show the N commonest errors."
 )
@@ -34,63 +47,55 @@ def command(
     format: Format | None,
     characters: bool,
     normalised: bool,
+    language: Language | None,
+    ignore_spaces: bool,
+    with_bleu: bool,
+    utt2spk: Path | None,
     alignments: bool,
+    html: Path | None,
     top: int,
     as_json: bool,
 ) -> None:
-    """Print the word error rate of HYPOTHESIS against REFERENCE, with its 95 % bootstrap interval.
+    """Print error rates of HYPOTHESIS against REFERENCE: of words, with a 95 % bootstrap interval, and of sentences.
 
-    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines.
+    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval draws
+    speakers anew if each utterance has one of at least ten, else utterances.
     """
-    unit: Unit = "character" if characters else "word"
-    pairs = pair_up(read_transcripts(reference, format), read_transcripts(hypothesis, format))
-    if normalised:
-        pairs = {name: (normalise(r, TextRecipe()), normalise(h, TextRecipe())) for name, (r, h) in pairs.items()}
-    aligned = {name: align(said, heard, unit) for name, (said, heard) in pairs.items()}
-    rate = error_rate(list(aligned.values()))
-    shown = aligned if alignments else {}
-    common = _common_errors(aligned, top)
-    if as_json:
-        click.echo(json.dumps(_document(rate, unit, shown, common), ensure_ascii=False, indent=2))
-    else:
-        click.echo("\n".join(_lines(rate, unit, shown, common)))
+    references = read_transcripts(reference, format)
+    pairs = pair_up(references, read_transcripts(hypothesis, format))
+    if normalised or language:
+        spelling = TextRecipe(language=language)
+        pairs = {name: (normalise(r, spelling), normalise(h, spelling)) for name, (r, h) in pairs.items()}
+    if ignore_spaces:
+        pairs = {name: _spaces_ignored(r, h, characters) for name, (r, h) in pairs.items()}
+    aligned = {name: align(said, heard, "character" if characters else "word") for name, (said, heard) in pairs.items()}
+    scored = Scored(
+        metric="CER" if characters else "sWER" if ignore_spaces else "WER",
+        unit="character" if characters else "word",
+        rate=error_rate(list(aligned.values()), _speakers(references, utt2spk)),
+        aligned=aligned,
+        bleu=_bleu(list(pairs.values())) if with_bleu else None,
+    )
+    if html is not None:
+        title = f"{hypothesis} against {reference}"
+        document = page(title, scored.summary(), aligned)
+        atomic_write(html, document)
+    (show_json if as_json else show_text)(scored, alignments, top)
 
 
-def _common_errors(aligned: dict[str, Alignment], top: int) -> list[tuple[str, str, int]]:
-    counts = confusions(aligned.values())
-    errors = sorted((-count, said, heard) for (said, heard), count in counts.items() if said != heard)
-    return [(said, heard, -count) for count, said, heard in errors[:top]]
+def _spaces_ignored(reference: str, hypothesis: str, characters: bool) -> tuple[str, str]:
+    if characters:
+        return "".join(reference.split()), "".join(hypothesis.split())
+    return reference, respace(reference, hypothesis)
 
 
-def _lines(rate: ErrorRate, unit: Unit, shown: dict[str, Alignment], common: list[tuple[str, str, int]]) -> list[str]:
-    low, high = rate.interval_95
-    lines = [f"{name} ({alignment.errors} errors)\n{render(alignment)}" for name, alignment in shown.items()]
-    lines += [
-        f"{count:6} × {said or '(nothing)'} recognized as {heard or '(nothing)'}" for said, heard, count in common
-    ]
-    return [
-        *lines,
-        f"{'CER' if unit == 'character' else 'WER'}: {rate.rate:.2%} (95 % interval {low:.2%} to {high:.2%})",
-        f"{rate.errors} errors in {rate.reference_words} {unit}s of {len(rate.per_utterance)} utterances: "
-        f"S {rate.substitutions}, I {rate.insertions}, D {rate.deletions}",
-    ]
+def _speakers(references: Transcripts, utt2spk: Path | None) -> list[str]:
+    speakers = read_speakers(utt2spk, references.texts) if utt2spk is not None else references.speakers
+    return [speakers.get(utterance, "") for utterance in references.texts]
 
 
-def _document(
-    rate: ErrorRate, unit: Unit, shown: dict[str, Alignment], common: list[tuple[str, str, int]]
-) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "unit": unit,
-        "rate": rate.rate,
-        "interval_95": rate.interval_95,
-        "substitutions": rate.substitutions,
-        "insertions": rate.insertions,
-        "deletions": rate.deletions,
-        "reference_length": rate.reference_words,
-        "utterances": len(rate.per_utterance),
+def _bleu(pairs: list[tuple[str, str]]) -> dict[str, float]:
+    return {
+        "words": bleu((reference.split(), hypothesis.split()) for reference, hypothesis in pairs),
+        "characters": bleu((" ".join(r.split()), " ".join(h.split())) for r, h in pairs),
     }
-    if common:
-        document["confusions"] = [{"said": said, "heard": heard, "count": count} for said, heard, count in common]
-    if shown:
-        document["alignments"] = {name: [step._asdict() for step in a.steps] for name, a in shown.items()}
-    return document

@@ -17,12 +17,13 @@ from sonorant.corpus.shards import write_shard
 from sonorant.corpus.strings import add_background
 from sonorant.corpus.utterance import Scaled, Skipped, Utterance
 from sonorant.delivery.example import WordSpan
-from sonorant.errors import BadAudio
+from sonorant.errors import BadAudio, RejectedExample
 from sonorant.file_names import shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus import CorpusRecipe
-from sonorant.text.normalisation import normalise
+from sonorant.text.normalisation import first_number, normalise
+from sonorant.text.units import Units
 
 __all__ = ["ShardSummary", "check_recordings", "finished", "make_record", "make_shard"]
 
@@ -62,10 +63,11 @@ def finished(folder: Path, name: str) -> ShardSummary | None:
     return summary if whole else None
 
 
-def make_shard(recipe: Recipe, folder: Path, plan: ShardPlan) -> ShardSummary:
+def make_shard(recipe: Recipe, folder: Path, tokenizer: Units | None, plan: ShardPlan) -> ShardSummary:
     """Write one shard, its index and its summary; utterances that cannot be used are skipped and listed.
 
-    Raises Unavailable when the disk refuses.
+    tokenizer: units that must spell each transcript of the split train, if they are not learnt from it. Raises
+    Unavailable when the disk refuses.
     """
     made: list[tuple[float, str, str]] = []
     skipped: list[Skipped] = []
@@ -75,6 +77,8 @@ def make_shard(recipe: Recipe, folder: Path, plan: ShardPlan) -> ShardSummary:
         for utterance in plan.utterances:
             try:
                 record, loud = make_record(utterance, recipe)
+                if tokenizer is not None and plan.split == "train":
+                    _check_spelling(record, tokenizer)
             except BadAudio as error:
                 skipped.append(Skipped(error.path, error.reason))
                 continue
@@ -106,6 +110,8 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     text = normalise(utterance.text, recipe.text)
     if not text:
         raise BadAudio(shown(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
+    if recipe.text.numbers == "refuse" and (number := first_number(text)):
+        raise BadAudio(utterance.id, f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
     readings = [read_segment(segment, corpus) for segment in utterance.segments]
     waveform, words = _join([reading.waveform for reading in readings], utterance, text, corpus.sample_rate_hz)
     if corpus.strings is not None and corpus.strings.background_db is not None:
@@ -125,6 +131,13 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
         words=words,
     )
     return record, [reading.scaled for reading in readings if reading.scaled]
+
+
+def _check_spelling(record: Record, tokenizer: Units) -> None:
+    try:
+        tokenizer.labels(record.text)
+    except RejectedExample as error:
+        raise BadAudio(record.utterance, error.reason) from error
 
 
 def check_recordings(corpus: CorpusRecipe, utterances: Sequence[Utterance]) -> list[Skipped]:

@@ -16,6 +16,7 @@ from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
+from sonorant.text.units import Units
 
 __all__ = ["ShardPlan", "fingerprint", "plan_shards"]
 
@@ -31,8 +32,8 @@ class ShardPlan:
     utterances: tuple[Utterance, ...]
 
 
-def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
-    """Return a hash of all that shards depend on: recipe, transcripts, and size and time of each recording.
+def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: Units | None = None) -> str:
+    """Return a hash of all that shards depend on: recipe, tokenizer, transcripts, size and time of each recording.
 
     Where the data folder lies does not matter, so that a mount elsewhere costs nothing. Raises Unavailable when the
     file system fails: shards that are finished are not to be thrown away for that.
@@ -40,6 +41,8 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path) -> str:
     digest = hashlib.blake2b(digest_size=16)
     parts = {"format": _FORMAT, "seed": recipe.seed, "corpus": recipe.corpus.model_dump(mode="json")}
     digest.update(json.dumps(parts | {"text": recipe.text.model_dump(mode="json")}, sort_keys=True).encode())
+    if tokenizer is not None:
+        digest.update(tokenizer.to_json().encode())
     for utterance in listing.utterances:
         digest.update(repr((utterance.id, utterance.text, utterance.speaker)).encode())
         for segment in utterance.segments:

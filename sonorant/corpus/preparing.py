@@ -13,6 +13,7 @@ from sonorant.corpus.card import describe, render
 from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
 from sonorant.corpus.plan import ShardPlan, fingerprint, plan_shards
 from sonorant.corpus.readers import list_corpus
+from sonorant.corpus.tokenizer import read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, Unavailable
@@ -63,7 +64,8 @@ def prepare(
     written for one whose description has faults; Unavailable when the disk refuses, and what was finished is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
-    state = _State(run.shards, fingerprint(recipe, listing, data_folder), elsewhere)
+    tokenizer = read_tokenizer(recipe.text, data_folder)
+    state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
     if (done := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
         return _checked(Prepared(state.card(), done, 0), strict)
@@ -73,12 +75,14 @@ def prepare(
     with open_workers(jobs) as workers:
         utterances, skipped = _usable(recipe, listing, workers, progress)
         _refuse_if_strict(skipped, strict)
-        summaries, made = _make(recipe, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
+        make = partial(make_shard, recipe, run.shards, tokenizer)
+        summaries, made = _make(make, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
     skipped += [entry for summary in summaries for entry in summary.skipped]
     texts = [text for summary in summaries if summary.split == "train" for text in summary.texts]
     if not texts:
         raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(skipped[:1])}")
-    atomic_write(run.shards / "units.json", learn_units(recipe.text, texts).to_json())
+    units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
+    atomic_write(run.shards / "units.json", units.to_json())
     card = describe(recipe, summaries, skipped)
     state.finish(card, [summary.name for summary in summaries])
     return Prepared(card, tuple(skipped), made)
@@ -102,7 +106,7 @@ def _usable(
 
 
 def _make(
-    recipe: Recipe,
+    make: Callable[[ShardPlan], ShardSummary],
     folder: Path,
     plans: Sequence[ShardPlan],
     workers: Workers,
@@ -115,7 +119,7 @@ def _make(
     total, done = sum(size.values()), sum(size[name] for name in summaries)
     missing = [plan for plan in plans if plan.name not in summaries]
     progress("writing shards", done, total)
-    for summary in workers(partial(make_shard, recipe, folder), missing):
+    for summary in workers(make, missing):
         _refuse_if_strict(summary.skipped, strict)
         summaries[summary.name] = summary
         done += size[summary.name]

@@ -47,7 +47,7 @@ def _checked(document: Document) -> Recipe:
         raise BadRecipe(fault)
     try:
         # As JSON, because pydantic's strict mode takes lists for tuples there, and still no string for a number.
-        recipe = Recipe.model_validate_json(json.dumps(_with_family(document.values), default=str), strict=True)
+        recipe = Recipe.model_validate_json(json.dumps(_renamed(document.values), default=str), strict=True)
     except ValidationError as error:
         raise _bad(document, schema_faults(error, document)) from error
     if document.faults:
@@ -55,13 +55,14 @@ def _checked(document: Document) -> Recipe:
     return recipe
 
 
-def _with_family(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Set the model's family where a recipe has none: early recipes had one family, and `kind` for its key."""
-    model = values.get("model")
-    if not isinstance(model, Mapping):
-        return values
-    named = {"family" if key == "kind" else key: value for key, value in model.items()}
-    return {**values, "model": {"family": "lstm_ctc", **named}}
+def _renamed(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take keys by the names that they once had, and name the model's family where there was only one."""
+    sections: dict[str, Any] = {}
+    if isinstance(model := values.get("model"), Mapping):
+        sections["model"] = {"family": "lstm_ctc"} | {"family" if k == "kind" else k: v for k, v in model.items()}
+    if isinstance(text := values.get("text"), Mapping) and "pieces" not in text:
+        sections["text"] = {"pieces" if key == "bpe_units" else key: value for key, value in text.items()}
+    return {**values, **sections}
 
 
 def dump_recipe(recipe: Recipe) -> str:

@@ -6,18 +6,16 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rapidfuzz.distance import Levenshtein
 
-__all__ = ["Alignment", "Step", "Unit", "align", "render"]
+__all__ = ["Alignment", "Kind", "Step", "Unit", "align"]
 
+Kind: TypeAlias = Literal["hit", "substitution", "insertion", "deletion"]
 Unit: TypeAlias = Literal["word", "character"]
-
-_MARKS = {"hit": "", "substitution": "S", "insertion": "I", "deletion": "D"}
-_GAP = "*"
 
 
 class Step(NamedTuple):
     """One pair of an alignment; a word is empty in an insertion or deletion."""
 
-    kind: Literal["hit", "substitution", "insertion", "deletion"]
+    kind: Kind
     reference: str
     hypothesis: str
 
@@ -75,24 +73,6 @@ def align(reference: str | Sequence[str], hypothesis: str | Sequence[str], unit:
         else:
             steps += (Step("deletion", word, "") for word in old)
     return Alignment(tuple(steps))
-
-
-def render(alignment: Alignment) -> str:
-    """Return three lines, REF, HYP and the errors' letters, with each step's words one above the other."""
-    rows = [("REF:", "HYP:", "")] + [
-        (
-            step.reference or _GAP * len(step.hypothesis),
-            step.hypothesis or _GAP * len(step.reference),
-            _MARKS[step.kind],
-        )
-        for step in alignment.steps
-    ]
-    widths = [max(map(len, row)) for row in rows]
-    lines = (
-        " ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        for line in zip(*rows, strict=True)
-    )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _cut(text: str | Sequence[str], unit: Unit) -> list[str]:

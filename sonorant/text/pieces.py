@@ -1,12 +1,17 @@
-"""Byte-pair encoding (Sennrich et al., 2016) by sentencepiece, an extra dependency that only kind `bpe` needs.
+"""Sub-words by sentencepiece, an extra dependency that only these kinds of units need.
 
-sentencepiece keeps number 0 for unknown text. The model has no such unit, so our numbers are one lower.
+Byte-pair encoding (Sennrich et al. 2016) merges the commonest pairs; a unigram model (Kudo 2018) keeps the pieces with
+which the words are most probable. sentencepiece keeps number 0 for unknown text. The model has no such unit, so our
+numbers are one lower.
 """
 
 import io
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sonorant.errors import BadCorpus, RejectedExample, Unavailable
 
@@ -17,36 +22,44 @@ __all__ = ["WORD_START", "encode", "load", "symbols", "train"]
 
 WORD_START = "\u2581"  # sentencepiece writes it for the space before a word
 _UNKNOWN = 0
+_MOST_WORDS = 10_000_000  # that are learnt from; of a larger text a sample
 
 
-def train(words: Iterable[str], size: int) -> bytes:
-    """Return a model of at most `size` pieces learnt from words; the same words give the same bytes.
+def train(kind: str, words: Mapping[str, int], size: int, rng: np.random.Generator) -> bytes:
+    """Return a model of at most `size` pieces learnt from words and how often each occurs.
 
-    Raises BadCorpus if the words have more than `size` characters.
+    kind: bpe or unigram. rng: draws ten million words of a text that has more. The same words and generator give the
+    same bytes. Raises BadCorpus if the words have more than `size` characters.
     """
-    words = sorted(words)
-    characters = len({WORD_START}.union(*words))
-    if characters > size:
+    characters = {WORD_START}.union(*words)
+    if len(characters) > size:
         raise BadCorpus(
-            f"bpe_units={size}: the transcripts have {characters} characters; bpe_units must be at least that"
+            f"pieces={size}: the transcripts have {len(characters)} characters, the rarest {_rarest(words)}, and each "
+            f"is a piece; pieces must be at least {len(characters)}"
         )
     model = io.BytesIO()
-    _library().SentencePieceTrainer.train(
-        sentence_iterator=iter(words),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size + 1,
-        hard_vocab_limit=False,  # a small corpus has fewer merges to offer
-        character_coverage=1.0,
-        normalization_rule_name="identity",  # `normalise` did it
-        unk_id=_UNKNOWN,
-        bos_id=-1,
-        eos_id=-1,
-        pad_id=-1,
-        num_threads=1,
-        shuffle_input_sentence=False,
-        minloglevel=2,
-    )
+    try:
+        _library().SentencePieceTrainer.train(
+            sentence_iterator=_sampled(words, rng),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size + 1,
+            hard_vocab_limit=False,  # a small corpus has fewer pieces to offer
+            character_coverage=1.0,
+            normalization_rule_name="identity",  # `normalise` did it
+            unk_id=_UNKNOWN,
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            num_threads=1,
+            shuffle_input_sentence=False,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise BadCorpus(
+            f"pieces={size}: sentencepiece learns no {kind} pieces from {len(words)} different words: {error}; take "
+            "fewer, or more text"
+        ) from error
     return model.getvalue()
 
 
@@ -56,7 +69,7 @@ def load(model: bytes) -> "SentencePieceProcessor":
     try:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise BadCorpus(f"bpe_model: {len(model)} bytes that are no sentencepiece model; prepare again") from error
+        raise BadCorpus(f"units: {len(model)} bytes that are no sentencepiece model; prepare again") from error
     return processor
 
 
@@ -71,13 +84,39 @@ def encode(processor: "SentencePieceProcessor", text: str) -> list[int]:
     if _UNKNOWN in numbers or WORD_START in text:
         spelt = set("".join(symbols(processor))) - {WORD_START}
         missing = next(symbol for symbol in "".join(text.split()) if symbol not in spelt)
-        raise RejectedExample(f"transcript {text!r} has {missing!r}, which no piece of units.json spells; correct it")
+        raise RejectedExample(
+            f"transcript {text!r} has {missing!r}, which no piece of units.json spells; correct the "
+            "transcript, or learn the pieces from text that has it"
+        )
     return [number - 1 for number in numbers]
+
+
+def _sampled(words: Mapping[str, int], rng: np.random.Generator) -> Iterator[str]:
+    """Yield each word as often as it occurs, in an order of their own, or so many of them as are learnt from."""
+    spelt = sorted(words)
+    counts = np.array([words[word] for word in spelt], np.int64)
+    if counts.sum() > _MOST_WORDS:
+        counts = np.maximum(rng.multinomial(_MOST_WORDS, counts / counts.sum()), 1)  # 1: no character may be lost
+    for word, count in zip(spelt, counts.tolist(), strict=True):
+        for _ in range(count):
+            yield word
+
+
+def _rarest(words: Mapping[str, int]) -> str:
+    """Name the rarest characters: what a vocabulary is too small for is often a few that nobody wanted."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in set(word):
+            counts[character] += count
+    rarest = sorted(counts.items(), key=lambda entry: (entry[1], entry[0]))[:3]
+    return ", ".join(repr(character) for character, _ in rarest)
 
 
 def _library() -> ModuleType:
     try:
         import sentencepiece
     except ImportError as error:
-        raise Unavailable("units: bpe needs the package sentencepiece; `pip install 'sonorant[bpe]'`") from error
+        raise Unavailable(
+            "units: bpe and unigram need the package sentencepiece; `pip install 'sonorant[bpe]'`"
+        ) from error
     return sentencepiece

@@ -1,14 +1,14 @@
 """Files of transcripts, as corpora and recognizers write them, and pairs of reference and hypothesis."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sonorant.errors import BadCorpus
 
-__all__ = ["Format", "Transcripts", "pair_up", "read_transcripts"]
+__all__ = ["Format", "Transcripts", "pair_up", "read_speakers", "read_transcripts"]
 
 Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
 
@@ -18,35 +18,49 @@ _SHOWN = 3  # ids that a message names at most
 
 @dataclass(frozen=True)
 class Transcripts:
-    """The texts of one file by utterance; in plain files the line's number is the id."""
+    """The texts of one file by utterance, and the speakers that it names; in plain files ids are line numbers."""
 
     path: Path
     format: Format
     texts: dict[str, str]
+    speakers: dict[str, str] = field(default_factory=dict)
 
 
 def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
     """Return the transcripts of a file; without `format`, the format is detected.
 
-    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath". kaldi: id, space, text; detected
-    where each line begins with another word that has a digit. plain: one text a line, empty ones included.
-    Raises BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
+    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath", and perhaps "speaker". kaldi: id, space,
+    text; taken for it where each line begins with another word that has a digit. plain: one text a line, empty ones
+    included. Raises BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadCorpus(f"{path}: {error}; expected a text file in UTF-8") from error
-    if not lines[-1]:
-        lines.pop()
-    if not any(line.strip() for line in lines):
-        raise BadCorpus(f"{path}: no transcript in it; expected one a line")
+    lines = _lines(path)
     format = format or _format(lines)
     texts: dict[str, str] = {}
-    for number, utterance, text in _entries(path, lines, format):
+    speakers: dict[str, str] = {}
+    for number, utterance, text, speaker in _entries(path, lines, format):
         if utterance in texts:
             raise BadCorpus(f"{path}:{number}: id {utterance!r} comes a second time; each utterance may stand once")
         texts[utterance] = text
-    return Transcripts(path, format, texts)
+        if speaker:
+            speakers[utterance] = speaker
+    return Transcripts(path, format, texts, speakers)
+
+
+def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
+    """Return the speaker of each of the utterances from a file in the format of Kaldi's utt2spk: id, space, speaker.
+
+    Raises BadCorpus, naming the line, if it does not fit, or the utterances that are not in the file.
+    """
+    speakers: dict[str, str] = {}
+    for number, line in enumerate(_lines(path), 1):
+        fields = line.split()
+        if len(fields) not in (0, 2):
+            raise BadCorpus(f"{path}:{number}: {len(fields)} fields, expected an utterance's id and its speaker")
+        speakers.update([fields] if fields else [])
+    wanted = list(utterances)
+    if missing := [utterance for utterance in wanted if utterance not in speakers]:
+        raise BadCorpus(f"{path}: no speaker of {len(missing)} of {len(wanted)} utterances: {_named(missing)}")
+    return {utterance: speakers[utterance] for utterance in wanted}
 
 
 def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[str, str]]:
@@ -66,10 +80,9 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
         )
     for these, those in ((reference, hypothesis), (hypothesis, reference)):
         if missing := [utterance for utterance in these.texts if utterance not in those.texts]:
-            named = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
             raise BadCorpus(
-                f"{len(missing)} of {len(these.texts)} utterances of {these.path} are not in {those.path}: {named}; "
-                "both files must have the same ids"
+                f"{len(missing)} of {len(these.texts)} utterances of {these.path} are not in {those.path}: "
+                f"{_named(missing)}; both files must have the same ids"
             )
     return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
 
@@ -83,13 +96,29 @@ def _format(lines: list[str]) -> Format:
     return "kaldi" if looks_like_ids and len(set(firsts)) == len(firsts) else "plain"
 
 
-def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, str, str]]:
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCorpus(f"{path}: {error}; expected a text file in UTF-8") from error
+    if not lines[-1]:
+        lines.pop()
+    if not any(line.strip() for line in lines):
+        raise BadCorpus(f"{path}: no transcript in it; expected one a line")
+    return lines
+
+
+def _named(utterances: list[str]) -> str:
+    return ", ".join(utterances[:_SHOWN]) + (", …" if len(utterances) > _SHOWN else "")
+
+
+def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line number, id, text and speaker, "" if it is unknown."""
     for number, line in enumerate(lines, 1):
         if format == "plain":
-            yield number, str(number), line.strip()
+            yield number, str(number), line.strip(), ""
         elif line.strip():
-            utterance, text = _from_json(path, number, line) if format == "jsonl" else _from_kaldi(line)
-            yield number, utterance, text
+            yield number, *(_from_json(path, number, line) if format == "jsonl" else (*_from_kaldi(line), ""))
 
 
 def _from_kaldi(line: str) -> tuple[str, str]:
@@ -97,7 +126,7 @@ def _from_kaldi(line: str) -> tuple[str, str]:
     return utterance, "".join(text).strip()
 
 
-def _from_json(path: Path, number: int, line: str) -> tuple[str, str]:
+def _from_json(path: Path, number: int, line: str) -> tuple[str, str, str]:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits, or 100,000 brackets
@@ -106,5 +135,5 @@ def _from_json(path: Path, number: int, line: str) -> tuple[str, str]:
         raise BadCorpus(f'{path}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
     for key in _IDS:
         if key in entry:
-            return str(entry[key]), entry["text"]
+            return str(entry[key]), entry["text"], str(entry.get("speaker") or "")
     raise BadCorpus(f"{path}:{number}: no id in it; expected one of the keys {', '.join(_IDS)}")

@@ -3,20 +3,24 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sonorant.errors import BadCorpus, RejectedExample
-from sonorant.text import pieces
+from sonorant.errors import BadCorpus, BadRun, RejectedExample
+from sonorant.randomness import generator
+from sonorant.text import hangul, pieces
 from sonorant.text.normalisation import normalise
-from sonorant.text.section import TextRecipe
+from sonorant.text.section import SUBWORDS, TextRecipe
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
-__all__ = ["Units", "learn_units"]
+__all__ = ["Kind", "Units", "count_words", "learn_units", "units_of_words"]
+
+Kind = Literal["words", "characters", "bpe", "unigram"]
 
 _SPACE = " "
 
@@ -25,13 +29,15 @@ _SPACE = " "
 class Units:
     """Numbered units; the CTC blank comes after the last of them.
 
-    symbols: the units' spellings, by number. Pieces of BPE mark a word's start with U+2581.
-    bpe_model: the sentencepiece model that cuts words into pieces (kind bpe only).
+    symbols: the units' spellings, by number. Pieces mark a word's start with U+2581.
+    model: the sentencepiece model that cuts words into pieces (bpe and unigram only).
+    jamo: Hangul syllables are spelt as the conjoining jamo in them; transcripts go in and come out in syllables.
     """
 
-    kind: Literal["words", "characters", "bpe"]
+    kind: Kind
     symbols: tuple[str, ...]
-    bpe_model: bytes = b""
+    model: bytes = b""
+    jamo: bool = False
 
     @property
     def size(self) -> int:
@@ -48,52 +54,76 @@ class Units:
 
         Raises RejectedExample, naming the symbol, if the text holds one that no unit spells.
         """
-        if self.kind == "bpe":
-            return pieces.encode(self._processor, text)
-        symbols = text.split() if self.kind == "words" else _SPACE.join(text.split())
+        spelt = hangul.decompose(text) if self.jamo else text
+        if self.kind in SUBWORDS:
+            return pieces.encode(self._processor, spelt)
+        symbols = spelt.split() if self.kind == "words" else _SPACE.join(spelt.split())
         labels = [self._numbers.get(symbol, -1) for symbol in symbols]
         if -1 in labels:
             missing = symbols[labels.index(-1)]
             raise RejectedExample(
-                f"transcript {text!r} has {missing!r}, which is not among the {self.size} {self.kind} of units.json; "
-                "correct the transcript, or prepare the corpus again with it"
+                f"transcript {text!r} has {missing!r}, which is not among the {self} of units.json; correct the "
+                "transcript, or learn the units from text that has it"
             )
         return labels
 
     def text(self, ids: Iterable[int]) -> str:
         """Return what the units spell, words one space apart; the inverse of `labels`."""
         spelt = (_SPACE if self.kind == "words" else "").join(self.symbols[i] for i in ids)
-        return _SPACE.join(spelt.replace(pieces.WORD_START, _SPACE).split() if self.kind == "bpe" else spelt.split())
+        if self.kind in SUBWORDS:
+            spelt = spelt.replace(pieces.WORD_START, _SPACE)
+        words = _SPACE.join(spelt.split())
+        return hangul.compose(words) if self.jamo else words
 
     def starts_word(self, unit: int) -> bool:
         """Return whether a new word begins with this unit.
 
-        Each word does, and each piece of BPE marked so; with characters it is the space, which opens the word after it.
+        Each word does, and each piece marked so; with characters it is the space, which opens the word after it.
         """
         symbol = self.symbols[unit]
-        return self.kind == "words" or symbol.startswith(pieces.WORD_START if self.kind == "bpe" else _SPACE)
+        return self.kind == "words" or symbol.startswith(pieces.WORD_START if self.kind in SUBWORDS else _SPACE)
+
+    def check_same(self, other: "Units", name: str, other_name: str) -> None:
+        """Raise BadRun, saying how they differ, unless `other` has the same units under the same numbers."""
+        if self == other:
+            return
+        numbered = zip(self.symbols, other.symbols, strict=False)
+        number = next((i for i, (mine, theirs) in enumerate(numbered) if mine != theirs), min(self.size, other.size))
+        first = [repr(units.symbols[number]) if number < units.size else "none" for units in (self, other)]
+        raise BadRun(
+            f"{other_name}: {other}; expected the units of {name}: {self}; unit {number} is {first[1]}, expected "
+            f"{first[0]}; both must come from one tokenizer"
+        )
+
+    def __str__(self) -> str:
+        """Say what they are in a few words."""
+        return f"{self.size} {self.kind}{' of jamo' if self.jamo else ''}"
 
     def to_json(self) -> str:
         """Return the text of units.json; equal units give equal text."""
         document: dict[str, object] = {"kind": self.kind, "symbols": self.symbols}
-        if self.kind == "bpe":
-            document["bpe_model"] = base64.b64encode(self.bpe_model).decode("ascii")
+        if self.jamo:
+            document["jamo"] = True
+        if self.model:
+            document["sentencepiece"] = base64.b64encode(self.model).decode("ascii")
         return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> "Units":
-        """Return the units of a text from `to_json`; raises BadCorpus for other texts."""
+    def from_json(cls, text: str, name: str = "units.json") -> "Units":
+        """Return the units that `to_json` wrote; raises BadCorpus, with the file's `name`, if it did not write them."""
         try:
             document = json.loads(text)
-            kind, symbols = document["kind"], tuple(document["symbols"])
-            model = base64.b64decode(document.get("bpe_model", ""), validate=True)
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-            raise BadCorpus(f"units.json: {error}; expected what `sonorant prepare` writes: prepare again") from error
-        if kind not in ("words", "characters", "bpe") or not all(isinstance(s, str) for s in symbols):
-            raise BadCorpus(f"units.json: kind={kind!r} with {len(symbols)} symbols: unknown kind, or symbols not text")
-        if (kind == "bpe") != bool(model):
-            raise BadCorpus(f"units.json: kind={kind!r}: bpe_model belongs to kind 'bpe' and to no other")
-        return cls(kind, symbols, model)
+            kind, symbols, jamo = document["kind"], tuple(document["symbols"]), document.get("jamo", False)
+            model = base64.b64decode(_model_of(document), validate=True)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+            raise BadCorpus(
+                f"{name}: {error}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
+            ) from error
+        if kind not in get_args(Kind) or not all(isinstance(s, str) for s in symbols) or not isinstance(jamo, bool):
+            raise BadCorpus(f"{name}: kind={kind!r} with {len(symbols)} symbols: unknown kind, or symbols not text")
+        if (kind in SUBWORDS) != bool(model):
+            raise BadCorpus(f"{name}: kind={kind!r}: a sentencepiece model belongs to bpe and unigram, and to no other")
+        return cls(kind, symbols, model, jamo)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -101,25 +131,40 @@ class Units:
 
     @cached_property
     def _processor(self) -> "SentencePieceProcessor":
-        return pieces.load(self.bpe_model)
+        return pieces.load(self.model)
 
 
-def learn_units(recipe: TextRecipe, texts: Iterable[str]) -> Units:
+def learn_units(recipe: TextRecipe, texts: Iterable[str], seed: int = 0) -> Units:
     """Return the units of all transcripts; the order of the transcripts does not matter.
 
-    Raises BadCorpus if they are all empty, or have more characters than `bpe_units`.
+    seed: of the sample that is taken of a text too large for sub-words. Raises BadCorpus if all transcripts are empty,
+    or have more characters than `pieces`.
     """
-    words = sorted(_words(recipe, texts))
+    return units_of_words(recipe, count_words(recipe, texts), seed)
+
+
+def units_of_words(recipe: TextRecipe, words: Counter[str], seed: int = 0) -> Units:
+    """Return the units of words, from how often each occurs; see `learn_units`."""
     if not words:
         raise BadCorpus("no transcript has a word, so there are no units to learn; check the corpus's text")
+    jamo = recipe.hangul == "jamo"
     if recipe.units == "words":
-        return Units("words", tuple(sorted(set(words))))
+        return Units("words", tuple(sorted(words)))
+    if jamo:
+        words = Counter({hangul.decompose(word): count for word, count in words.items()})
     if recipe.units == "characters":
-        return Units("characters", tuple(sorted({_SPACE}.union(*words))))
-    model = pieces.train(words, recipe.bpe_units)
-    return Units("bpe", pieces.symbols(pieces.load(model)), model)
+        return Units("characters", tuple(sorted({_SPACE}.union(*words))), jamo=jamo)
+    model = pieces.train(recipe.units, words, recipe.pieces, generator(seed, 0, recipe.units, "tokenizer"))
+    return Units(recipe.units, pieces.symbols(pieces.load(model)), model, jamo)
 
 
-def _words(recipe: TextRecipe, texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from normalise(text, recipe).split()
+def count_words(recipe: TextRecipe, texts: Iterable[str]) -> Counter[str]:
+    """Return how often each word occurs in all transcripts, which are normalised."""
+    return Counter(word for text in texts for word in normalise(text, recipe).split())
+
+
+def _model_of(document: dict[str, Any]) -> str:
+    model: str = document.get("sentencepiece") or document.get(
+        "bpe_model", ""
+    )  # as it was called when there was only BPE
+    return model

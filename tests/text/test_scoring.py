@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.text.alignment import align, render
+from sonorant.text.alignment import align
 from sonorant.text.scoring import bootstrap_interval, confusions, error_rate, score
 
 words = st.lists(st.sampled_from(["zero", "one", "two", "three", "tree"]), max_size=8).map(" ".join)
@@ -73,18 +73,6 @@ def test_no_utterances_have_no_errors():
 
 def test_an_alignment_of_lists_takes_their_items():
     assert align(["a b", "c"], ["a b"]).deletions == 1
-
-
-def test_rendering_puts_words_one_above_the_other():
-    assert render(align("seven two nine", "seven too nine one")).splitlines() == [
-        "REF: seven two nine ***",
-        "HYP: seven too nine one",
-        "           S        I",
-    ]
-
-
-def test_rendering_of_nothing_is_two_labels():
-    assert render(align("", "")) == "REF:\nHYP:\n"
 
 
 def test_interval_holds_the_rate_and_is_the_same_each_time():

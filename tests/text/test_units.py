@@ -25,8 +25,8 @@ transcripts = st.lists(
 ).filter(lambda texts: any(texts))
 
 
-def units_of(kind, texts=TEXTS, bpe_units=48):
-    return learn_units(TextRecipe(units=kind, bpe_units=bpe_units), texts)
+def units_of(kind, texts=TEXTS, pieces=48):
+    return learn_units(TextRecipe(units=kind, pieces=pieces), texts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,13 +95,13 @@ def test_a_decoded_character_string_has_single_spaces():
 
 
 def test_bpe_has_as_many_units_as_asked_or_as_many_as_the_corpus_offers():
-    assert units_of("bpe", bpe_units=48).size == 48
-    assert 32 <= units_of("bpe", bpe_units=5000).size < 5000
+    assert units_of("bpe", pieces=48).size == 48
+    assert 32 <= units_of("bpe", pieces=5000).size < 5000
 
 
-def test_more_characters_than_bpe_units_is_refused_with_the_number_needed():
-    with pytest.raises(BadCorpus, match=r"bpe_units=32: the transcripts have 41 characters"):
-        units_of("bpe", [string.ascii_lowercase + "0123456789", "äöüé"], bpe_units=32)
+def test_more_characters_than_pieces_is_refused_with_the_number_needed():
+    with pytest.raises(BadCorpus, match=r"pieces=32: the transcripts have 41 characters"):
+        units_of("bpe", [string.ascii_lowercase + "0123456789", "äöüé"], pieces=32)
 
 
 def test_transcripts_without_words_are_refused():

@@ -1,0 +1,72 @@
+"""`sonorant tokenizer`: units learnt from text, in a file that recipes name."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from sonorant.atomic import atomic_write
+from sonorant.cli.settings import find_run, resolve_recipe, set_option
+from sonorant.corpus.shards import ShardSet
+from sonorant.errors import BadCorpus
+from sonorant.text.section import SUBWORDS, TextRecipe
+from sonorant.text.units import Units, count_words, units_of_words
+
+__all__ = ["command"]
+
+
+@click.command("tokenizer")
+@click.argument("texts", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--recipe", "recipe_path", type=click.Path(path_type=Path), help="Recipe whose section `text` applies.")
+@click.option("--run", "run_path", type=click.Path(path_type=Path), help="Prepared run: learn from its split train.")
+@click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@set_option
+def command(
+    texts: tuple[Path, ...], recipe_path: Path | None, run_path: Path | None, out: Path, assignments: tuple[str, ...]
+) -> None:
+    """Learn units from TEXTS, a sentence a line, or from the split train of a run, and write them to a file.
+
+    Kind, size and normalisation are those of the recipe's section `text` (without --recipe, the run's), for instance
+    --set text.units=unigram --set text.pieces=1000. A recipe takes the file by `text.tokenizer`. The same text and
+    recipe give the same bytes; of more than ten million words, a sample drawn from the recipe's seed is learnt from.
+    """
+    if (run_path is None) == (not texts):
+        raise click.UsageError("give either TEXTS, files with a sentence a line, or --run, a run that is prepared")
+    if run_path is not None:
+        run = find_run(run_path)
+        recipe = resolve_recipe(recipe_path or run.recipe, assignments)
+        sentences = (record.text for record in ShardSet.open(run.shards, "train"))
+    elif recipe_path is not None:
+        recipe = resolve_recipe(recipe_path, assignments)
+        sentences = _sentences(texts)
+    else:
+        raise click.UsageError("TEXTS need --recipe, whose section `text` says what is learnt from them")
+    counts = count_words(recipe.text, sentences)
+    units = units_of_words(recipe.text, counts, recipe.seed)
+    atomic_write(out, units.to_json())
+    _report(out, units, counts, recipe.text)
+
+
+def _sentences(paths: tuple[Path, ...]) -> Iterator[str]:
+    for path in paths:
+        read = 0
+        try:
+            with open(path, encoding="utf-8-sig") as file:
+                for line in file:
+                    yield line
+                    read += 1
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadCorpus(f"{path}:{read + 1}: {error}; expected a text file in UTF-8, a sentence a line") from error
+
+
+def _report(out: Path, units: Units, counts: Counter[str], recipe: TextRecipe) -> None:
+    words = counts.total()
+    written = sum(count * len(units.labels(word)) for word, count in counts.items())
+    click.echo(
+        f"{out}: {units} from {words} words ({len(counts)} different), {written / words:.2f} of them to write a word"
+    )
+    if units.kind in SUBWORDS and units.size < recipe.pieces:
+        click.echo(
+            f"text.pieces={recipe.pieces}: this text has no more than {units.size} {units.kind} pieces", err=True
+        )
