@@ -30,6 +30,7 @@ class Outcome:
     first_interim_ms: float | None
     final_ms: float
     words: list[dict[str, object]] = field(default_factory=list)
+    speaker: str = ""
 
 
 async def stream_all(
@@ -66,6 +67,7 @@ def _outcome(reference: Reference, transcript: StreamedTranscript) -> Outcome:
         first_interim_ms=_first_interim_ms(reference, transcript),
         final_ms=1000 * (transcript.final_s - transcript.audio_end_s),
         words=[asdict(word) for word in transcript.words],
+        speaker=reference.speaker,
     )
 
 

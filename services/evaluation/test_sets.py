@@ -29,13 +29,14 @@ _ORIGIN = "origin"  # origin of the recordings; another origin rewrites them
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One recording of a test set, and what is said in it; `words` is empty without an alignment."""
+    """One recording of a test set with its transcript; `words` and `speaker` are empty where the corpus has none."""
 
     utterance: str
     recording: Path
     text: str
     duration_s: float
     words: tuple[WordSpan, ...]
+    speaker: str = ""
 
 
 def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
@@ -67,7 +68,9 @@ def read_references(folder: Path) -> list[Reference]:
         entry = json.loads(line)
         words = tuple(WordSpan(*word) for word in entry["words"])
         recording = folder / entry["audio_filepath"]
-        references.append(Reference(entry["id"], recording, entry["text"], entry["duration"], words))
+        references.append(
+            Reference(entry["id"], recording, entry["text"], entry["duration"], words, entry.get("speaker", ""))
+        )
     return references
 
 

@@ -58,8 +58,8 @@ def command(
 ) -> None:
     """Print error rates of HYPOTHESIS against REFERENCE: of words, with a 95 % bootstrap interval, and of sentences.
 
-    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval draws
-    speakers anew if each utterance has one of at least ten, else utterances.
+    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval resamples
+    speakers where all utterances have one and there are at least ten, else utterances.
     """
     references = read_transcripts(reference, format)
     pairs = pair_up(references, read_transcripts(hypothesis, format))

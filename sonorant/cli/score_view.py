@@ -30,7 +30,7 @@ class Scored:
     def summary(self) -> list[str]:
         """Return the figures as lines of text."""
         rate, (low, high) = self.rate, self.rate.interval_95
-        drawn = f", {len(set(rate.speakers))} speakers drawn anew" if rate.resampled == "speaker" else ""
+        drawn = f", {len(set(rate.speakers))} speakers resampled" if rate.resampled == "speaker" else ""
         lines = [
             f"{self.metric}: {rate.rate:.2%} (95 % interval {low:.2%} to {high:.2%}{drawn})",
             f"{rate.errors} errors in {rate.reference_words} {self.unit}s of {len(self.aligned)} utterances: "
@@ -72,7 +72,7 @@ def show_json(scored: Scored, alignments: bool, top: int) -> None:
         "unit": scored.unit,
         "rate": rate.rate,
         "interval_95": rate.interval_95,
-        "interval_draws": f"{rate.resampled}s",
+        "interval_resamples": f"{rate.resampled}s",
         "substitutions": rate.substitutions,
         "insertions": rate.insertions,
         "deletions": rate.deletions,

@@ -13,7 +13,7 @@ from sonorant.corpus.card import describe, render
 from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
 from sonorant.corpus.plan import ShardPlan, fingerprint, plan_shards
 from sonorant.corpus.readers import list_corpus
-from sonorant.corpus.tokenizer import read_tokenizer
+from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, Unavailable
@@ -61,10 +61,12 @@ def prepare(
     lenient: leave out lines of the corpus' description that cannot be used, and list them as skipped.
     elsewhere: finished shards of the plan in `run.shards` that are stored elsewhere; if all are finished, it is done.
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
-    written for one whose description has faults; Unavailable when the disk refuses, and what was finished is kept.
+    written for one whose description has faults; BadRun for a tokenizer with other units than those of the run's
+    checkpoints; Unavailable when the disk refuses, and what was finished is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
-    tokenizer = read_tokenizer(recipe.text, data_folder)
+    if (tokenizer := read_tokenizer(recipe.text, data_folder)) is not None:
+        check_trained_units(tokenizer, run)
     state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
     if (done := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))

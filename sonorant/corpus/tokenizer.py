@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from sonorant.errors import BadCorpus
+from sonorant.run_folder import RunFolder
 from sonorant.text.section import TextRecipe
 from sonorant.text.units import Units
 
-__all__ = ["read_tokenizer"]
+__all__ = ["check_trained_units", "read_tokenizer"]
 
 
 def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
@@ -28,3 +29,11 @@ def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
             "change the recipe, or train another tokenizer with it"
         )
     return units
+
+
+def check_trained_units(tokenizer: Units, run: RunFolder) -> None:
+    """Raise BadRun if the run has checkpoints of a model with other units than the tokenizer's."""
+    path = run.shards / "units.json"
+    if path.is_file() and run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
+        trained = Units.from_json(path.read_text(encoding="utf-8"), str(path))
+        trained.check_same(tokenizer, f"{path}, of the checkpoints in {run.checkpoints}", "text.tokenizer")

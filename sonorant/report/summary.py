@@ -10,7 +10,7 @@ from sonorant.errors import BadRun
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
-from sonorant.text.scoring import score
+from sonorant.text.scoring import ErrorRate, score
 
 __all__ = ["Summary", "summarise"]
 
@@ -30,7 +30,7 @@ def summarise(run: RunFolder, source: str) -> Summary:
             raise BadRun(f"{path}: not there; run `sonorant {command} --run {run.path}` first")
     evaluation = json.loads(run.evaluation.read_text())
     return {
-        "wer": {name: _wer(outcomes) for name, outcomes in evaluation["sets"].items()},
+        "wer": {name: _score(outcomes).rate for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
         "train_seconds": end["train_seconds"],
         "t_session": end["t_session"],
@@ -59,12 +59,12 @@ def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(outcome["reference"], outcome["hypothesis"]) for outcome in outcomes]
 
 
-def _wer(outcomes: Sequence[dict[str, Any]]) -> float:
-    return score(_pairs(outcomes)).rate
+def _score(outcomes: Sequence[dict[str, Any]]) -> ErrorRate:
+    return score(_pairs(outcomes), speakers=[outcome.get("speaker", "") for outcome in outcomes])
 
 
 def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    rate = score(_pairs(outcomes))
+    rate = _score(outcomes)
     return {
         "utterances": len(outcomes),
         "words": rate.reference_words,
@@ -72,6 +72,9 @@ def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "insertions": rate.insertions,
         "deletions": rate.deletions,
         "interval_95": list(rate.interval_95),
+        "interval_resamples": f"{rate.resampled}s",
+        "cer": score(_pairs(outcomes), "character").rate,
+        "sentence_rate": rate.sentence_rate,
     }
 
 

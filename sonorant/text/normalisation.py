@@ -26,13 +26,13 @@ _ELIDED_IN_FRONT = re.compile(rf"{_ELIDED}(?=\w)", re.IGNORECASE)
 
 
 def normalise(text: str, recipe: TextRecipe) -> str:
-    """Return `text` in NFKC with what the recipe says of case, punctuation, accents, ligatures and elisions.
+    """Return `text` in NFKC, with case, punctuation, accents, ligatures and elisions by the recipe.
 
-    Words stand one space apart. Punctuation becomes a space ("well-known" is two words), but for apostrophes, in
-    whichever typographic form they come; which those are depends on the language (`apostrophes`). Signs that are read
-    out, such as % and +, stay: units without them reject the transcript by name, where removal would teach the model to
-    skip a spoken word. Numbers stay for the same reason: how digits are read depends on what they count. Hangul letters
-    outside syllables (ㅋㅋ) stay as they are. Normalising twice changes nothing.
+    Words stand one space apart. Punctuation becomes a space ("well-known" is two words), but for apostrophes in any
+    typographic form, which depend on the language (`without_quotes`). Signs that are read out, such as % and +, stay:
+    units without them reject the transcript by name, where removal would train the model to skip a spoken word. Digits
+    stay for the same reason: their reading depends on what they count (1984, 3 h, 세 시 and 삼 분 for 3), which no
+    library of number words covers. Hangul letters outside syllables (ㅋㅋ) stay. Normalisation is idempotent.
     """
     if recipe.punctuation == "strip":
         text = _ACCENT_FOR_APOSTROPHE.sub("'", text).replace("\u00b4", " ")  # NFKC makes a space and an accent of it

@@ -14,7 +14,9 @@ __all__ = ["Alignment", "ErrorRate", "align", "bootstrap_interval", "confusions"
 
 _RESAMPLINGS = 1000
 _CHUNK = 1 << 20  # draws at once
-_FEWEST_SPEAKERS = 10  # of fewer, drawn anew, the interval is too narrow: it holds the true rate in less than 88 of 100
+# Intervals from few speakers are too narrow: simulated 95 % intervals hold the true rate in 93 % of cases with 40
+# speakers, 88 % with 10, 83 % with 5. Of fewer than 10, the interval is that of these speakers' other utterances.
+_FEWEST_SPEAKERS = 10
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class ErrorRate:
 
     @property
     def resampled(self) -> Literal["speaker", "utterance"]:
-        """What the interval draws anew as a whole: all of a speaker's utterances, if each has one of at least ten."""
+        """What the interval resamples: whole speakers where all are known and at least ten, else utterances."""
         known = set(self.speakers)
         return "speaker" if len(known) >= _FEWEST_SPEAKERS and "" not in known else "utterance"
 

@@ -14,11 +14,11 @@ __all__ = ["Column", "blocks", "page", "render", "visible"]
 _MARKS: Mapping[Kind, str] = {"hit": "", "substitution": "S", "insertion": "I", "deletion": "D"}
 _GAP = "*"
 _LABELS = ("REF:", "HYP:", "")
-_TURNS_WRITING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+_DIRECTIONS = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 
 
 class Column(NamedTuple):
-    """One step as it is shown, padded to one width on the screen: reference, hypothesis and the error's letter."""
+    """One step as text: reference, hypothesis and the error's letter, padded to one width on the screen."""
 
     kind: Kind
     cells: tuple[str, str, str]
@@ -48,14 +48,14 @@ def blocks(alignment: Alignment, width: int) -> Iterator[tuple[Column, ...]]:
 
 
 def visible(text: str) -> str:
-    """Return `text` with what a terminal or browser obeys in place of showing it written as an escape."""
-    return "".join(char.encode("unicode_escape").decode() if _is_obeyed(char) else char for char in text)
+    """Return `text` with control characters, surrogates and changes of writing direction as escape sequences."""
+    return "".join(char.encode("unicode_escape").decode() if _is_control(char) else char for char in text)
 
 
 def page(title: str, summary: Iterable[str], alignments: Mapping[str, Alignment]) -> str:
     """Return a page of HTML with the lines of `summary` and the alignment of each utterance; all text is escaped.
 
-    It needs no other file and no network. Errors differ by letter as well as by colour.
+    The page is one file without scripts. Errors differ by letter as well as by colour.
     """
     return _PAGE.format(
         title=_escaped(title),
@@ -79,8 +79,8 @@ def _padded(cells: tuple[str, str, str]) -> tuple[str, str, str]:
     return first, second, third
 
 
-def _is_obeyed(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cs") or char in _TURNS_WRITING
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cs") or char in _DIRECTIONS
 
 
 def _escaped(text: str) -> str:

@@ -84,7 +84,7 @@ class Units:
         return self.kind == "words" or symbol.startswith(pieces.WORD_START if self.kind in SUBWORDS else _SPACE)
 
     def check_same(self, other: "Units", name: str, other_name: str) -> None:
-        """Raise BadRun, saying how they differ, unless `other` has the same units under the same numbers."""
+        """Raise BadRun, with the first difference, unless `other` has the same units under the same numbers."""
         if self == other:
             return
         numbered = zip(self.symbols, other.symbols, strict=False)
@@ -96,8 +96,8 @@ class Units:
         )
 
     def __str__(self) -> str:
-        """Say what they are in a few words."""
-        return f"{self.size} {self.kind}{' of jamo' if self.jamo else ''}"
+        """Return number and kind, such as "512 unigram pieces"."""
+        return f"{self.size} {self.kind}{' pieces' if self.kind in SUBWORDS else ''}{' of jamo' if self.jamo else ''}"
 
     def to_json(self) -> str:
         """Return the text of units.json; equal units give equal text."""

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -28,6 +29,7 @@ def test_it_prints_rate_interval_and_counts(score):
     lines = score(REFERENCE, HYPOTHESIS).output.splitlines()
     assert lines[0].startswith("WER: 50.00% (95 % interval 0.00% to ")
     assert lines[1] == "2 errors in 4 words of 2 utterances: S 1, I 1, D 0"
+    assert lines[2] == "SER: 50.00% (1 of 2 utterances with an error)"
 
 
 def test_alignments_show_each_utterance(score):
@@ -50,6 +52,55 @@ def test_characters_are_scored_on_request(score):
 def test_spelling_counts_unless_normalised(score):
     assert score("Seven, two.\n", "seven two\n").output.startswith("WER: 100.00%")
     assert score("Seven, two.\n", "seven two\n", "--normalise").output.startswith("WER: 0.00%")
+
+
+def test_a_language_has_rules_of_its_own(score):
+    assert score("L’eau d'ici\n", "l' eau d'ici\n", "--normalise").output.startswith("WER: 100.00%")
+    assert score("L’eau d'ici\n", "l' eau d'ici\n", "--language", "fr").output.startswith("WER: 0.00%")
+
+
+def test_spaces_are_ignored_on_request(score):
+    reference, hypothesis = "나는 학교에 갑니다\n", "나는학교 에 갑니다\n"
+    assert score(reference, hypothesis).output.startswith("WER: 66.67%")
+    assert score(reference, hypothesis, "--ignore-spaces").output.startswith("sWER: 0.00%")
+    assert score(reference, hypothesis, "--ignore-spaces", "--characters").output.startswith("CER: 0.00%")
+
+
+def test_bleu_is_added_on_request(score):
+    output = score("the cat sat on the mat\n", "the cat sat on a mat\n", "--bleu").output
+    assert "BLEU: 0.5859 of words, 0.8671 of characters" in output
+    document = json.loads(score("go\n", "stop\n", "--bleu", "--json").output)
+    assert document["bleu"] == {"words": 0.0, "characters": pytest.approx(0.1394721495522781)}
+
+
+def test_speakers_come_from_the_reference_or_a_file(score, tmp_path):
+    reference = "\n".join(json.dumps({"id": f"u{i}", "text": "one two", "speaker": f"s{i}"}) for i in range(10))
+    hypothesis = "\n".join(f"u{i} one {'two' if i else ''}" for i in range(10))
+    assert "10 speakers resampled)" in score(reference, hypothesis).output.splitlines()[0]
+    kaldi = "\n".join(f"u{i} one two" for i in range(10))
+    assert "speakers" not in score(kaldi, hypothesis).output
+    (tmp_path / "utt2spk").write_text("\n".join(f"u{i} s{i}" for i in range(10)))
+    document = json.loads(score(kaldi, hypothesis, "--utt2spk", str(tmp_path / "utt2spk"), "--json").output)
+    assert document["interval_resamples"] == "speakers"
+
+
+def test_alignments_are_coloured_and_folded_on_a_terminal(score, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    output = score(REFERENCE, HYPOTHESIS, "--alignments").output
+    assert "\x1b[33mS" in output
+    plain = re.sub(r"\x1b\[[\d;]*m", "", output)
+    blocks = ["REF: seven two nine", "HYP: seven too nine", "           S", "REF: ***", "HYP: one", "     I"]
+    assert [line.rstrip() for line in plain.splitlines()][1:7] == blocks
+
+
+def test_a_page_of_alignments_is_written(score, tmp_path):
+    done = score("u1 seven <b>\n", "u1 seven too\n", "--html", str(tmp_path / "new" / "page.html"))
+    page = (tmp_path / "new" / "page.html").read_text()
+    assert "WER: 50.00%" in done.output
+    assert "WER: 50.00%" in page
+    assert "<b>&lt;b&gt;</b><b>too</b><i>S</i>" in page
 
 
 def scored(*arguments, **options):

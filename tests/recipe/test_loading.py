@@ -278,3 +278,13 @@ def test_a_model_without_a_family_is_of_the_first_one(tmp_path, model):
     path = tmp_path / "old.yaml"
     path.write_text(f"version: 1\nname: old\ncorpus: {{reader: fsdd, path: x, sample_rate_hz: 8000}}\nmodel: {model}\n")
     assert load_recipe(path).model == LstmCtcRecipe(layers=3)
+
+
+def test_the_size_of_the_subword_vocabulary_is_read_by_its_old_name_too(tmp_path):
+    path = tmp_path / "old.yaml"
+    head = "version: 1\nname: old\ncorpus: {reader: fsdd, path: x, sample_rate_hz: 8000}\n"
+    path.write_text(head + "text: {units: bpe, bpe_units: 100}\n")
+    assert load_recipe(path).text.pieces == 100
+    path.write_text(head + "text: {units: bpe, bpe_units: 100, pieces: 100}\n")
+    with pytest.raises(BadRecipe, match=r"text\.bpe_units: unknown key"):
+        load_recipe(path)

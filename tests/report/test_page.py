@@ -68,6 +68,9 @@ def test_the_figures_that_others_read_are_there_and_right(made, page):
     assert figures["streaming"]["first_interim_p95_ms"] == pytest.approx(59)  # of 40 and 60
     assert figures["streaming"]["final_p95_ms"] == pytest.approx(14.5)  # of 5, 10 and 15
     assert figures["corpus"]["source"].startswith("espeak-ng")
+    assert figures["errors"]["heldout"]["cer"] == pytest.approx(2 / 15)  # nine, five
+    assert figures["errors"]["heldout"]["sentence_rate"] == 0.5
+    assert figures["errors"]["heldout"]["interval_resamples"] == "utterances"
     assert figures["errors"]["heldout"]["substitutions"] == figures["errors"]["far_field"]["deletions"] == 1
 
 

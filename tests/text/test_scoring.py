@@ -107,3 +107,48 @@ def test_confusions_count_every_pair():
 
 def test_error_rate_of_alignments_is_the_score():
     assert error_rate([align("one two", "one")]) == score([("one two", "one")])
+
+
+def test_a_sentence_with_any_error_counts_once():
+    rate = score([("one two", "one two"), ("one two", "too won"), ("", "one"), ("one", "one")])
+    assert (rate.sentence_errors, rate.sentence_rate) == (2, 0.5)
+    assert score([]).sentence_rate == 0
+
+
+@given(pairs)
+def test_the_sentence_error_rate_is_the_share_of_texts_that_differ(texts):
+    assert score(texts).sentence_rate == sum(r.split() != h.split() for r, h in texts) / len(texts)
+
+
+def _by_speakers(rng, speakers, utterances=5):
+    """Errors of 10 words an utterance; each speaker has an error rate of their own, 20 % on average."""
+    rates = rng.beta(2, 8, speakers)
+    return [[(int(errors), 10) for errors in rng.binomial(10, rate, utterances)] for rate in rates]
+
+
+def _coverage(rng, speakers, by_speaker):
+    covered = 0
+    for _ in range(60):
+        counts = _by_speakers(rng, speakers)
+        said = [tuple(np.sum(own, axis=0)) for own in counts] if by_speaker else [c for own in counts for c in own]
+        low, high = bootstrap_interval(said, rng)
+        covered += low <= 0.2 <= high
+    return covered
+
+
+def test_only_resampled_speakers_give_an_interval_that_holds_the_rate_of_other_speakers():
+    rng = np.random.default_rng(0)
+    assert _coverage(rng, 30, by_speaker=True) >= 52
+    assert _coverage(rng, 30, by_speaker=False) <= 45
+
+
+def test_speakers_are_resampled_where_all_are_known_and_at_least_ten():
+    texts = [("one two", "one two"), ("one two", "one")] * 10
+    speakers = [str(i % 10) for i in range(20)]
+    assert score(texts, speakers=speakers).resampled == "speaker"
+    assert score(texts, speakers=["", *speakers[1:]]).resampled == "utterance"
+    assert score(texts, speakers=[str(i % 9) for i in range(20)]).resampled == "utterance"
+    assert score(texts).resampled == "utterance"
+    # Speaker k has two utterances, both right or both wrong: five of ten speakers at 50 %.
+    expected = bootstrap_interval([(0, 4), (2, 4)] * 5, np.random.default_rng(0))
+    assert score(texts, speakers=speakers).interval_95 == expected != score(texts).interval_95

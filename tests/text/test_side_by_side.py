@@ -62,13 +62,13 @@ def test_blocks_fit_the_width_and_hold_every_step_once(reference, hypothesis, wi
         assert used <= width or len(block) <= 1
 
 
-def test_what_a_terminal_obeys_is_written_out():
+def test_control_characters_are_escaped():
     assert visible("a\x1b[31mb\u202e\udcff é안") == "a\\x1b[31mb\\u202e\\udcff é안"
     assert "\x1b" not in render(align("a\x1b[31m", "b"))
 
 
 @given(st.text(), st.text(), st.text())
-def test_a_page_shows_all_texts_and_obeys_none(name, reference, hypothesis):
+def test_a_page_shows_all_texts_and_has_no_other_tags(name, reference, hypothesis):
     alignment = align(reference, hypothesis)
     document = page(name, [reference], {name: alignment})
     found = read(document)

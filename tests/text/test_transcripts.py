@@ -1,7 +1,7 @@
 import pytest
 
 from sonorant.errors import BadCorpus
-from sonorant.text.transcripts import pair_up, read_transcripts
+from sonorant.text.transcripts import pair_up, read_speakers, read_transcripts
 
 
 @pytest.fixture
@@ -73,3 +73,20 @@ def test_pairs_follow_the_ids_not_the_order(file):
 def test_files_that_do_not_match_are_refused_by_name(file, reference, hypothesis, message):
     with pytest.raises(BadCorpus, match=message):
         pair_up(read_transcripts(file(reference)), read_transcripts(file(hypothesis, "other")))
+
+
+def test_speakers_stand_in_json_or_in_a_file_of_their_own(file):
+    lines = (
+        '{"id": "a", "text": "x", "speaker": "ann"}\n{"id": "b", "text": "y", "speaker": ""}\n{"id": "c", "text": ""}'
+    )
+    assert read_transcripts(file(lines)).speakers == {"a": "ann"}
+    assert read_speakers(file("a ann\n\nb bob\nc cid\n"), ["b", "a"]) == {"b": "bob", "a": "ann"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a ann\nb bob eve\n", ":2: 3 fields, expected"), ("a ann\n", "no speaker of 2 of 3 utterances: b, c")],
+)
+def test_a_file_of_speakers_that_does_not_fit_is_refused(file, text, message):
+    with pytest.raises(BadCorpus, match=message):
+        read_speakers(file(text), ["a", "b", "c"])
