@@ -134,8 +134,8 @@ def test_the_short_way_through_the_pages_works_as_it_is_written(folder):
 
 
 def test_a_corpus_of_ones_own_is_prepared_as_it_is_written(folder):
-    (recipe,) = blocks(ROOT / TRAINS, "yaml")
-    (folder / "mine.yaml").write_text(recipe)
+    recipe, text = blocks(ROOT / TRAINS, "yaml")
+    (folder / "mine.yaml").write_text(recipe + text)
     (entry,) = re.findall(r"`(\{\"audio_filepath\".*?\})`", " ".join((ROOT / TRAINS).read_text().split()))
     entries = []
     for number in range(30):
@@ -144,6 +144,10 @@ def test_a_corpus_of_ones_own_is_prepared_as_it_is_written(folder):
         soundfile.write(folder / "FOLDER" / path, tone(0.4, hz=300 + 9 * number), RATE_HZ, subtype="PCM_16")
         entries.append(json.loads(entry) | {"audio_filepath": str(path), "duration": 0.4})
     (folder / "FOLDER/mine.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    (line,) = [line for line in lines(ROOT / TRAINS) if "prepare --recipe mine.yaml" in line]
-    typed(line, folder)
+    (folder / "FOLDER/more.txt").write_text("Good morning, good evening\nA good day to all\n")
+    way = [line for line in lines(ROOT / TRAINS) if "mine" in line and "train" not in line.split()[:2]]
+    assert [line.split()[1] for line in way] == ["prepare", "tokenizer", "tokenizer", "prepare"]
+    for line in way:
+        typed(line, folder)
     assert (folder / "runs/mine/shards/card.md").is_file()
+    assert (folder / "runs/mine/shards/units.json").read_text() == (folder / "FOLDER/tokenizer.json").read_text()

@@ -36,10 +36,10 @@ def command(
     if run_path is not None:
         run = find_run(run_path)
         recipe = resolve_recipe(recipe_path or run.recipe, assignments)
-        sentences = (record.text for record in ShardSet.open(run.shards, "train"))
+        sentences = _transcripts(ShardSet.open(run.shards, "train"))
     elif recipe_path is not None:
         recipe = resolve_recipe(recipe_path, assignments)
-        sentences = _sentences(texts)
+        sentences = _lines(texts)
     else:
         raise click.UsageError("TEXTS need --recipe, whose section `text` says what is learnt from them")
     counts = count_words(recipe.text, sentences)
@@ -48,7 +48,12 @@ def command(
     _report(out, units, counts, recipe.text)
 
 
-def _sentences(paths: tuple[Path, ...]) -> Iterator[str]:
+def _transcripts(shards: ShardSet) -> Iterator[str]:
+    for record in shards:
+        yield record.text
+
+
+def _lines(paths: tuple[Path, ...]) -> Iterator[str]:
     for path in paths:
         read = 0
         try:

@@ -96,22 +96,21 @@ def _per_speaker(rate: ErrorRate) -> list[tuple[int, int]]:
 
 
 def bootstrap_interval(
-    drawn: Sequence[tuple[int, int]], rng: np.random.Generator, confidence: float = 0.95
+    blocks: Sequence[tuple[int, int]], rng: np.random.Generator, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the error rate (Bisani and Ney, ICASSP 2004).
 
-    drawn: errors and reference words of what is drawn anew as a whole, with replacement, 1,000 times. That is an
+    blocks: errors and reference words of each block; blocks are resampled with replacement, 1,000 times. A block is an
     utterance, not a word, as the errors of one utterance depend on each other; or a speaker, as those of one speaker do
-    (Liu and Peng 2020, "Statistical testing on ASR performance via blockwise bootstrap"). (0, 0) if there are none.
+    (Liu and Peng 2020, "Statistical testing on ASR performance via blockwise bootstrap"). (0, 0) without blocks.
     """
-    counts = np.array(drawn, np.int64).reshape(-1, 2)
-    blocks = len(counts)
-    if not blocks:
+    counts = np.array(blocks, np.int64).reshape(-1, 2)
+    if not len(counts):
         return 0.0, 0.0
     rates: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
-    at_once = max(1, _CHUNK // blocks)
+    at_once = max(1, _CHUNK // len(counts))
     for first in range(0, _RESAMPLINGS, at_once):
-        draws = rng.integers(blocks, size=(min(at_once, _RESAMPLINGS - first), blocks))
+        draws = rng.integers(len(counts), size=(min(at_once, _RESAMPLINGS - first), len(counts)))
         errors, words = counts[draws].sum(axis=1).T
         rates.append(errors / np.maximum(1, words))
     low, high = np.quantile(np.concatenate(rates), [(1 - confidence) / 2, (1 + confidence) / 2])

@@ -56,7 +56,8 @@ def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
         fields = line.split()
         if len(fields) not in (0, 2):
             raise BadCorpus(f"{path}:{number}: {len(fields)} fields, expected an utterance's id and its speaker")
-        speakers.update([fields] if fields else [])
+        if fields:
+            speakers[fields[0]] = fields[1]
     wanted = list(utterances)
     if missing := [utterance for utterance in wanted if utterance not in speakers]:
         raise BadCorpus(f"{path}: no speaker of {len(missing)} of {len(wanted)} utterances: {_named(missing)}")

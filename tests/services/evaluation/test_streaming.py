@@ -44,6 +44,7 @@ def test_every_recording_has_an_outcome_with_latencies(evaluated):
         for o in outcomes
     ] == [True] * 4
     assert all(o["final_ms"] > 0 for o in outcomes)
+    assert {o["speaker"] for o in outcomes} <= {"ann", "bob", "cid"}
     assert all(o["audio_s"] > 0.5 for o in outcomes)
 
 
