@@ -11,7 +11,7 @@ import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.containers import VERIFIABLE, shortfall
+from sonorant.corpus.containers import VERIFIABLE, mp3_samples, shortfall
 from sonorant.corpus.utterance import Scaled, Segment
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import fault_of, path_fault, shown
@@ -25,6 +25,7 @@ _FULL_SCALE = 1 + 2**-15  # a step of 16 bits beyond 1 is rounding
 _OVERSHOOT = 1.25  # 2 dB; lossy codecs overshoot 1 a little, and decoders to 16 bits clip that
 _UNBOUNDED = ("FLOAT", "DOUBLE")  # what is beyond 1 there is not the codec's doing
 _RATES_HZ = range(1000, 768001)
+_MP3_ROUNDING = 1152  # samples of a frame: libsndfile's estimate is that close if all frames have one bit rate
 _MOST_SAMPLES_AT_ONCE = 1 << 31
 _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 
@@ -41,21 +42,24 @@ class Reading(NamedTuple):
 
 
 def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
-    """Read at `recipe.sample_rate_hz`, one channel or the mean of all.
+    """Read at `recipe.sample_rate_hz`: the segment's channel, else the recipe's, or the mean of all.
 
     Formats: `containers.VERIFIABLE`. Raises BadAudio for what is no audio, is
     cut short, holds NaN, or is too short or long; Unavailable if the file system fails.
     """
     path = shown(segment.path)
-    with _opened(segment.path) as file:
-        start, frames = _bounds(segment, file.samplerate, file.frames, file.channels, recipe)
+    channel = recipe.channel if segment.channel is None else segment.channel
+    with _opened(segment.path) as (file, total):
+        if channel != "mean" and channel >= file.channels:
+            raise BadAudio(path, f"has {file.channels} channel(s), so none with number {channel} (the first is 0)")
+        start, frames = _bounds(segment, file.samplerate, total, recipe)
         if start:
             file.seek(start)
         samples = file.read(frames, dtype="float32", always_2d=True)
         rate_hz, subtype = file.samplerate, file.subtype
     if len(samples) < frames:
         raise BadAudio(path, f"is cut short: {len(samples)} of {frames} samples could be decoded")
-    samples = samples.mean(axis=1) if recipe.channel == "mean" else samples[:, recipe.channel]
+    samples = samples.mean(axis=1) if channel == "mean" else samples[:, channel]
     peak = _peak(path, samples)
     scaled = Scaled(path, peak) if peak > (_FULL_SCALE if subtype in _UNBOUNDED else _OVERSHOOT) else None
     if scaled:
@@ -66,8 +70,11 @@ def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
-    """Open a recording that is whole; errors of libsndfile within are BadAudio, or Unavailable if the machine fails."""
+def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, int]]:
+    """Open a recording that is whole, and give its frames, one sample of each channel.
+
+    Errors of libsndfile within are BadAudio, or Unavailable if the machine fails.
+    """
     name = shown(path)
     if fault := path_fault(path):
         raise BadAudio(name, fault)
@@ -80,7 +87,11 @@ def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
             with soundfile.SoundFile(descriptor, closefd=False) as file:
                 if file.format not in VERIFIABLE:
                     raise BadAudio(name, f"is in format {file.format}, whose end has no mark; convert it to FLAC")
-                yield file
+                counted = mp3_samples(descriptor) if file.format == "MP3" else None
+                if counted is not None and counted - file.frames > _MP3_ROUNDING:
+                    found = f"has {counted} samples, of which libsndfile finds {file.frames}, as no frame counts them"
+                    raise BadAudio(name, f"{found}; convert it to FLAC")
+                yield file, file.frames if counted is None else min(counted, file.frames)
         finally:
             os.close(descriptor)
     except soundfile.LibsndfileError as error:
@@ -91,15 +102,13 @@ def _opened(path: Path) -> Iterator[soundfile.SoundFile]:
         raise BadAudio(name, fault_of(path, error)) from error
 
 
-def _bounds(segment: Segment, rate_hz: int, total: int, channels: int, recipe: CorpusRecipe) -> tuple[int, int]:
-    """Return first frame and number of frames; all checks that need no decoding are made here."""
+def _bounds(segment: Segment, rate_hz: int, total: int, recipe: CorpusRecipe) -> tuple[int, int]:
+    """Return first frame and number of frames; raises BadAudio for what a recording of `total` frames cannot have."""
     path = shown(segment.path)
     if rate_hz not in _RATES_HZ or not 0 <= total < _MOST_SAMPLES_AT_ONCE:
         raise BadAudio(path, f"its header gives {rate_hz} Hz and {total} samples, which no recording has")
     if total == 0:
         raise BadAudio(path, "holds no samples")
-    if recipe.channel != "mean" and recipe.channel >= channels:
-        raise BadAudio(path, f"has {channels} channel(s), so none with number {recipe.channel} (the first is 0)")
     start = round(segment.offset_s * rate_hz)
     end = total if segment.duration_s is None else start + round(segment.duration_s * rate_hz)
     if abs(end - total) <= _ROUNDING_S * rate_hz:

@@ -4,10 +4,11 @@ libsndfile reads a file that was cut short as if it ended there. Containers mark
 
 - chunks with sizes: WAV (RIFF, RIFX, RF64, BW64), W64, AIFF and 8SVX (IFF), CAF. A program that writes into a pipe
   does not have them and writes 0 or the largest number; such a file ends where it ends.
-- a header with the size of the samples: AU, and NIST SPHERE. - pages of which the last of each logical bitstream is
-marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC in it. - frames with sizes: MP3; a cut exactly between two
-is not detected unless the first frame counts them, as then
-  libsndfile finds too few samples.
+- a header with the size of the samples: AU, and NIST SPHERE.
+- pages of which the last of each logical bitstream is marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC in it.
+- frames with sizes: MP3; a cut exactly between two is not detected unless the first frame counts them, as
+  then libsndfile finds too few samples. Without that count libsndfile estimates the samples from the file's size, tags
+  included; `mp3_samples` has the number.
 - FLAC counts its samples, and decoding finds too few.
 
 Other formats of libsndfile have no such mark, or are no formats of speech; they are not in `VERIFIABLE`.
@@ -16,10 +17,10 @@ Other formats of libsndfile have no such mark, or are no formats of speech; they
 import os
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["VERIFIABLE", "shortfall"]
+__all__ = ["VERIFIABLE", "mp3_samples", "shortfall"]
 
 VERIFIABLE = frozenset({"WAV", "WAVEX", "RF64", "W64", "AIFF", "SVX", "CAF", "AU", "NIST", "OGG", "FLAC", "MP3"})
 """libsndfile's names of the formats whose files can be verified to be whole."""
@@ -41,6 +42,7 @@ _MP3_KBIT_S = {  # by MPEG version 1 or later, and layer
     (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
     (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
+_MP3_COUNTS = (b"Xing", b"Info", b"VBRI")  # what the first frame holds instead of sound if it counts the others
 _MP3_RATES_HZ = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 
 
@@ -52,6 +54,13 @@ class _Chunks(NamedTuple):
     audio: bytes  # id of the chunk that holds the samples
     align: int = 2
     counted: int = 0  # bytes of its head that a chunk's size counts
+
+
+class _Mp3Frame(NamedTuple):
+    """A frame of MPEG audio: its bytes, and its samples of a channel."""
+
+    size: int
+    samples: int
 
 
 _RIFF = _Chunks(12, struct.Struct("<4sI"), b"data")
@@ -160,22 +169,44 @@ def _ogg(descriptor: int, size: int) -> str | None:
     return f"is cut short: of its {len(ended)} Ogg bitstream(s), {list(ended.values()).count(False)} have no last page"
 
 
+def mp3_samples(descriptor: int) -> int | None:
+    """Return how many samples a channel of an open MP3 file has, if its first frame does not count them, else None.
+
+    The descriptor's position stays where it is. Raises OSError.
+    """
+    size, head = os.fstat(descriptor).st_size, os.pread(descriptor, _HEAD_BYTES, 0)
+    start = _mp3_start(head)
+    first = _mp3_frame(os.pread(descriptor, 4, start))
+    if first is None or any(name in os.pread(descriptor, first.size, start) for name in _MP3_COUNTS):
+        return None
+    return sum(frame.samples for frame in _mp3_frames(descriptor, start, size))
+
+
 def _mp3(descriptor: int, head: bytes, size: int) -> int | None:
-    """Walk the frames up to what is none, such as a tag; the end of the last one is promised."""
-    position = 0
-    if head.startswith(b"ID3"):
-        a, b, c, d = head[6:10].ljust(4, b"\0")
-        position = 10 + (a << 21 | b << 14 | c << 7 | d)
+    """Return the end of the last frame."""
+    start = _mp3_start(head)
+    return start + sum(frame.size for frame in _mp3_frames(descriptor, start, size))
+
+
+def _mp3_start(head: bytes) -> int:
+    if not head.startswith(b"ID3"):
+        return 0
+    a, b, c, d = head[6:10].ljust(4, b"\0")
+    return 10 + (a << 21 | b << 14 | c << 7 | d)
+
+
+def _mp3_frames(descriptor: int, position: int, size: int) -> Iterator[_Mp3Frame]:
+    """Walk the frames up to what is none, such as a tag."""
     while position < size:
-        length = _mp3_frame(os.pread(descriptor, 4, position))
-        if length is None:
-            break
-        position += length
-    return position
+        frame = _mp3_frame(os.pread(descriptor, 4, position))
+        if frame is None:
+            return
+        yield frame
+        position += frame.size
 
 
-def _mp3_frame(head: bytes) -> int | None:
-    """Return the bytes of the frame of MPEG audio that begins so; None if none does, or its size is not stated."""
+def _mp3_frame(head: bytes) -> _Mp3Frame | None:
+    """Return the frame of MPEG audio that begins so; None if none does, or its size is not stated."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return None
     version, layer = head[1] >> 3 & 3, 4 - (head[1] >> 1 & 3)
@@ -184,8 +215,9 @@ def _mp3_frame(head: bytes) -> int | None:
         return None
     bit_s, rate_hz = 1000 * _MP3_KBIT_S[version == 3, layer][bits - 1], _MP3_RATES_HZ[version][rate]
     if layer == 1:
-        return (12 * bit_s // rate_hz + padding) * 4
-    return (72 if layer == 3 and version != 3 else 144) * bit_s // rate_hz + padding
+        return _Mp3Frame((12 * bit_s // rate_hz + padding) * 4, 384)
+    samples = 576 if layer == 3 and version != 3 else 1152
+    return _Mp3Frame(samples // 8 * bit_s // rate_hz + padding, samples)
 
 
 def _in_chunks(layout: _Chunks, outer: bool = False) -> Callable[[int, bytes, int], int | None]:

@@ -8,11 +8,15 @@ __all__ = ["Listing", "Scaled", "Segment", "Skipped", "Utterance"]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of one recording; `duration_s` None means up to its end."""
+    """A stretch of one recording.
+
+    duration_s: None means up to its end. channel: from 0; None means what the recipe says (`corpus.channel`).
+    """
 
     path: Path
     offset_s: float = 0.0
     duration_s: float | None = None
+    channel: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Utterance:
 
     segments: joined in this order. pauses_s: empty, or the silence before, between and after them
     (one more than segments); then `text` has a word for each segment, and it is known where it is spoken.
+    take: which repetition of this text by this speaker it is, where the corpus numbers them.
     """
 
     id: str
@@ -28,6 +33,7 @@ class Utterance:
     text: str
     speaker: str = ""
     pauses_s: tuple[float, ...] = ()
+    take: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,3 +234,37 @@ def test_a_name_of_other_bytes_or_suffix_is_read(tmp_path: Path, name: bytes) ->
     _wav(tmp_path / "a.wav")
     (tmp_path / "a.wav").rename(tmp_path / os.fsdecode(name))
     assert len(read_segment(Segment(tmp_path / os.fsdecode(name)), RECIPE)) == 4000
+
+
+def test_a_segments_channel_goes_before_the_recipes(tmp_path: Path) -> None:
+    left, right = tone(hz=300), tone(hz=900)
+    soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), 8000, subtype="FLOAT")
+    mean = RECIPE.model_copy(update={"channel": "mean"})
+    np.testing.assert_array_equal(read_segment(Segment(tmp_path / "a.wav", channel=1), mean), right)
+    with pytest.raises(BadAudio, match=r"has 2 channel\(s\), so none with number 2"):
+        read_segment(Segment(tmp_path / "a.wav", channel=2), mean)
+
+
+def _without_count(path: Path, **quality: object) -> bytes:
+    """Return an MP3 file without its first frame, which counts the others."""
+    soundfile.write(path, tone(0.5, 32000), 32000, bitrate_mode="CONSTANT", **quality)
+    content = path.read_bytes()
+    return content[content.index(b"\xff\xfb", 1) :]
+
+
+def test_a_tag_before_frames_that_nothing_counts_is_no_sound(tmp_path: Path) -> None:
+    """Common Voice's MP3 files are like that: libsndfile estimates their samples from the file's size, tag included."""
+    frames = _without_count(tmp_path / "a.mp3", compression_level=0.5)
+    at_32_khz = RECIPE.model_copy(update={"sample_rate_hz": 32000})
+    (tmp_path / "a.mp3").write_bytes(frames)
+    expected = read_segment(Segment(tmp_path / "a.mp3"), at_32_khz)
+    assert len(expected) == 15 * 1152
+    (tmp_path / "a.mp3").write_bytes(b"ID3\x04\0\0\0\0\x07\x76" + bytes(1014) + frames)
+    assert soundfile.info(tmp_path / "a.mp3").frames > len(expected)
+    np.testing.assert_array_equal(read_segment(Segment(tmp_path / "a.mp3"), at_32_khz), expected)
+
+
+def test_frames_of_many_sizes_that_nothing_counts_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.mp3").write_bytes(_without_count(tmp_path / "a.mp3"))
+    with pytest.raises(BadAudio, match=r"has 17280 samples, of which libsndfile finds [0-9]+, as no frame counts them"):
+        read_segment(Segment(tmp_path / "a.mp3"), RECIPE)
