@@ -5,7 +5,7 @@ libsndfile reads a file that was cut short as if it ended there. Containers mark
 - chunks with sizes: WAV (RIFF, RIFX, RF64, BW64), W64, AIFF and 8SVX (IFF), CAF. A program that writes into a pipe
   does not have them and writes 0 or the largest number; such a file ends where it ends.
 - a header with the size of the samples: AU, and NIST SPHERE.
-- pages of which the last of each logical bitstream is marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC in it.
+- pages of which the last of each logical bitstream is marked: Ogg (RFC 3533, section 6), with Vorbis, Opus or FLAC.
 - frames with sizes: MP3; a cut exactly between two is not detected unless the first frame counts them, as
   then libsndfile finds too few samples. Without that count libsndfile estimates the samples from the file's size, tags
   included; `mp3_samples` has the number.

@@ -21,7 +21,6 @@ from sonorant.errors import BadAudio, RejectedExample
 from sonorant.file_names import shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
-from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.text.normalisation import first_number, normalise
 from sonorant.text.units import Units
 
@@ -140,14 +139,19 @@ def _check_spelling(record: Record, tokenizer: Units) -> None:
         raise BadAudio(record.utterance, error.reason) from error
 
 
-def check_recordings(corpus: CorpusRecipe, utterances: Sequence[Utterance]) -> list[Skipped]:
-    """Return the recordings that cannot be used, so that no string is made with them."""
-    bad: list[Skipped] = []
-    for segment in (segment for utterance in utterances for segment in utterance.segments):
+def check_recordings(recipe: Recipe, utterances: Sequence[Utterance]) -> list[tuple[str, Skipped]]:
+    """Return the ids of recordings that no string can be made with, and why: no audio, or no single word."""
+    bad: list[tuple[str, Skipped]] = []
+    for utterance in utterances:
+        words = normalise(utterance.text, recipe.text).split()
         try:
-            read_segment(segment, corpus)
+            if len(words) != 1:
+                said = f"its transcript {utterance.text!r} has {len(words)} words; strings join single ones"
+                raise BadAudio(shown(utterance.segments[0].path), said)
+            for segment in utterance.segments:
+                read_segment(segment, recipe.corpus)
         except BadAudio as error:
-            bad.append(Skipped(error.path, error.reason))
+            bad.append((utterance.id, Skipped(error.path, error.reason)))
     return bad
 
 

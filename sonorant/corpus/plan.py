@@ -44,11 +44,10 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
     if tokenizer is not None:
         digest.update(tokenizer.to_json().encode())
     for utterance in listing.utterances:
-        digest.update(repr((utterance.id, utterance.text, utterance.speaker)).encode())
+        digest.update(repr((utterance.id, utterance.text, utterance.speaker, utterance.take)).encode())
         for segment in utterance.segments:
-            digest.update(
-                repr((os.path.relpath(segment.path, data_folder), segment.offset_s, segment.duration_s)).encode()
-            )
+            where = (os.path.relpath(segment.path, data_folder), segment.offset_s, segment.duration_s, segment.channel)
+            digest.update(repr(where).encode())
             try:
                 status = segment.path.stat()
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
@@ -66,11 +65,10 @@ def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardP
     Raises BadCorpus when a speaker of the recipe is unknown or nothing is left to train on.
     """
     corpus = recipe.corpus
-    check_unseen_speakers(corpus.splits, {utterance.speaker for utterance in utterances})
+    check_unseen_speakers(corpus, {utterance.speaker for utterance in utterances})
+    splits = assign_splits(utterances, corpus, recipe.seed)
     if corpus.strings is not None:
-        splits = compose_strings(utterances, corpus, corpus.strings, recipe.seed)
-    else:
-        splits = assign_splits(utterances, corpus.splits, recipe.seed)
+        splits = compose_strings(splits, corpus, corpus.strings, recipe.seed)
     if not splits["train"]:
         raise BadCorpus("no utterance falls to the split train; see corpus.splits and corpus.strings")
     return tuple(shard for split in SPLITS for shard in _shards(recipe, split, splits.get(split, [])))

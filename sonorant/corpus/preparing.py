@@ -17,7 +17,6 @@ from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, Unavailable
-from sonorant.file_names import shown
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
@@ -98,13 +97,12 @@ def _usable(
     if recipe.corpus.strings is None:
         return utterances, skipped
     chunks = [utterances[i : i + _CHECKED_AT_ONCE] for i in range(0, len(utterances), _CHECKED_AT_ONCE)]
-    bad: list[Skipped] = []
-    for i, found in enumerate(workers(partial(check_recordings, recipe.corpus), chunks), 1):
-        bad += found
+    bad: dict[str, Skipped] = {}
+    for i, found in enumerate(workers(partial(check_recordings, recipe), chunks), 1):
+        bad.update(found)
         progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
-    names = {entry.recording for entry in bad}
-    good = [utterance for utterance in utterances if shown(utterance.segments[0].path) not in names]
-    return good, skipped + sorted(bad, key=lambda entry: entry.recording)
+    good = [utterance for utterance in utterances if utterance.id not in bad]
+    return good, skipped + sorted(bad.values(), key=lambda entry: entry.recording)
 
 
 def _make(

@@ -6,50 +6,67 @@ from collections.abc import Collection, Sequence
 from sonorant.corpus.utterance import Utterance
 from sonorant.errors import BadCorpus
 from sonorant.randomness import generator
-from sonorant.recipe.corpus import SplitRecipe
+from sonorant.recipe.corpus import CorpusRecipe, StringsRecipe
 
 __all__ = ["assign_splits", "check_unseen_speakers"]
 
 
-def assign_splits(utterances: Sequence[Utterance], recipe: SplitRecipe, seed: int) -> dict[str, list[Utterance]]:
-    """Return the utterances of each split; the unit of assignment is an utterance, or all utterances of a speaker.
+def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dict[str, list[Utterance]]:
+    """Return the utterances of each split.
 
-    A fraction above 0 gets at least one of them. Raises BadCorpus when that leaves nothing to train on.
+    What is dealt as a whole is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
+    all takes of a number. Unseen speakers are in 'unseen_speaker' alone. Raises BadCorpus when that leaves nothing to
+    train on, or an utterance lacks the speaker or the take by which it is dealt.
     """
-    splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
+    recipe = corpus.splits
     seen = [u for u in utterances if u.speaker not in recipe.unseen_speakers]
+    if corpus.dealt_by == "take" and corpus.strings is not None:
+        home = {u.id: _split_of_take(u, corpus.strings) for u in seen}
+    elif corpus.dealt_by == "speaker":
+        if nameless := [u.id for u in seen if not u.speaker]:
+            raise BadCorpus(
+                f"utterance {nameless[0]!r} has no speaker; splits.by=speaker needs all, splits.by=utterance none"
+            )
+        split_of = _deal("speakers", {u.speaker for u in seen}, corpus, seed)
+        home = {u.id: split_of[u.speaker] for u in seen}
+    else:
+        home = _deal("utterances", {u.id for u in seen}, corpus, seed)
+    splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
     splits["unseen_speaker"] = [u for u in utterances if u.speaker in recipe.unseen_speakers]
-    if recipe.by == "speaker" and (nameless := [u.id for u in seen if not u.speaker]):
-        raise BadCorpus(
-            f"utterance {nameless[0]!r} has no speaker; splits.by=speaker needs all, splits.by=utterance none"
-        )
-    units = sorted({_unit(u, recipe) for u in seen})
-    test = max(1, round(recipe.test_fraction * len(units))) if recipe.test_fraction else 0
-    dev = max(1, round(recipe.dev_fraction * len(units))) if recipe.dev_fraction else 0
-    if test + dev >= len(units):
-        what = "speakers" if recipe.by == "speaker" else "utterances"
-        raise BadCorpus(
-            f"{len(units)} {what} cannot be split: {test} to test and {dev} to dev leave none to train on; "
-            "lower test_fraction or dev_fraction, 0 for none"
-        )
-    order = generator(seed, 0, "splits", "corpus").permutation(len(units))
-    home = {
-        units[i]: "test" if position < test else "dev" if position < test + dev else "train"
-        for position, i in enumerate(order)
-    }
     for utterance in seen:
-        splits[home[_unit(utterance, recipe)]].append(utterance)
+        splits[home[utterance.id]].append(utterance)
     return splits
 
 
-def check_unseen_speakers(recipe: SplitRecipe, speakers: Collection[str]) -> None:
-    """Raise BadCorpus if an unseen speaker of the recipe is not in the corpus."""
-    for name in recipe.unseen_speakers:
+def check_unseen_speakers(corpus: CorpusRecipe, speakers: Collection[str]) -> None:
+    """Raise BadCorpus when the recipe keeps out a speaker whom the corpus does not have."""
+    for name in corpus.splits.unseen_speakers:
         if name not in speakers:
             near = difflib.get_close_matches(name, speakers, n=1)
             advice = f"did you mean {near[0]}?" if near else f"its speakers are {', '.join(sorted(speakers)[:20])}"
             raise BadCorpus(f"corpus.splits.unseen_speakers: the corpus has no speaker {name!r}; {advice}")
 
 
-def _unit(utterance: Utterance, recipe: SplitRecipe) -> str:
-    return utterance.speaker if recipe.by == "speaker" else utterance.id
+def _deal(what: str, units: Collection[str], corpus: CorpusRecipe, seed: int) -> dict[str, str]:
+    """Return the split of each unit; `what` they are is for the error."""
+    recipe, ordered = corpus.splits, sorted(units)
+    test = max(1, round(recipe.test_fraction * len(ordered))) if recipe.test_fraction else 0
+    dev = max(1, round(recipe.dev_fraction * len(ordered))) if recipe.dev_fraction else 0
+    if test + dev >= len(ordered):
+        raise BadCorpus(
+            f"{len(ordered)} {what} cannot be dealt: {test} to test and {dev} to dev leave none to train on; "
+            "lower test_fraction or dev_fraction, 0 for none"
+        )
+    order = generator(seed, 0, "splits", "corpus").permutation(len(ordered))
+    return {ordered[i]: "test" if n < test else "dev" if n < test + dev else "train" for n, i in enumerate(order)}
+
+
+def _split_of_take(utterance: Utterance, strings: StringsRecipe) -> str:
+    if utterance.take is None:
+        raise BadCorpus(
+            f"utterance {utterance.id!r} has no number of its take; splits.by=take needs them, as the readers fsdd and "
+            "word_folders find them in names; splits.by=speaker and utterance need none"
+        )
+    if utterance.take in strings.test_takes:
+        return "test"
+    return "dev" if utterance.take in strings.dev_takes else "train"

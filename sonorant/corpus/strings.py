@@ -1,12 +1,12 @@
-"""Digit strings: recordings of single digits by one speaker, joined with random silences."""
+"""Strings of words: recordings of single words by one speaker, joined with random silences."""
 
+import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.readers.fsdd import parse_name
 from sonorant.corpus.utterance import Utterance
 from sonorant.errors import BadCorpus
 from sonorant.randomness import generator
@@ -17,26 +17,20 @@ __all__ = ["add_background", "compose_strings"]
 
 
 def compose_strings(
-    recordings: Iterable[Utterance], recipe: CorpusRecipe, strings: StringsRecipe, seed: int
+    splits: Mapping[str, Sequence[Utterance]], recipe: CorpusRecipe, strings: StringsRecipe, seed: int
 ) -> dict[str, list[Utterance]]:
-    """Return the strings of each split.
+    """Return the strings of each split, made of that split's recordings alone.
 
-    A recording is used in one split only: the takes of test and dev are never trained on, and unseen speakers are in
-    'unseen_speaker' alone, with all their takes. Within a split each recording is used before any is used again.
-    Raises BadCorpus when a split that strings are wanted of has no recordings.
+    Of a speaker each recording is used before any is used again. Raises BadCorpus when a recording's speaker is
+    unknown, or a split that strings are wanted of has none with enough recordings.
     """
-    by_split: dict[str, dict[str, list[Utterance]]] = defaultdict(lambda: defaultdict(list))
-    for recording in recordings:
-        by_split[_split(recording, recipe, strings)][recording.speaker].append(recording)
     wanted = {"train": strings.train, "dev": strings.dev, "test": strings.test}
     if recipe.splits.unseen_speakers:
         wanted["unseen_speaker"] = strings.unseen_speaker
-    for split, count in wanted.items():
-        if count and not by_split[split]:
-            raise BadCorpus(
-                f"{count} strings of split {split} are wanted, but no recording falls to it; see corpus.strings"
-            )
-    return {split: list(_compose(split, by_split[split], count, strings, seed)) for split, count in wanted.items()}
+    return {
+        split: list(_compose(split, _by_speaker(split, splits[split], count, strings), count, strings, seed))
+        for split, count in wanted.items()
+    }
 
 
 def add_background(waveform: Waveform, level_db: Interval, rng: np.random.Generator) -> Waveform:
@@ -50,29 +44,34 @@ def add_background(waveform: Waveform, level_db: Interval, rng: np.random.Genera
     return mixed
 
 
-def _split(recording: Utterance, recipe: CorpusRecipe, strings: StringsRecipe) -> str:
-    if recording.speaker in recipe.splits.unseen_speakers:
-        return "unseen_speaker"
-    name = parse_name(recording.id)
-    if name is None:
-        raise BadCorpus(f"{recording.id}: strings join recordings that are named digit_speaker_take")
-    if name.take in strings.test_takes:
-        return "test"
-    return "dev" if name.take in strings.dev_takes else "train"
+def _by_speaker(
+    split: str, recordings: Iterable[Utterance], count: int, strings: StringsRecipe
+) -> dict[str, list[Utterance]]:
+    """Return the recordings of each speaker who has enough for a string."""
+    found: dict[str, list[Utterance]] = defaultdict(list)
+    for recording in recordings:
+        if not recording.speaker:
+            raise BadCorpus(f"utterance {recording.id!r} has no speaker; corpus.strings join words of one speaker")
+        found[recording.speaker].append(recording)
+    enough = {speaker: mine for speaker, mine in found.items() if len(mine) >= strings.words_min}
+    if count and not enough:
+        have = f"no speaker has the {strings.words_min} of words_min" if found else "no recording falls to it"
+        raise BadCorpus(f"{count} strings of split {split} are wanted, but {have}; see corpus.splits, corpus.strings")
+    return enough
 
 
 def _compose(
     split: str, by_speaker: dict[str, list[Utterance]], count: int, strings: StringsRecipe, seed: int
 ) -> Iterator[Utterance]:
-    speakers = sorted(by_speaker)
     decks = {
-        speaker: _deal(by_speaker[speaker], generator(seed, 0, f"{split}/{speaker}", "strings")) for speaker in speakers
+        speaker: _deal(recordings, generator(seed, 0, f"{split}/{speaker}", "strings"))
+        for speaker, recordings in by_speaker.items()
     }
-    for i in range(count):
-        speaker = speakers[i % len(speakers)]
+    for i, speaker in zip(range(count), _apportioned({name: len(of) for name, of in by_speaker.items()}), strict=False):
         key = f"{split}-{i:06d}-{speaker}"
         rng = generator(seed, 0, key, "strings")
-        chosen = [next(decks[speaker]) for _ in range(rng.integers(strings.digits_min, strings.digits_max + 1))]
+        words = min(int(rng.integers(strings.words_min, strings.words_max + 1)), len(by_speaker[speaker]))
+        chosen = [next(decks[speaker]) for _ in range(words)]
         inner = [_draw(strings.pause_ms, rng) for _ in chosen[1:]]
         yield Utterance(
             id=key,
@@ -81,6 +80,20 @@ def _compose(
             speaker=speaker,
             pauses_s=(_draw(strings.margin_ms, rng), *inner, _draw(strings.margin_ms, rng)),
         )
+
+
+def _apportioned(recordings: Mapping[str, int]) -> Iterator[str]:
+    """Yield speakers for ever, each about as often as its share of the recordings says.
+
+    The k-th string goes to whom Webster's method gives the k-th seat (Balinski & Young 1982): to the least
+    (strings so far + 1/2) / recordings, of equals the first by name. Equal shares make a round robin.
+    """
+    queue = [(1 / count, speaker, 1) for speaker, count in recordings.items()]
+    heapq.heapify(queue)
+    while queue:
+        _, speaker, halves = queue[0]
+        yield speaker
+        heapq.heapreplace(queue, ((halves + 2) / recordings[speaker], speaker, halves + 2))
 
 
 def _deal(recordings: Sequence[Utterance], rng: np.random.Generator) -> Iterator[Utterance]:

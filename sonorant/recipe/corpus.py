@@ -12,11 +12,13 @@ __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 class SplitRecipe(Section):
     """How utterances are dealt to train, dev and test; an utterance is never in two of them."""
 
-    by: Literal["utterance", "speaker"] = Field(
-        "utterance", description="What is dealt as a whole: single utterances, or all of one speaker's."
+    by: Literal["utterance", "speaker", "take"] | None = Field(
+        None,
+        description="What is dealt as a whole: single utterances, all of one speaker's, or takes by their numbers "
+        "(corpus.strings.test_takes, dev_takes). Absent: takes for strings of fsdd, else utterances.",
     )
-    dev_fraction: Fraction = Field(0.05, description="Share of the dealt units that goes to dev.")
-    test_fraction: Fraction = Field(0.05, description="Share of the dealt units that goes to test.")
+    dev_fraction: Fraction = Field(0.05, description="Share of the dealt utterances or speakers that goes to dev.")
+    test_fraction: Fraction = Field(0.05, description="Share of the dealt utterances or speakers that goes to test.")
     unseen_speakers: tuple[str, ...] = Field(
         (), description="Speakers kept out of train, dev and test; they make up the split 'unseen_speaker'."
     )
@@ -32,10 +34,14 @@ class SplitRecipe(Section):
 
 
 class StringsRecipe(Section):
-    """Digit strings: recordings of one speaker joined with random silences (fsdd only)."""
+    """Strings of words: recordings of single words by one speaker, joined with random silences.
 
-    digits_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
-    digits_max: int = Field(7, ge=1, le=100, description="Most recordings in a string.")
+    Recordings are dealt to the splits (`corpus.splits`) before they are joined. A speaker's share of a split's strings
+    is that of the split's recordings; who has fewer than words_min of them has no strings.
+    """
+
+    words_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
+    words_max: int = Field(7, ge=1, le=100, description="Most recordings in a string.")
     pause_ms: Interval = Field(
         Interval(low=50, high=400), description="Silence between two recordings, in milliseconds."
     )
@@ -44,8 +50,12 @@ class StringsRecipe(Section):
         None,
         description="Level of white noise under a string, in decibels of full scale; absent: pauses are zeros.",
     )
-    test_takes: tuple[int, ...] = Field((0, 1, 2, 3, 4), description="Takes of every speaker that only test uses.")
-    dev_takes: tuple[int, ...] = Field((5, 6), description="Takes of every speaker that only dev uses.")
+    test_takes: tuple[int, ...] = Field(
+        (0, 1, 2, 3, 4), description="Takes of every speaker that only test uses (corpus.splits.by: take only)."
+    )
+    dev_takes: tuple[int, ...] = Field(
+        (5, 6), description="Takes of every speaker that only dev uses (corpus.splits.by: take only)."
+    )
     train: int = Field(2000, ge=1, description="Number of strings to train on.")
     dev: int = Field(100, ge=1, description="Number of strings in dev.")
     test: int = Field(120, ge=1, description="Number of strings in test.")
@@ -53,8 +63,8 @@ class StringsRecipe(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.digits_min > self.digits_max:
-            raise ValueError(f"digits_min={self.digits_min} is above digits_max={self.digits_max}")
+        if self.words_min > self.words_max:
+            raise ValueError(f"words_min={self.words_min} is above words_max={self.words_max}")
         if shared := set(self.test_takes) & set(self.dev_takes):
             raise ValueError(
                 f"takes {sorted(shared)} are in both test_takes and dev_takes; a take belongs to one split"
@@ -65,27 +75,37 @@ class StringsRecipe(Section):
 class CorpusRecipe(Section):
     """Recordings and transcripts, and the shards that `sonorant prepare` makes of them."""
 
-    reader: Literal["fsdd", "librispeech", "manifest"] = Field(description="Layout of the corpus.")
-    path: str = Field(
-        description="Folder (fsdd, librispeech) or JSON-lines file (manifest); if relative, below the data folder."
+    reader: Literal["common_voice", "fsdd", "kaldi", "lhotse", "librispeech", "manifest", "word_folders"] = Field(
+        description="Layout of the corpus."
     )
+    path: str = Field(description="Folder, or JSON-lines file (manifest); if relative, below the data folder.")
     sample_rate_hz: int = Field(
         16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz."
     )
     channel: Annotated[int, Field(ge=0)] | Literal["mean"] = Field(
-        0, description="Channel to keep of a recording with several, from 0, or their mean."
+        0,
+        description="Channel to keep of a recording with several, from 0, or their mean, where the corpus names none.",
     )
     payload: Literal["flac", "pcm16"] = Field("flac", description="How shards store audio.")
     shard_utterances: int = Field(512, ge=1, description="Most utterances in a shard.")
     min_seconds: float = Field(0.1, gt=0, description="Shorter recordings are listed and skipped.")
     max_seconds: float = Field(60.0, gt=0, description="Longer recordings are listed and skipped.")
     splits: SplitRecipe = Field(SplitRecipe(), description="How utterances are dealt to the splits.")
-    strings: StringsRecipe | None = Field(None, description="Join recordings to digit strings (fsdd only).")
+    strings: StringsRecipe | None = Field(
+        None, description="Join recordings of single words to strings; absent: a recording is an utterance."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.strings is not None and self.reader != "fsdd":
-            raise ValueError(f"strings join recordings of single digits, which reader={self.reader} has none of")
+        if self.splits.by == "take" and self.strings is None:
+            raise ValueError("splits.by=take deals by the takes of corpus.strings, which is absent")
         if self.min_seconds >= self.max_seconds:
             raise ValueError(f"min_seconds={self.min_seconds} must be below max_seconds={self.max_seconds}")
         return self
+
+    @property
+    def dealt_by(self) -> Literal["utterance", "speaker", "take"]:
+        """What is dealt to the splits as a whole, where `splits.by` is absent, too."""
+        if self.splits.by is not None:
+            return self.splits.by
+        return "take" if self.reader == "fsdd" and self.strings is not None else "utterance"

@@ -62,6 +62,10 @@ def _renamed(values: Mapping[str, Any]) -> Mapping[str, Any]:
         sections["model"] = {"family": "lstm_ctc"} | {"family" if k == "kind" else k: v for k, v in model.items()}
     if isinstance(text := values.get("text"), Mapping) and "pieces" not in text:
         sections["text"] = {"pieces" if key == "bpe_units" else key: value for key, value in text.items()}
+    corpus = values.get("corpus")
+    if isinstance(corpus, Mapping) and isinstance(strings := corpus.get("strings"), Mapping):
+        words = {"digits_min": "words_min", "digits_max": "words_max"}  # strings were of digits only
+        sections["corpus"] = {**corpus, "strings": {words.get(key, key): value for key, value in strings.items()}}
     return {**values, **sections}
 
 

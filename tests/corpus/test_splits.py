@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from sonorant.corpus.splits import assign_splits, check_unseen_speakers
 from sonorant.corpus.utterance import Segment, Utterance
 from sonorant.errors import BadCorpus
-from sonorant.recipe.corpus import SplitRecipe
+from sonorant.recipe.corpus import CorpusRecipe
+
+
+def by(**splits: object) -> CorpusRecipe:
+    return CorpusRecipe(reader="manifest", path="all.jsonl", splits=splits)
 
 
 def utterances(count: int, speakers: int) -> list[Utterance]:
@@ -15,21 +19,21 @@ def utterances(count: int, speakers: int) -> list[Utterance]:
 
 
 @given(st.integers(3, 60), st.integers(4, 10), st.sampled_from(["utterance", "speaker"]), st.integers(0, 5))
-def test_every_utterance_is_in_exactly_one_split(count: int, speakers: int, by: str, seed: int) -> None:
+def test_every_utterance_is_in_exactly_one_split(count: int, speakers: int, unit: str, seed: int) -> None:
     everything = utterances(count + speakers, speakers)
-    splits = assign_splits(everything, SplitRecipe(by=by, unseen_speakers=("s0",)), seed)
+    splits = assign_splits(everything, by(by=unit, unseen_speakers=("s0",)), seed)
     assert sorted(u.id for of in splits.values() for u in of) == sorted(u.id for u in everything)
     assert {u.speaker for u in splits["unseen_speaker"]} == {"s0"}
     assert splits["train"]
     assert splits["dev"]
     assert splits["test"]
-    if by == "speaker":
+    if unit == "speaker":
         homes = [{u.speaker for u in of} for of in splits.values()]
         assert sum(len(home) for home in homes) == len(set.union(*homes))
 
 
 def test_fractions_are_kept() -> None:
-    splits = assign_splits(utterances(200, 4), SplitRecipe(dev_fraction=0.1, test_fraction=0.2), 0)
+    splits = assign_splits(utterances(200, 4), by(dev_fraction=0.1, test_fraction=0.2), 0)
     assert {split: len(of) for split, of in splits.items()} == {
         "train": 140,
         "dev": 20,
@@ -40,21 +44,44 @@ def test_fractions_are_kept() -> None:
 
 def test_dealing_depends_on_the_seed() -> None:
     everything = utterances(100, 4)
-    assert assign_splits(everything, SplitRecipe(), 1) == assign_splits(everything, SplitRecipe(), 1)
-    assert assign_splits(everything, SplitRecipe(), 1) != assign_splits(everything, SplitRecipe(), 2)
+    assert assign_splits(everything, by(), 1) == assign_splits(everything, by(), 1)
+    assert assign_splits(everything, by(), 1) != assign_splits(everything, by(), 2)
 
 
 def test_too_few_utterances_say_so() -> None:
-    with pytest.raises(BadCorpus, match="2 utterances cannot be split"):
-        assign_splits(utterances(2, 1), SplitRecipe(), 0)
+    with pytest.raises(BadCorpus, match="2 utterances cannot be dealt"):
+        assign_splits(utterances(2, 1), by(), 0)
 
 
 def test_dealing_by_speaker_needs_speakers() -> None:
     nameless = [Utterance(f"u{i}", (Segment(Path("a.wav")),), "x") for i in range(9)]
     with pytest.raises(BadCorpus, match="utterance 'u0' has no speaker"):
-        assign_splits(nameless, SplitRecipe(by="speaker"), 0)
+        assign_splits(nameless, by(by="speaker"), 0)
+
+
+def test_takes_are_dealt_by_their_numbers() -> None:
+    strings = {"test_takes": (0, 3), "dev_takes": (1,)}
+    corpus = CorpusRecipe(reader="word_folders", path="words", splits={"by": "take"}, strings=strings)
+    takes = [Utterance(f"u{i}", (Segment(Path("a.wav")),), "x", "ann", take=i) for i in range(5)]
+    splits = assign_splits(takes, corpus, 0)
+    assert {split: [u.take for u in of] for split, of in splits.items()} == {
+        "train": [2, 4],
+        "dev": [1],
+        "test": [0, 3],
+        "unseen_speaker": [],
+    }
+    with pytest.raises(BadCorpus, match="utterance 'u5' has no number of its take"):
+        assign_splits([*takes, Utterance("u5", (Segment(Path("a.wav")),), "x", "ann")], corpus, 0)
+
+
+@pytest.mark.parametrize(
+    ("reader", "strings", "unit"),
+    [("fsdd", {}, "take"), ("fsdd", None, "utterance"), ("word_folders", {}, "utterance")],
+)
+def test_without_by_only_strings_of_digits_are_dealt_by_takes(reader: str, strings: object, unit: str) -> None:
+    assert CorpusRecipe(reader=reader, path="x", strings=strings).dealt_by == unit
 
 
 def test_unknown_unseen_speaker_gets_the_nearest_name() -> None:
     with pytest.raises(BadCorpus, match=r"no speaker 'yweweller'; did you mean yweweler\?"):
-        check_unseen_speakers(SplitRecipe(unseen_speakers=("yweweller",)), {"george", "yweweler"})
+        check_unseen_speakers(by(unseen_speakers=("yweweller",)), {"george", "yweweler"})

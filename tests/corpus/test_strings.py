@@ -1,21 +1,52 @@
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from rigs.small_corpus import digits_recipe
 
 from sonorant.corpus.readers import list_corpus
-from sonorant.corpus.readers.fsdd import parse_name
+from sonorant.corpus.splits import deal_splits
 from sonorant.corpus.strings import compose_strings
-from sonorant.corpus.utterance import Utterance
+from sonorant.corpus.utterance import Segment, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.recipe import Recipe
 
 
+class NameOfDigit(NamedTuple):
+    digit: int
+    speaker: str
+    take: int
+
+
 def composed(corpus: Path, recipe: Recipe) -> dict[str, list[Utterance]]:
     assert recipe.corpus.strings is not None
-    recordings = list_corpus(recipe.corpus, corpus).utterances
-    return compose_strings(recordings, recipe.corpus, recipe.corpus.strings, recipe.seed)
+    return strings_of(list_corpus(recipe.corpus, corpus).utterances, recipe)
+
+
+def strings_of(recordings: Sequence[Utterance], recipe: Recipe) -> dict[str, list[Utterance]]:
+    splits = deal_splits(recordings, recipe.corpus, recipe.seed)
+    return compose_strings(splits, recipe.corpus, recipe.corpus.strings, recipe.seed)
+
+
+def parse_name(stem: str) -> NameOfDigit:
+    digit, speaker, take = stem.split("_")
+    return NameOfDigit(int(digit), speaker, int(take))
+
+
+def words_of(recordings: dict[str, int]) -> list[Utterance]:
+    """Return so many recordings of single words by each speaker."""
+    return [
+        Utterance(f"w{i}/{speaker}", (Segment(Path(f"w{i}/{speaker}_x.wav")),), f"w{i}", speaker)
+        for speaker, count in recordings.items()
+        for i in range(count)
+    ]
+
+
+def words_recipe(**corpus: object) -> Recipe:
+    strings = {"words_min": 2, "words_max": 5, "train": 100, "dev": 10, "test": 20}
+    return digits_recipe(**{"reader": "word_folders", "splits": {"by": "speaker"}, "strings": strings} | corpus)
 
 
 def test_no_recording_is_in_two_splits(corpus: Path) -> None:
@@ -65,3 +96,42 @@ def test_split_without_recordings_is_named(corpus: Path) -> None:
     recipe = digits_recipe(strings={"test_takes": (90,), "dev_takes": (5,)})
     with pytest.raises(BadCorpus, match="120 strings of split test are wanted"):
         composed(corpus, recipe)
+
+
+def test_speakers_of_a_split_are_in_no_other() -> None:
+    recipe = words_recipe(splits={"by": "speaker", "dev_fraction": 0.1, "test_fraction": 0.1})
+    strings = strings_of(words_of({f"s{i:02}": 8 for i in range(50)}), recipe)
+    speakers = {split: {utterance.speaker for utterance in of} for split, of in strings.items()}
+    assert {split: len(of) for split, of in speakers.items()} == {"train": 40, "dev": 5, "test": 5}
+    assert len(set.union(*speakers.values())) == 50
+    for utterance in (utterance for of in strings.values() for utterance in of):
+        assert {segment.path.stem for segment in utterance.segments} == {f"{utterance.speaker}_x"}
+
+
+def test_a_speakers_share_of_strings_is_that_of_the_recordings() -> None:
+    """Webster's method by its definition: shares of strings are the largest that round to their sum."""
+    counts = {"a": 40, "b": 25, "c": 12, "d": 3}
+    recipe = words_recipe(splits={"unseen_speakers": ("z",), "dev_fraction": 0.1, "test_fraction": 0.1})
+    splits = {"train": words_of(counts), "dev": words_of({"a": 9}), "test": words_of({"a": 9}), "unseen_speaker": []}
+    strings = recipe.corpus.strings.model_copy(update={"unseen_speaker": 0})
+    made = compose_strings(splits, recipe.corpus, strings, 0)["train"]
+    found = Counter(utterance.speaker for utterance in made)
+    assert sum(found.values()) == 100
+    divisor = 80 / 100
+    assert found == {name: round(count / divisor) for name, count in counts.items()}
+
+
+def test_who_has_few_recordings_has_short_strings_or_none() -> None:
+    splits = {split: words_of({"ann": 9, "bob": 3, "eve": 1}) for split in ("train", "dev", "test")}
+    recipe = words_recipe()
+    made = compose_strings(splits, recipe.corpus, recipe.corpus.strings, 0)["train"]
+    lengths = {name: {len(u.segments) for u in made if u.speaker == name} for name in ("ann", "bob", "eve")}
+    assert lengths == {"ann": {2, 3, 4, 5}, "bob": {2, 3}, "eve": set()}
+    splits["dev"] = words_of({"eve": 1})
+    with pytest.raises(BadCorpus, match="10 strings of split dev are wanted, but no speaker has the 2 of words_min"):
+        compose_strings(splits, recipe.corpus, recipe.corpus.strings, 0)
+
+
+def test_strings_need_speakers() -> None:
+    with pytest.raises(BadCorpus, match=r"utterance 'w0/' has no speaker; corpus.strings join words of one speaker"):
+        strings_of(words_of({"": 60}), words_recipe(splits={"by": "utterance"}))

@@ -93,7 +93,11 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (HEAD + "  channel: left\n", "r.yaml:6: corpus.channel=\"left\": must be a valid integer, or must be 'mean'"),
         (
             HEAD + "  strings:\n    digits_min: 9\n",
-            "r.yaml:6: corpus.strings: digits_min=9 is above digits_max=7",
+            "r.yaml:6: corpus.strings: words_min=9 is above words_max=7",
+        ),
+        (
+            HEAD + "  splits: {by: take}\n",
+            "r.yaml:3: corpus: splits.by=take deals by the takes of corpus.strings, which is absent",
         ),
         (
             HEAD + "stages:\n- stage: vtlp\n  alpha:\n    low: 0.8\n    hgh: 1\n",

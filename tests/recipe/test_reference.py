@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from sonorant.augment.table import STAGES
 from sonorant.cli.recipe import command
+from sonorant.corpus.readers import READERS
 from sonorant.recipe import Recipe
 from sonorant.recipe.pipeline import PipelineRecipe
 from sonorant.recipe.reference import reference
@@ -42,7 +43,7 @@ def test_every_section_of_the_schema_has_a_table_and_every_link_a_heading():
 
 
 def test_types_defaults_and_ranges_are_those_of_the_schema():
-    assert rows("`corpus`")["reader"][:3] == ["`fsdd`, `librispeech`, `manifest`", "", ""]
+    assert rows("`corpus`")["reader"][:3] == [", ".join(f"`{name}`" for name in READERS), "", ""]
     assert rows("`corpus`")["sample_rate_hz"][:3] == ["integer", "`16000`", "≥ 4000, ≤ 96000"]
     assert rows("`corpus`")["channel"][:3] == ["integer or `mean`", "`0`", "≥ 0"]
     assert rows("`corpus`")["strings"][:2] == ["[`corpus.strings`](#corpusstrings) or null", "`null`"]

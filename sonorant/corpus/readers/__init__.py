@@ -4,9 +4,13 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sonorant.corpus.readers.common_voice import read_common_voice
 from sonorant.corpus.readers.fsdd import read_fsdd
+from sonorant.corpus.readers.kaldi import read_kaldi
+from sonorant.corpus.readers.lhotse import read_lhotse
 from sonorant.corpus.readers.librispeech import read_librispeech
 from sonorant.corpus.readers.manifest import read_manifest
+from sonorant.corpus.readers.word_folders import read_word_folders
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
@@ -17,9 +21,13 @@ __all__ = ["READERS", "list_corpus"]
 _MOST_NAMED = 20
 
 READERS: dict[str, Callable[[Path], Listing]] = {
+    "common_voice": read_common_voice,
     "fsdd": read_fsdd,
+    "kaldi": read_kaldi,
+    "lhotse": read_lhotse,
     "librispeech": read_librispeech,
     "manifest": read_manifest,
+    "word_folders": read_word_folders,
 }
 
 

@@ -2,30 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.file_names import files_below, is_text, shown
 
-__all__ = ["DIGITS", "DigitName", "parse_name", "read_fsdd"]
+__all__ = ["read_fsdd"]
 
-DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-_NAME = re.compile(r"(\d)_([^_]+)_(\d+)")
-
-
-class DigitName(NamedTuple):
-    """The parts of a file's name."""
-
-    digit: int
-    speaker: str
-    take: int
-
-
-def parse_name(stem: str) -> DigitName | None:
-    """Return the parts of a name (without .wav), or None if it is not of this data set."""
-    match = _NAME.fullmatch(stem)
-    return DigitName(int(match[1]), match[2], int(match[3])) if match else None
+_NAME = re.compile(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<take>\d+)")
 
 
 def read_fsdd(folder: Path) -> Listing:
@@ -36,9 +21,10 @@ def read_fsdd(folder: Path) -> Listing:
     for path in paths:
         if not is_text(path.name):
             skipped.append(Skipped(shown(path), "its name is not UTF-8; rename it"))
-        elif (name := parse_name(path.stem)) is None:
+        elif (name := _NAME.fullmatch(path.stem)) is None:
             skipped.append(Skipped(shown(path), "its name is not {digit}_{speaker}_{take}.wav"))
         else:
-            utterances.append(Utterance(path.stem, (Segment(path),), DIGITS[name.digit], name.speaker))
+            word, take = _DIGITS[int(name["digit"])], int(name["take"])
+            utterances.append(Utterance(path.stem, (Segment(path),), word, name["speaker"], take=take))
     faults = [Skipped(shown(path), reason) for path, reason in unlisted]
     return Listing(tuple(utterances), tuple(skipped), tuple(faults))

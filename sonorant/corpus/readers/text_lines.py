@@ -1,9 +1,11 @@
 """Lines of a corpus' text file; a fault is confined to its line."""
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from sonorant.corpus.utterance import Skipped
 from sonorant.errors import BadCorpus
@@ -32,19 +34,26 @@ class Line(NamedTuple):
 def text_lines(path: Path) -> Iterator[Line]:
     r"""Yield the lines of a UTF-8 file, which end at \n or \r\n and nowhere else; no more than one is held in memory.
 
-    Raises BadCorpus if it is no file that can be opened, Unavailable if the file system fails.
+    A file whose name ends in .gz is unpacked. Raises BadCorpus if it is no file that can be opened, or gzip's data are
+    damaged or cut short; Unavailable if the file system fails.
     """
     if fault := path_fault(path):
         raise BadCorpus(f"{shown(path)}: {fault}; expected a text file in UTF-8")
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             for number in count(1):
                 line = file.readline(LONGEST_LINE_BYTES + 2)
                 if not line:
                     return
                 yield _line(path, number, line, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadCorpus(f"{shown(path)}: cannot be unpacked: {error}") from error
     except OSError as error:
         raise BadCorpus(f"{shown(path)}: {fault_of(path, error)}") from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
 def _line(path: Path, number: int, line: bytes, file: BinaryIO) -> Line:

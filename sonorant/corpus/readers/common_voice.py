@@ -1,0 +1,67 @@
+"""Common Voice: `validated.tsv` with the columns `client_id`, `path` and `sentence`, and `clips/`.
+
+Releases and delta segments differ in their other columns, which are not read. There is no quoting: a quotation mark is
+a character of its sentence (unlike in `csv`'s dialect excel-tab). A clip may have any format that `audio.py` reads.
+"""
+
+from pathlib import Path
+
+from sonorant.corpus.readers.text_lines import Line, text_lines
+from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
+from sonorant.errors import BadCorpus
+from sonorant.file_names import path_fault, shown
+
+__all__ = ["read_common_voice"]
+
+_TABLE = "validated.tsv"
+_COLUMNS = ("client_id", "path", "sentence")
+
+
+def read_common_voice(folder: Path) -> Listing:
+    """List the clips of `validated.tsv`; an utterance's id is its clip's name without suffix, its speaker the client.
+
+    Skipped are lines whose clip is missing or whose sentence is empty. Faults are lines that are no text, have more or
+    fewer fields than the first, or a path that is no name. Raises BadCorpus if the table or one of the columns is
+    missing.
+    """
+    table = folder / _TABLE
+    lines = text_lines(table)
+    header = next(lines, Line(table, 1, ""))
+    names = header.text.split("\t")
+    if header.fault or (missing := [column for column in _COLUMNS if column not in names]):
+        reason = header.fault or f"lacks the column(s) {', '.join(missing)}; its first line is {header.text[:100]!r}"
+        raise BadCorpus(f"{shown(table)}: {reason}; expected Common Voice's columns, separated by tabs")
+    utterances: list[Utterance] = []
+    skipped: list[Skipped] = []
+    faults: list[Skipped] = []
+    for line in lines:
+        if not line.fault and not line.text:
+            continue
+        fields = line.text.split("\t")
+        if fault := line.fault or _fault(fields, names):
+            faults.append(line.left_out(fault))
+            continue
+        entry = _entry(line, dict(zip(names, fields, strict=True)), folder / "clips")
+        if isinstance(entry, Utterance):
+            utterances.append(entry)
+        else:
+            skipped.append(entry)
+    return Listing(tuple(utterances), tuple(skipped), tuple(faults))
+
+
+def _fault(fields: list[str], names: list[str]) -> str:
+    if len(fields) != len(names):
+        return f"has {len(fields)} field(s), and the first line {len(names)}"
+    clip = fields[names.index("path")]
+    if not clip or {"/", "\0"} & set(clip) or clip in (".", ".."):
+        return f"path={clip[:60]!r}: must be the name of a file in clips/"
+    return ""
+
+
+def _entry(line: Line, row: dict[str, str], clips: Path) -> Utterance | Skipped:
+    clip = clips / row["path"]
+    if not row["sentence"].strip():
+        return line.left_out(f"{row['path']} has an empty sentence")
+    if fault := path_fault(clip):
+        return line.left_out(f"clips/{row['path']}: {fault}")
+    return Utterance(clip.stem, (Segment(clip),), row["sentence"], row["client_id"])

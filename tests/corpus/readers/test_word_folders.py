@@ -1,0 +1,61 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from sonorant.corpus.readers import list_corpus
+from sonorant.corpus.readers.word_folders import read_word_folders
+from sonorant.corpus.utterance import Segment
+from sonorant.errors import BadCorpus
+from sonorant.recipe.corpus import CorpusRecipe
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def test_folder_speaker_and_number_become_text_speaker_and_take(tmp_path: Path) -> None:
+    write(tmp_path, "yes/0a7c_nohash_3.wav", "no/0a7c_nohash_0.opus", "no/bob_first.mp3")
+    found = read_word_folders(tmp_path).utterances
+    assert [(u.id, u.text, u.speaker, u.take) for u in found] == [
+        ("no/0a7c_nohash_0", "no", "0a7c", 0),
+        ("no/bob_first", "no", "bob", None),
+        ("yes/0a7c_nohash_3", "yes", "0a7c", 3),
+    ]
+    assert found[0].segments == (Segment(tmp_path / "no/0a7c_nohash_0.opus"),)
+
+
+def test_noise_hidden_files_and_what_lies_beside_the_folders_are_left_out(tmp_path: Path) -> None:
+    names = ("_background_noise_/pink_noise.wav", "yes/.DS_Store", ".cache/a_1.wav", "testing_list.txt", "yes/a_1.wav")
+    listing = read_word_folders(write(tmp_path, *names))
+    assert [u.id for u in listing.utterances] == ["yes/a_1"]
+    assert not listing.skipped
+    assert not listing.faults
+
+
+def test_files_of_other_names_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "yes/a_1.wav", "yes/README", "yes/_nohash_1.wav", os.fsdecode(b"yes/\xff_1.wav"))
+    listing = read_word_folders(tmp_path)
+    assert [u.id for u in listing.utterances] == ["yes/a_1"]
+    assert {Path(entry.recording).name: entry.reason for entry in listing.skipped} == {
+        "README": "its name is not SPEAKER_….ext",
+        "_nohash_1.wav": "its name is not SPEAKER_….ext",
+        "\\udcff_1.wav": "its name is not UTF-8; rename it",
+    }
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "words").touch()
+    with pytest.raises(BadCorpus, match="words: no such file; expected a folder"):
+        read_word_folders(tmp_path / "words")
+
+
+def test_speech_commands_are_read(data_folder: Path) -> None:
+    listing = list_corpus(CorpusRecipe(reader="word_folders", path="speech-commands"), data_folder)
+    assert len(listing.utterances) == 7611
+    assert len({u.speaker for u in listing.utterances}) == 614
+    assert len({u.text for u in listing.utterances}) == 14
+    assert not listing.skipped
