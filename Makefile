@@ -7,9 +7,11 @@ PROTOS := $(wildcard protos/sonorant/v1/*.proto)
 SECTIONS := $(wildcard sonorant/recipe/*.py sonorant/*/section.py sonorant/augment/*.py)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
 CHART_STAGES := charts/sonorant/stages.yaml
-RUN := runs/digits
+# Of `make demo` and `make ablation`: digits, or commands, whose recordings must be in the data folder.
+RECIPE := digits
+RUN := runs/$(RECIPE)
 # The whole chain in one process: few cores have more of it than of a service per stage, and examples are the same.
-DEMO := $(BIN)/sonorant demo --recipe recipes/digits.yaml --set pipeline.layout=fused
+DEMO := $(BIN)/sonorant demo --recipe recipes/$(RECIPE).yaml --set pipeline.layout=fused
 MINUTES := 3
 SEED :=
 # Of `make chaos`, sharing its minutes: command (sonorant train, struck from outside), split, fused, strict, rounded, damaged.
@@ -28,7 +30,7 @@ setup: ## install system packages, virtual environment, Horovod and protos
 	@bootstrap/venv $(VENV) $(CACHE) dev
 	@$(MAKE) --no-print-directory protos
 
-demo: setup ## the main job: prepare, train, export, serve, stream, report (resumes; done: seconds)
+demo: setup ## the main job: prepare, train, export, serve, stream, report (resumes; done: seconds; RECIPE)
 	$(DEMO) --run $(RUN)
 
 ablation: setup ## train once more without augmentation and show what it brings

@@ -35,7 +35,7 @@ def every(find, program):
 def resolved(words):
     """Return the command that words name, and the words behind its name."""
     command = cli
-    while isinstance(command, click.Group) and words:
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         command, words = command.get_command(click.Context(command), words[0]), words[1:]
     return command, words
 

@@ -7,8 +7,6 @@ the way. The espeak-ng voices carry the names of the corpus' speakers, so that t
 import io
 import random
 import re
-import shutil
-import subprocess
 import tarfile
 import urllib.error
 import urllib.request
@@ -16,7 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import soundfile
+
 from sonorant.atomic import atomic_folder
+from sonorant.cli.espeak import Espeak, Manner, find_espeak
 from sonorant.errors import BadCorpus, Unavailable
 
 __all__ = ["FSDD_URL", "corpus_source", "obtain_digits"]
@@ -81,27 +82,26 @@ def _download(url: str) -> dict[str, bytes]:
 
 
 def _speak_all(data: Path) -> None:
-    program = shutil.which("espeak-ng")
-    if program is None:
+    try:
+        espeak = find_espeak()
+    except Unavailable as error:
         raise Unavailable(
             "no recordings, no network and no espeak-ng; set SONORANT_DATA to a folder with fsdd/recordings, "
             "or install espeak-ng"
-        )
+        ) from error
     takes = [(digit, speaker, take) for digit in range(10) for speaker in _VOICES for take in range(_TAKES)]
     with atomic_folder(data / "fsdd") as folder:
         (folder / "recordings").mkdir()
         with ThreadPoolExecutor() as pool:
-            for _ in pool.map(lambda t: _speak(program, folder / "recordings", *t), takes):
+            for _ in pool.map(lambda t: _speak(espeak, folder / "recordings", *t), takes):
                 pass
         (folder / "SOURCE").write_text("espeak-ng voices (synthetic speech)\n")
 
 
-def _speak(program: str, folder: Path, digit: int, speaker: str, take: int) -> None:
+def _speak(espeak: Espeak, folder: Path, digit: int, speaker: str, take: int) -> None:
     """Write one take; speed, pitch and loudness differ from take to take as a speaker's would."""
     draw = random.Random(f"{digit} {speaker} {take}")
     voice, pitch = _VOICES[speaker]
-    command = [program, "-v", voice, "-s", str(draw.randint(110, 190)), "-p", str(pitch + draw.randint(-12, 12))]
-    command += ["-a", str(draw.randint(60, 160)), "-w", str(folder / f"{digit}_{speaker}_{take}.wav"), _DIGITS[digit]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
+    manner = Manner(voice, draw.randint(110, 190), pitch + draw.randint(-12, 12), draw.randint(60, 160))
+    samples, rate_hz = espeak.speak(_DIGITS[digit], manner)
+    soundfile.write(folder / f"{digit}_{speaker}_{take}.wav", samples, rate_hz)

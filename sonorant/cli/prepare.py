@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from services.process.options import store_option
+from sonorant.cli.prepare_espeak import command as espeak
+from sonorant.cli.progress import progress_bar
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.run_folder import RunFolder
@@ -20,8 +20,8 @@ SOME_SKIPPED = 3
 _SHOWN = 10
 
 
-@click.command("prepare")
-@click.option("--recipe", "recipe_path", required=True, type=click.Path(path_type=Path), help="Recipe to prepare for.")
+@click.group("prepare", invoke_without_command=True, subcommand_metavar="[espeak …]")
+@click.option("--recipe", "recipe_path", type=click.Path(path_type=Path), help="Recipe to prepare for.  [required]")
 @data_option
 @click.option(
     "--run", "run_path", type=click.Path(path_type=Path), help="Run folder; default: runs/<name of the recipe>."
@@ -33,8 +33,10 @@ _SHOWN = 10
     "--lenient", is_flag=True, help="Leave out what cannot be used, even lines of a manifest, and exit with 0."
 )
 @set_option
+@click.pass_context
 def command(
-    recipe_path: Path,
+    context: click.Context,
+    recipe_path: Path | None,
     data: Path | None,
     run_path: Path | None,
     store_url: str,
@@ -45,12 +47,16 @@ def command(
 ) -> None:
     """Write a corpus as TFRecord shards, units and a dataset card, in RUN/shards.
 
-    Resumes after an interruption; finished and unchanged shards are kept.
+    Resumes after an interruption; finished and unchanged shards are kept. `prepare espeak` makes a corpus.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
     or a line of its manifest cannot be used (--lenient leaves such lines out), or --strict and some recordings cannot;
     69 disk or store refuse, or a training runs there; 78 the recipe is wrong.
     """
+    if context.invoked_subcommand is not None:
+        return
+    if recipe_path is None:
+        raise click.MissingParameter(ctx=context, param_hint="--recipe", param_type="option")
     from services.storage.run import open_run
     from services.supervisor.lock import locked
 
@@ -58,7 +64,7 @@ def command(
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     run = shared.folder
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
-    with locked(run.path), _bar() as bar:
+    with locked(run.path), progress_bar() as bar:
         task = bar.add_task("listing recordings", total=None)
         prepared = prepare(
             recipe,
@@ -77,11 +83,7 @@ def command(
         sys.exit(SOME_SKIPPED)
 
 
-def _bar() -> Progress:
-    """Make a progress bar that is silent without a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+command.add_command(espeak)
 
 
 def _report(prepared: Prepared, run: RunFolder) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rigs.small_corpus import digits_recipe
 
 from sonorant.corpus.readers import list_corpus
-from sonorant.corpus.splits import deal_splits
+from sonorant.corpus.splits import assign_splits
 from sonorant.corpus.strings import compose_strings
 from sonorant.corpus.utterance import Segment, Utterance
 from sonorant.errors import BadCorpus
@@ -26,7 +26,7 @@ def composed(corpus: Path, recipe: Recipe) -> dict[str, list[Utterance]]:
 
 
 def strings_of(recordings: Sequence[Utterance], recipe: Recipe) -> dict[str, list[Utterance]]:
-    splits = deal_splits(recordings, recipe.corpus, recipe.seed)
+    splits = assign_splits(recordings, recipe.corpus, recipe.seed)
     return compose_strings(splits, recipe.corpus, recipe.corpus.strings, recipe.seed)
 
 
