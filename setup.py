@@ -1,9 +1,10 @@
-"""Build hook: compiles the protos before the package is collected, and the kernels of signal processing.
+"""Build hook: compiles the protos before the package is collected, the kernels of signal processing and n-gram models.
 
 Everything else stands in pyproject.toml.
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import nanobind
@@ -31,27 +32,40 @@ class _BuildBothVariants(build_ext):
 
     def finalize_options(self) -> None:
         if self.inplace or self.editable_mode:
-            self.distribution.ext_modules = [_kernels("kernels"), _kernels("kernels_portable", "PORTABLE")]
+            self.distribution.ext_modules = [*_EXTENSIONS, _kernels("kernels_portable", "PORTABLE")]
         super().finalize_options()
 
 
-def _kernels(name: str, *macros: str) -> Extension:
+def _extension(module: str, source: str, *flags: str, headers: Iterable[str] = (), macros: Iterable[str] = ()) -> Extension:
     return Extension(
-        f"sonorant.audio.{name}",
-        ["sonorant/audio/kernels.cpp"],
+        module,
+        [source],
+        depends=list(headers),
         include_dirs=[str(_NANOBIND / folder) for folder in ("include", "src", "ext/robin_map/include")],
-        define_macros=[("MODULE", name), *((macro, None) for macro in macros)],
+        define_macros=[("MODULE", module.rpartition(".")[2]), *((macro, None) for macro in macros)],
         extra_compile_args=[
             "-std=c++17",
             "-O3",
             "-g0",
             "-fvisibility=hidden",
             "-fno-strict-aliasing",  # nanobind's own demand
-            "-fno-math-errno",  # these two: so that square roots and rounding are vectorised
-            "-fno-trapping-math",
+            *flags,
         ],
         language="c++",
     )
 
 
-setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=[_kernels("kernels")])
+def _kernels(name: str, *macros: str) -> Extension:
+    # so that square roots and rounding are vectorised
+    flags = ("-fno-math-errno", "-fno-trapping-math")
+    return _extension(f"sonorant.audio.{name}", "sonorant/audio/kernels.cpp", *flags, macros=macros)
+
+
+def _ngrams() -> Extension:
+    headers = sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / "sonorant/lm").glob("*.hpp"))
+    return _extension("sonorant.lm.ngrams", "sonorant/lm/ngrams.cpp", headers=headers)
+
+
+_EXTENSIONS = [_kernels("kernels"), _ngrams()]
+
+setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)
