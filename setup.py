@@ -36,7 +36,9 @@ class _BuildBothVariants(build_ext):
         super().finalize_options()
 
 
-def _extension(module: str, source: str, *flags: str, headers: Iterable[str] = (), macros: Iterable[str] = ()) -> Extension:
+def _extension(
+    module: str, source: str, *flags: str, headers: Iterable[str] = (), macros: Iterable[str] = ()
+) -> Extension:
     return Extension(
         module,
         [source],

@@ -3,6 +3,7 @@
 __all__ = [
     "BadAudio",
     "BadCorpus",
+    "BadLanguageModel",
     "BadRecipe",
     "BadRun",
     "BadShard",
@@ -49,6 +50,12 @@ class BadAudio(SonorantError):
 
 class BadShard(SonorantError):
     """A shard, or one record of it, whose bytes are damaged."""
+
+    exit_code = 65
+
+
+class BadLanguageModel(SonorantError):
+    """A language model, or a text to train or score one with, that cannot be used; the message names file and line."""
 
     exit_code = 65
 

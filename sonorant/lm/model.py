@@ -1,0 +1,91 @@
+"""N-gram models from files."""
+
+import gzip
+import mmap
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.errors import BadLanguageModel
+from sonorant.lm import ngrams
+from sonorant.lm.perplexity import Perplexity
+
+__all__ = ["NgramModel", "open_text"]
+
+_PIECE = 1 << 22
+_GZIP = b"\x1f\x8b"
+_KENLM = b"mmap lm http://kheafield.com/code"
+_MOST_COMPRESSED = 30  # gzip makes ARPA files smaller by 3 to 6, and by no more than this
+
+
+def _nothing(_fraction: float) -> None:
+    return None
+
+
+class NgramModel(ngrams.NgramModel):
+    """A back-off n-gram model of order 1 to 6; compiled searches take it as what it is in C++.
+
+    `score(state, word)` gives (log10 p(word | state), next state), where `word` is from `index`, 0 for unknown words, and
+    `state` from `begin` (after `<s>`), `null` (no history) or another `score`.
+    """
+
+    @classmethod
+    def read(cls, path: Path, progress: Callable[[float], None] = _nothing) -> "NgramModel":
+        """Read an ARPA file, plain or gzipped, or kenlm's binary: probing or any trie.
+
+        progress is called with the fraction of an ARPA file that is read. Raises BadLanguageModel, naming the file and
+        the line.
+        """
+        try:
+            with open(path, "rb") as file:
+                head = file.read(len(_KENLM))
+                file.seek(0)
+                if head == _KENLM:
+                    return cls._read_kenlm(file)
+                return cls._read_arpa(file, head.startswith(_GZIP), path.stat().st_size, progress)
+        except (ngrams.BadLine, ngrams.BadBinary, EOFError, zlib.error, OSError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise BadLanguageModel(f"{path}: {reason}") from error
+
+    @classmethod
+    def _read_arpa(cls, file: BinaryIO, compressed: bool, size: int, progress: Callable[[float], None]) -> "NgramModel":
+        reader = ngrams.ArpaReader(size * (_MOST_COMPRESSED if compressed else 1))
+        text = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if compressed else file
+        while piece := text.read(_PIECE):
+            reader.feed(piece)
+            progress(file.tell() / size)
+        return cls(reader)
+
+    @classmethod
+    def _read_kenlm(cls, file: BinaryIO) -> "NgramModel":
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            return cls(np.frombuffer(mapped, np.uint8))
+
+    def perplexity(self, sentences: Iterable[str]) -> Perplexity:
+        """Score sentences, words apart by white space, each between `<s>` and `</s>`; empty ones are passed over."""
+        log10 = log10_unknown = 0.0
+        tokens = unknown = count = 0
+        for sentence in sentences:
+            if not sentence.strip():
+                continue
+            scored = self.score_sentence(sentence)
+            log10, log10_unknown = log10 + scored.log10, log10_unknown + scored.log10_unknown
+            tokens, unknown, count = tokens + scored.tokens, unknown + scored.unknown, count + 1
+        return Perplexity(log10, log10_unknown, tokens, unknown, count)
+
+    def unigrams(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return log10 p(word) without history, Float32[words]: of labels, their context-free prior."""
+        null = self.null()
+        return np.array([self.score(null, self.index(word))[0] for word in words], np.float32)
+
+
+def open_text(path: Path) -> BinaryIO:
+    """Open a text file, gzipped or not; raises OSError."""
+    file = open(path, "rb")  # noqa: SIM115: the caller closes it
+    head = file.read(2)
+    file.seek(0)
+    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if head == _GZIP else file
