@@ -12,9 +12,7 @@ __all__ = ["command"]
 
 @click.command("lm")
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT…", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="ARPA file to write; .gz: gzipped."
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="ARPA to write; .gz: gzipped.")
 @click.option("-n", "--order", type=click.IntRange(1, 6), help="Longest n-grams.  [default: 3]")
 @click.option(
     "--prune", metavar="'0 0 1'", help="Leave out n-grams of order 1, 2, … that occur no more often. [default: 0]"

@@ -1,6 +1,7 @@
 // Reads the ARPA format (Doug Paul's; SRILM's ngram-format(5)), fed in pieces of any size.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>

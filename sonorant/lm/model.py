@@ -3,7 +3,8 @@
 import gzip
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -29,8 +30,8 @@ def _nothing(_fraction: float) -> None:
 class NgramModel(ngrams.NgramModel):
     """A back-off n-gram model of order 1 to 6; compiled searches take it as what it is in C++.
 
-    `score(state, word)` gives (log10 p(word | state), next state), where `word` is from `index`, 0 for unknown words, and
-    `state` from `begin` (after `<s>`), `null` (no history) or another `score`.
+    `score(state, word)` gives (log10 p(word | state), next state), where `word` is from `index`, 0 for unknown words,
+    and `state` from `begin` (after `<s>`), `null` (no history) or another `score`.
     """
 
     @classmethod
@@ -83,9 +84,10 @@ class NgramModel(ngrams.NgramModel):
         return np.array([self.score(null, self.index(word))[0] for word in words], np.float32)
 
 
-def open_text(path: Path) -> BinaryIO:
+@contextmanager
+def open_text(path: Path) -> Iterator[BinaryIO]:
     """Open a text file, gzipped or not; raises OSError."""
-    file = open(path, "rb")  # noqa: SIM115: the caller closes it
-    head = file.read(2)
-    file.seek(0)
-    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if head == _GZIP else file
+    with open(path, "rb") as file:
+        head = file.read(len(_GZIP))
+        file.seek(0)
+        yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if head == _GZIP else file

@@ -91,7 +91,10 @@ private:
         sorted_.resize(end - begin);
         uint64_t largest = 0;
         for (size_t i = begin; i < end; ++i) {
-            if (i + AHEAD < positions_.size()) __builtin_prefetch(&tokens_[positions_[i + AHEAD] - std::min(order_, positions_[i + AHEAD])]);
+            if (i + AHEAD < positions_.size()) {
+                const uint32_t ahead = positions_[i + AHEAD];
+                __builtin_prefetch(&tokens_[ahead - std::min(order_, ahead)]);
+            }
             const uint64_t left = tokens_[positions_[i] - order_];
             largest = std::max(largest, left);
             sorted_[i - begin] = left << 32 | positions_[i];

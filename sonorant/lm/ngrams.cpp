@@ -53,6 +53,25 @@ Word checked(const NgramModel& model, Word word) {
     return word;
 }
 
+// Files may hold any bytes; those that are not UTF-8 are shown as \\x….
+nb::object decoded(std::string_view text) {
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+template <class Error>
+void raising(nb::module_& m, const char* name) {
+    const nb::object type = nb::exception<Error>(m, name);
+    nb::register_exception_translator(
+        [](const std::exception_ptr& caught, void* type) {
+            try {
+                std::rethrow_exception(caught);
+            } catch (const Error& error) {
+                PyErr_SetObject(static_cast<PyObject*>(type), decoded(error.what()).ptr());
+            }
+        },
+        type.ptr());
+}
+
 void bind_model(nb::module_& m) {
     nb::class_<State>(m, "State")
         .def(nb::self == nb::self)
@@ -78,7 +97,7 @@ void bind_model(nb::module_& m) {
         .def_prop_ro("end_word", &NgramModel::end_word)
         .def("index", &NgramModel::index, nb::arg("word"))
         .def("word", [](const NgramModel& model, Word word) {
-            return std::string(model.vocabulary().word(checked(model, word)));
+            return decoded(model.vocabulary().word(checked(model, word)));
         }, nb::arg("index"))
         .def("begin", &NgramModel::begin)
         .def("null", &NgramModel::null)
@@ -119,8 +138,8 @@ void bind_training(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(ngrams, m) {
-    nb::exception<BadLine>(m, "BadLine");
-    nb::exception<BadBinary>(m, "BadBinary");
+    raising<BadLine>(m, "BadLine");
+    raising<BadBinary>(m, "BadBinary");
     nb::class_<ArpaReader>(m, "ArpaReader")
         .def(nb::init<uint64_t>(), nb::arg("bytes"))
         .def("feed", [](ArpaReader& reader, nb::bytes piece) { reader.feed({piece.c_str(), piece.size()}); }, nb::arg("piece"));

@@ -1,4 +1,4 @@
-"""The compiled n-gram models; `sonorant/lm/ngram.hpp` says how a query works, `kneser_ney.hpp` what training computes."""
+"""The compiled n-gram models; `sonorant/lm/ngram.hpp` explains a query, `sonorant/lm/kneser_ney.hpp` training."""
 
 from collections.abc import Sequence
 

@@ -54,8 +54,8 @@ def train(
 
     output: gzipped if its name ends with `.gz`. prune: n-grams of order 1, 2, … that occur no more often are left out;
     the last value holds for all higher orders; it starts with 0 and never falls. most_words: the commonest words that
-    the vocabulary keeps; others are `<unk>`. progress: called with what is done next. Raises BadLanguageModel, naming file
-    and line, and Unavailable if the output cannot be written.
+    the vocabulary keeps; others are `<unk>`. progress: called with what is done next. Raises BadLanguageModel, naming
+    file and line, and Unavailable if the output cannot be written.
     """
     thresholds = _thresholds(order, prune)
     text = ngrams.Text()
@@ -88,7 +88,8 @@ def iter_lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with open_text(path) as file:
-            for number, line in enumerate(file, 1):  # noqa: B007: the error names it
+            for line in file:
+                number += 1
                 yield line.decode()
     except UnicodeDecodeError as error:
         raise BadLanguageModel(f"{path}: line {number}: not UTF-8: {error.reason}") from error

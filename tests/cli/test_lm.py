@@ -1,0 +1,43 @@
+import pytest
+from click.testing import CliRunner
+
+from sonorant.cli.lm import command
+
+TEXT = "one two three\none two\ntwo three one\nthree two\none one two three two\nfour\n"
+
+
+@pytest.fixture
+def lm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "dev.txt").write_text("two three\n\nfour five\n")
+    return lambda *arguments: CliRunner().invoke(command, arguments)
+
+
+def test_trains_and_reports_perplexity(lm, tmp_path):
+    done = lm("text.txt", "-o", "model.arpa.gz", "-n", "2", "--dev", "dev.txt")
+    assert done.exit_code == 0, done.output
+    assert "2-grams: 15, discounts" in done.output
+    assert "model.arpa.gz: 16 words of 6 sentences, 7 in the vocabulary" in done.output
+    assert "dev.txt: perplexity" in done.output
+    assert "(6 tokens of 2 sentences; 1 unknown," in done.output
+    again = lm("dev.txt", "text.txt", "--perplexity", "model.arpa.gz")
+    assert again.output.splitlines()[0] == done.output.splitlines()[-1]
+    assert len(again.output.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("text.txt",), "give -o"),
+        (("text.txt", "-o", "a", "--perplexity", "b"), "give -o"),
+        (("text.txt", "--perplexity", "b", "-n", "2"), "are for training"),
+        (("text.txt", "-o", "a", "--prune", "0 x"), "expected whole numbers"),
+        (("text.txt", "-o", "a", "-n", "7"), "7"),
+        ((), "TEXT"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(lm, arguments, message):
+    done = lm(*arguments)
+    assert done.exit_code == 2
+    assert message in done.output
