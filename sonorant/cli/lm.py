@@ -81,7 +81,7 @@ def _train(texts: tuple[Path, ...], output: Path, order: int, prune: list[int], 
 
 
 def _score(path: Path, texts: tuple[Path, ...]) -> None:
-    from sonorant.lm import NgramModel
+    from sonorant.lm.model import NgramModel
     from sonorant.lm.training import iter_lines
 
     with _progress() as progress:

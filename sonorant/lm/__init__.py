@@ -7,8 +7,3 @@ read from ARPA, plain or gzipped, or from kenlm's binary files, and never change
 The model is a C++ header without dependencies, `sonorant/lm/ngram.hpp`: a compiled search includes it and takes an
 `NgramModel` from Python. All are in log10, as ARPA files are; a search multiplies by ln 10.
 """
-
-from sonorant.lm.model import NgramModel
-from sonorant.lm.perplexity import Perplexity
-
-__all__ = ["NgramModel", "Perplexity"]

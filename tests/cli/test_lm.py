@@ -17,7 +17,7 @@ def lm(tmp_path, monkeypatch):
 def test_trains_and_reports_perplexity(lm, tmp_path):
     done = lm("text.txt", "-o", "model.arpa.gz", "-n", "2", "--dev", "dev.txt")
     assert done.exit_code == 0, done.output
-    assert "2-grams: 15, discounts" in done.output
+    assert "2-grams: 13, discounts" in done.output
     assert "model.arpa.gz: 16 words of 6 sentences, 7 in the vocabulary" in done.output
     assert "dev.txt: perplexity" in done.output
     assert "(6 tokens of 2 sentences; 1 unknown," in done.output

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonorant.errors import BadLanguageModel
-from sonorant.lm import NgramModel, ngrams
+from sonorant.lm import ngrams
+from sonorant.lm.model import NgramModel
 
 KENLM = Path(__file__).parent / "kenlm"
 WORDS = ("<unk>", "<s>", "</s>", "a", "b", "c")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonorant.errors import BadLanguageModel, Unavailable
-from sonorant.lm import NgramModel
+from sonorant.lm.model import NgramModel
 from sonorant.lm.training import train
 
 LMPLZ = Path(__file__).parent / "kenlm" / "model.arpa"
