@@ -1,31 +1,28 @@
 """Read exported models: checked against their manifest, loaded, and warm."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.errors import SonorantError
-from sonorant.export.manifest import BadExport, read_manifest, verify_files
+from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["ExportedModel", "State", "load_exported", "use_few_threads"]
-
-State: TypeAlias = tuple[Any, ...]  # one tf.Tensor [1, ...] for each state tensor; opaque to callers
+__all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "use_few_threads"]
 
 
 class ExportedModel:
-    """A model that recognizes streams. It holds no stream's state, so threads may share it."""
+    """What exported models of all signatures share. None holds a stream's state, so threads may share it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        manifest = read_manifest(folder)
-        verify_files(folder, manifest)
         self.name = manifest.model
         self.version = manifest.version
         self.search = manifest.search
@@ -37,30 +34,104 @@ class ExportedModel:
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self._module = tf.saved_model.load(str(folder))  # owns the variables that the signature uses
+        self.framing = self.recipe.model.framing
+        self.frame_seconds = self.extractor.vector_seconds * self.framing.block
+        self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
+        outputs = self._module.signatures[manifest.signature].structured_outputs
+        self._none = np.empty((0, outputs["log_probs"].shape[-1]), np.float32)
+
+    def initial_state(self) -> Any:
+        """Return the state at the start of a stream."""
+        raise NotImplementedError
+
+    def step(self, features: Features, state: Any) -> tuple[NDArray[np.float32], Any]:
+        """Return log-probabilities [T', symbols] that features [T, bins] after `state` complete, and the state then."""
+        raise NotImplementedError
+
+    def finish(self, state: Any) -> NDArray[np.float32]:
+        """Return the log-probabilities [T', symbols] that the end of the stream completes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """A stream so far: a tensor [1, ...] for each state of the model, vectors of an incomplete block, blocks before."""
+
+    tensors: tuple[Any, ...]
+    pending: Features
+    blocks: int
+
+
+class _Stream(ExportedModel):
+    """A model with the signatures `start` and `stream`; a stream has the same bits however it is cut into steps."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        super().__init__(folder, manifest)
         self._stream = self._module.signatures["stream"]
         start = self._module.signatures["start"](streams=tf.constant(1))
-        self._start = tuple(start[f"state_{i}"] for i in range(len(manifest.state_shapes)))
+        tensors = tuple(start[f"state_{i}"] for i in range(len(manifest.state_shapes)))
+        self._start = StreamState(tensors, np.empty((0, manifest.bins), np.float32), 0)
+        padding = start["padding"].numpy()[0] if self.framing.tail else None
+        self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
 
-    def initial_state(self) -> State:
-        """Return the state at the start of a stream."""
+    def initial_state(self) -> StreamState:
         return self._start
 
-    def step(self, features: Features, state: State) -> tuple[NDArray[np.float32], State]:
-        """Return log-probabilities [T, units + 1] of features [T, bins] that follow `state`, and the state after them.
+    def step(self, features: Features, state: StreamState) -> tuple[NDArray[np.float32], StreamState]:
+        vectors = np.concatenate([state.pending, features]) if len(state.pending) else features
+        blocks = len(vectors) // self.framing.block
+        if not blocks:
+            return self._none, StreamState(state.tensors, vectors, state.blocks)
+        complete = blocks * self.framing.block
+        inputs = {f"state_{i}": tensor for i, tensor in enumerate(state.tensors)}
+        outputs = self._stream(features=tf.constant(vectors[None, :complete], tf.float32), **inputs)
+        tensors = tuple(outputs[f"state_{i}"] for i in range(len(state.tensors)))
+        void = max(0, self.framing.lead - state.blocks)
+        after = StreamState(tensors, vectors[complete:], state.blocks + blocks)
+        return outputs["log_probs"].numpy()[0, void:], after
 
-        T >= 1. However a stream is cut into steps, its log-probabilities are the same bit for bit.
-        """
-        inputs = {f"state_{i}": tensor for i, tensor in enumerate(state)}
-        outputs = self._stream(features=tf.constant(features[None], tf.float32), **inputs)
-        return outputs["log_probs"].numpy()[0], tuple(outputs[f"state_{i}"] for i in range(len(state)))
+    def finish(self, state: StreamState) -> NDArray[np.float32]:
+        return self.step(self._tail, state)[0] if len(self._tail) else self._none
+
+
+WholeState = tuple[Features, ...]  # the vectors so far, as they came
+
+
+class _Whole(ExportedModel):
+    """A model with the signature `whole`: a stream is its state until it is over, and then has all its frames."""
+
+    def initial_state(self) -> WholeState:
+        return ()
+
+    def step(self, features: Features, state: WholeState) -> tuple[NDArray[np.float32], WholeState]:
+        return self._none, (*state, features)
+
+    def finish(self, state: WholeState) -> NDArray[np.float32]:
+        vectors = sum(map(len, state))
+        if not self.framing.frames(vectors):
+            return self._none
+        outputs = self._module.signatures["whole"](
+            features=tf.constant(np.concatenate(state)[None], tf.float32), lengths=tf.constant([vectors])
+        )
+        log_probs: NDArray[np.float32] = outputs["log_probs"].numpy()[0, : int(outputs["lengths"][0])]
+        return log_probs
+
+
+_KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
 
 
 def load_exported(folder: Path) -> ExportedModel:
     """Load the exported model in `folder` and run it once, because the first call is slow; raises BadExport."""
     try:
-        model = ExportedModel(folder)
-        model.step(np.zeros((1, model.extractor.bins), np.float32), model.initial_state())
+        manifest = read_manifest(folder)
+        verify_files(folder, manifest)
+        if manifest.signature not in _KINDS:
+            raise BadExport(
+                f"{folder}: signature {manifest.signature!r}: expected {' or '.join(_KINDS)}; export it again"
+            )
+        model = _KINDS[manifest.signature](folder, manifest)
+        _, state = model.step(np.zeros((model.framing.block, manifest.bins), np.float32), model.initial_state())
+        model.finish(state)
     except SonorantError:
         raise
     except (OSError, ValueError, KeyError, tf.errors.OpError) as error:

@@ -29,6 +29,7 @@ class Manifest:
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
+    signature: "stream", vector after vector, or "whole", an utterance at a time.
     """
 
     model: str
@@ -40,6 +41,7 @@ class Manifest:
     content_sha256: str
     files: dict[str, str]
     search: str = "ctc"  # manifests without it are older than other searches
+    signature: str = "stream"  # likewise
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""

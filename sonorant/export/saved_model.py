@@ -1,12 +1,6 @@
-"""Write a model as a SavedModel that recognizes streams.
+"""Write a model as a SavedModel that recognizes streams, or whole utterances where the family cannot stream."""
 
-Signature `start`: number of streams in, their first state out. Signature `stream`: features and state in,
-log-probabilities and the state after them out.
-"""
-
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +9,7 @@ from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
+from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, Model, Streaming
@@ -28,7 +23,8 @@ __all__ = ["export_model"]
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
 # it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits.
 _TOLERANCE = 1e-5
-# The same between recognizing vector by vector and training on the whole, which sum in another order.
+# The same between recognizing an utterance block by block, or alone, and training on it in a padded batch: sums run in
+# another order.
 _ORDER_TOLERANCE = 1e-3
 # Vectors of the random stream on which the two are compared.
 _CHECKED_VECTORS = 50
@@ -39,10 +35,8 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
 
     The written model is loaded and compared with `model` on a random stream; raises BadExport if their
     log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model` on
-    the whole stream at once; or without a streaming signature. Raises Unavailable if the folder cannot be written.
+    the whole stream in a padded batch. Raises Unavailable if the folder cannot be written.
     """
-    if not isinstance(model, Streaming):
-        raise BadExport(f"model.family={recipe.model.family}: has no streaming form to export; expected one that has")
     folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
@@ -52,88 +46,72 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
     return Export(folder / str(version), version, is_new=True)
 
 
-def _write(draft: Path, model: Streaming, recipe: Recipe, units: Units, version: int, content: str) -> None:
+def _write(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> None:
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
-    module = _stream_module(model)
-    tf.saved_model.save(module, str(draft), signatures={"start": module.start, "stream": module.stream})
+    module, functions = signatures(model)
+    tf.saved_model.save(module, str(draft), signatures=functions)
     (draft / "recipe.yaml").write_text(dump_recipe(recipe), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
+    state = model.initial_state(1) if isinstance(model, Streaming) else []
     manifest = Manifest(
         model=recipe.name,
         version=version,
         sample_rate_hz=rate_hz,
         bins=extractor.bins,
         vector_seconds=extractor.vector_seconds,
-        state_shapes=tuple(tuple(int(size) for size in state.shape[1:]) for state in model.initial_state(1)),
+        state_shapes=tuple(tuple(int(size) for size in tensor.shape[1:]) for tensor in state),
         content_sha256=content,
         files=checksums(draft),
         search=model.search,
+        signature=signature(model),
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _stream_module(model: Streaming) -> tf.Module:
-    """Return the model as two functions, `start` and `stream`, of any number of streams.
-
-    The loop over time gives the model one vector at a time, so that every product has the same shapes however a
-    stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
-    """
-
-    def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
-        return _named(model.initial_state(streams))
-
-    def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
-        vectors = tf.shape(features)[1]
-        written = tf.TensorArray(tf.float32, size=vectors, element_shape=[None, model.symbols.size])
-
-        def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
-            log_probs, state = model.step(features[:, t : t + 1], state)
-            return t + 1, written.write(t, log_probs[:, 0]), state
-
-        _, written, last = tf.while_loop(lambda t, *_: t < vectors, advance, (0, written, list(state)))
-        return {"log_probs": tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
-
-    first = model.initial_state(1)
-    states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
-    module = tf.Module()
-    module.weights = [weight.value for weight in model.weights]  # objects not reachable from here are not saved
-    module.start = tf.function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")])
-    module.stream = tf.function(
-        stream, input_signature=[tf.TensorSpec([None, None, model.bins], tf.float32, "features"), *states]
-    )
-    return module
-
-
-def _named(state: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-    return {f"state_{i}": tensor for i, tensor in enumerate(state)}
-
-
-def _compare(exported: ExportedModel, model: Streaming) -> None:
+def _compare(exported: ExportedModel, model: Model) -> None:
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((_CHECKED_VECTORS, exported.extractor.bins)).astype(np.float32)
+    vectors = max(_CHECKED_VECTORS, 4 * (model.framing.lead + 1) * model.framing.block)
+    features = rng.standard_normal((vectors, exported.extractor.bins)).astype(np.float32)
     state = exported.initial_state()
     parts = []
     for chunk in np.array_split(features, [1, 2, 5, 20]):
         log_probs, state = exported.step(chunk, state)
         parts.append(log_probs)
-    streamed = np.concatenate(parts)
-    inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]))
-    whole = np.asarray(model.outputs(inputs).frames)[0]
-    _check("trained one, vector by vector,", streamed, _stepped(model, features), _TOLERANCE)
-    _check("trained one, on the whole,", streamed, whole, _ORDER_TOLERANCE)
+    recognized = np.concatenate([*parts, exported.finish(state)])
+    if isinstance(model, Streaming):
+        _check("trained one, block by block,", recognized, _stepped(model, features), _TOLERANCE)
+    else:
+        _check("trained one", recognized, _batched(model, features, padding=0), _TOLERANCE)
+    _check("trained one, on the whole in a padded batch,", recognized, _batched(model, features, 7), _ORDER_TOLERANCE)
 
 
 def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
+    framing = model.framing
+    vectors = np.concatenate([features, *[model.padding[None]] * framing.tail])
     state = model.initial_state(1)
     parts = []
-    for vector in features:
-        log_probs, state = model.step(tf.constant(vector[None, None]), state)
+    for first in range(0, len(vectors) - framing.block + 1, framing.block):
+        log_probs, state = model.step(tf.constant(vectors[None, first : first + framing.block]), state)
         parts.append(np.asarray(log_probs)[0])
-    return np.concatenate(parts)
+    return np.concatenate(parts[framing.lead :])
+
+
+def _batched(model: Model, features: Features, padding: int) -> NDArray[np.float32]:
+    """Return the frames of an utterance that is followed by so many vectors of padding, beside one that is longer."""
+    batch = np.zeros((2, len(features) + padding, features.shape[1]), np.float32)
+    batch[0, : len(features)] = features
+    batch[1, : len(features)] = features[::-1]
+    outputs = model.outputs(Inputs(tf.constant(batch), tf.constant([len(features), batch.shape[1]])))
+    frames: NDArray[np.float32] = np.asarray(outputs.frames)[0, : int(outputs.lengths[0])]
+    return frames
 
 
 def _check(what: str, found: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> None:
+    if found.shape != expected.shape:
+        raise BadExport(
+            f"the exported model has {len(found)} frames where the {what} has {len(expected)}; nothing was written"
+        )
     difference = float((np.abs(found - expected) / np.maximum(1, np.abs(expected))).max())
     if not difference <= tolerance:  # so that NaN fails too
         raise BadExport(

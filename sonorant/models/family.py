@@ -6,7 +6,9 @@
 - The *training signature* is `Model.outputs`: `Inputs` to `Outputs`, whole utterances padded to a batch. An objective
   picks from the outputs: frame-synchronous families fill `frames`, label-synchronous ones `labels`.
 - The *streaming signature* is that of `Streaming`: state in, outputs of the next vectors and state out. A model that is
-  no `Streaming` one is recognized utterance by utterance.
+  no `Streaming` one is recognized utterance by utterance, by its training signature.
+- A model's `framing` says which frames it has for an utterance, streamed or not. It follows from the section alone, so
+  that objectives can reject an utterance that has too few of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.errors import SonorantError
+from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
 
@@ -77,9 +80,11 @@ class Model(keras.Model):
     """Base of all families: weights by name, and the interface of training and export.
 
     bins: size of a stacked feature vector. search: name of the search that reads the outputs (`sonorant.decoding`).
+    framing: that of the recipe's section; by default a frame for each vector.
     """
 
     search: str
+    framing = Framing()
 
     def __init__(self, name: str, bins: int, symbols: Symbols) -> None:
         super().__init__(name=name)
@@ -119,14 +124,26 @@ class Model(keras.Model):
 
 
 class Streaming(Model):
-    """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut."""
+    """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut.
+
+    The first `framing.lead` frames of a stream are void: whoever steps drops them. After its last vector come
+    `framing.tail` times `padding`.
+    """
+
+    @property
+    def padding(self) -> NDArray[np.float32]:
+        """Float32[bins], the vector that follows the last one of a stream."""
+        return np.zeros(self.bins, np.float32)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return the state [batch, ...] at the start of streams."""
         raise NotImplementedError
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return the outputs [B, T', symbols] of the next T >= 1 vectors [B, T, bins], and the state after them."""
+        """Return the outputs [B, T', symbols] of the next T' >= 1 blocks, and the state after them.
+
+        features: [B, T' framing.block, bins].
+        """
         raise NotImplementedError
 
 

@@ -4,12 +4,22 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
+from sonorant.models.framing import Framing
 from sonorant.section import Section
 
-__all__ = ["LstmCtcRecipe", "ModelRecipe"]
+__all__ = ["LstmCtcRecipe", "ModelRecipe", "ModelSection"]
 
 
-class LstmCtcRecipe(Section):
+class ModelSection(Section):
+    """What the sections of all families share."""
+
+    @property
+    def framing(self) -> Framing:
+        """Frames of an utterance; by default one for each vector."""
+        return Framing()
+
+
+class LstmCtcRecipe(ModelSection):
     """Uni-directional LSTM encoder with CTC."""
 
     family: Literal["lstm_ctc"] = Field("lstm_ctc", description="Family of the model.")

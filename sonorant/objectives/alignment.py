@@ -22,19 +22,19 @@ _BEFORE_END_S, _AFTER_END_S = 0.09, 0.05
 
 
 def frame_targets(
-    words: Sequence[WordSpan], units: Mapping[str, int], blank: int, frames: int, recipe: FeaturesRecipe
+    words: Sequence[WordSpan], units: Mapping[str, int], blank: int, vectors: IntArray, recipe: FeaturesRecipe
 ) -> IntArray:
     """Return Int64[frames]: the word's unit around the word's end, the blank elsewhere; `UNKNOWN` without any times.
 
-    units: the number of each word. A stacked vector belongs to the time at which its last window ends, as it is
-    not available before.
+    units: the number of each word; vectors: Int64[frames], the vector that each frame stands for. A stacked vector
+    belongs to the time at which its last window ends, as it is not available before.
     """
     known = [span for span in words if span.word in units]
     if not known or len(known) < len(words):
-        return np.full(frames, UNKNOWN)
+        return np.full(len(vectors), UNKNOWN)
     hop_s = recipe.hop_ms / 1000
-    known_s = np.arange(frames) * recipe.stride * hop_s + (recipe.stack - 1) * hop_s + recipe.window_ms / 1000
-    targets = np.full(frames, blank)
+    known_s = vectors * recipe.stride * hop_s + (recipe.stack - 1) * hop_s + recipe.window_ms / 1000
+    targets = np.full(len(vectors), blank)
     for span in known:
         targets[(known_s > span.end_s - _BEFORE_END_S) & (known_s < span.end_s + _AFTER_END_S)] = units[span.word]
     return targets

@@ -10,6 +10,7 @@ from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model
+from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.objective import BatchTensors, Losses, Targets
 from sonorant.recipe.training import TrainingRecipe
@@ -28,7 +29,8 @@ class CtcObjective:
     padding: ClassVar = {"labels": 0, "frames": UNKNOWN}
     reports = ("loss",)
 
-    def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe) -> None:
+    def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe, framing: Framing) -> None:
+        self._framing = framing
         self._training = training
         self._units = units
         self._features = features
@@ -39,12 +41,15 @@ class CtcObjective:
         labels = self._units.labels(example.text)
         if not labels:
             raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
-        if frames < (needed := frames_needed(labels)):
+        encoded = self._framing.frames(frames)
+        if encoded < (needed := frames_needed(labels)):
+            made = "" if encoded == frames else f", which make {encoded} encoded frames,"
             raise RejectedExample(
-                f"{frames} feature vectors for {len(labels)} units: CTC needs at least {needed}; "
+                f"{frames} feature vectors{made} for {len(labels)} units: CTC needs at least {needed}; "
                 "check the transcript, or lower features.stride"
             )
-        due = frame_targets(example.words, self._words, self._units.blank, frames, self._features)
+        vectors = self._framing.vectors(encoded)
+        due = frame_targets(example.words, self._words, self._units.blank, vectors, self._features)
         return {"labels": np.array(labels), "frames": due}
 
     def schedule(self, step: int) -> tuple[float, ...]:

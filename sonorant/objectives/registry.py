@@ -10,4 +10,4 @@ __all__ = ["build_objective"]
 
 def build_objective(recipe: Recipe, units: Units) -> Objective:
     """Return the recipe's objective: CTC, guided by word ends if `training.alignment_weight` is above 0."""
-    return CtcObjective(recipe.training, units, recipe.features)
+    return CtcObjective(recipe.training, units, recipe.features, recipe.model.framing)

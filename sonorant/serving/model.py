@@ -1,6 +1,6 @@
 """The contract of a session's model."""
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,16 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 
-__all__ = ["ModelState", "StreamingModel"]
-
-ModelState: TypeAlias = tuple[Any, ...]
+__all__ = ["StreamingModel"]
 
 
 class StreamingModel(Protocol):
     """A model that maps features to log-probabilities incrementally; threads may share it, and its extractor.
 
-    search: name of the search that reads them (`sonorant.decoding`).
+    However a stream is cut into steps, its log-probabilities must be the same bit for bit. A model of whole utterances
+    gives all of them at the end. A state is opaque, and never changed.
+
+    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame.
     """
 
     name: str
@@ -28,12 +29,16 @@ class StreamingModel(Protocol):
     units: Units
     sample_rate_hz: int
     extractor: FeatureExtractor
+    frame_seconds: float
 
-    def initial_state(self) -> ModelState:
+    def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
 
-    def step(self, features: Features, state: ModelState) -> tuple[NDArray[np.float32], ModelState]:
-        """Return log-probabilities [T, units + 1] of features [T, bins] that follow `state`, and the state after them.
+    def step(self, features: Features, state: Any) -> tuple[NDArray[np.float32], Any]:
+        """Return log-probabilities [T', symbols] that features [T, bins] after `state` complete, and the state then.
 
-        T >= 1. However a stream is cut into steps, its log-probabilities must be the same bit for bit.
+        T >= 1; there may be no frames.
         """
+
+    def finish(self, state: Any) -> NDArray[np.float32]:
+        """Return the log-probabilities [T', symbols] that the end of the stream completes; there may be no frames."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
 from sonorant.audio.pcm import from_int16
@@ -53,10 +54,9 @@ class Session:
         decoding = model.recipe.decoding
         self.model = model
         self._options = options
-        self._vector_seconds = model.extractor.vector_seconds
         self._features = model.extractor.stream()
         self._state = model.initial_state()
-        self._search = open_search(model.search, model.units, self._vector_seconds, decoding)
+        self._search = open_search(model.search, model.units, model.frame_seconds, decoding)
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0
         self._seen = ""
@@ -84,6 +84,7 @@ class Session:
         """End the audio; return the final result."""
         if self._samples:
             self._search_through(self._features.flush())
+            self._search_on(self.model.finish(self._state))
         self._search.finish()
         return self._result(is_final=True, end_s=self.audio_s)
 
@@ -99,6 +100,10 @@ class Session:
     def _search_through(self, features: Features) -> None:
         if len(features):
             log_probs, self._state = self.model.step(features, self._state)
+            self._search_on(log_probs)
+
+    def _search_on(self, log_probs: NDArray[np.float32]) -> None:
+        if len(log_probs):
             self._search.push(log_probs)
 
     def _interim(self) -> Result | None:
@@ -108,7 +113,7 @@ class Session:
         if text == self._sent or self.audio_s - self._seen_s < self._stability_s:
             return None
         self._sent = text
-        return self._result(is_final=False, end_s=self._search.frames * self._vector_seconds)
+        return self._result(is_final=False, end_s=self._search.frames * self.model.frame_seconds)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))

@@ -3,11 +3,13 @@ import json
 import numpy as np
 import pytest
 from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
+from rigs.mean_free import MeanFree
 
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_model import export_model
-from sonorant.models.family import Inputs, Model, Symbols
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.family import Inputs
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.tensorflow import tf
 
@@ -20,10 +22,11 @@ class Drifting(LstmCtc):
         return log_probs, state
 
 
-class Whole(Model):
-    """A model that recognizes whole utterances only."""
+class Leaky(MeanFree):
+    """A model whose utterances depend on their padding."""
 
-    search = "ctc"
+    def _mean(self, features, lengths):
+        return tf.reduce_mean(features, 1, keepdims=True)
 
 
 def test_versions_count_up(tmp_path):
@@ -46,9 +49,9 @@ def test_a_model_whose_first_state_is_not_zero_starts_with_it(tmp_path):
     recipe = babble_recipe(normalisation="running")
     trained = babble_model(recipe)
     model = load_exported(export_model(trained, recipe, UNITS, tmp_path).path)
-    for ours, theirs in zip(model.initial_state(), trained.initial_state(1), strict=True):
+    for ours, theirs in zip(model.initial_state().tensors, trained.initial_state(1), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert np.abs(model.initial_state()[-1]).max() > 0
+    assert np.abs(model.initial_state().tensors[-1]).max() > 0
 
 
 def test_the_signature_is_the_documented_one_and_takes_batches(exported):
@@ -80,12 +83,46 @@ def test_a_graph_that_differs_from_the_model_is_not_exported(tmp_path):
     sound = babble_model(recipe)
     drifting = Drifting(recipe.model, sound.bins, UNITS.size)
     drifting.assign(sound.named_weights())
-    with pytest.raises(BadExport, match="differs from the trained one, on the whole, by"):
+    with pytest.raises(BadExport, match="differs from the trained one, on the whole in a padded batch, by"):
         export_model(drifting, recipe, UNITS, tmp_path)
     assert list((tmp_path / "babble").iterdir()) == []
 
 
-def test_a_model_without_a_streaming_form_is_not_exported(tmp_path):
-    with pytest.raises(BadExport, match="has no streaming form"):
-        export_model(Whole("whole", 6, Symbols(4)), babble_recipe(), UNITS, tmp_path)
-    assert list(tmp_path.iterdir()) == []
+def test_a_model_without_a_streaming_form_has_all_its_frames_at_the_end(whole, tmp_path):
+    trained = MeanFree(sound_bins(), UNITS.size)
+    features = np.random.default_rng(5).standard_normal((1, 40, trained.bins)).astype(np.float32)
+    state = whole.initial_state()
+    for chunk in np.split(features[0], [1, 17]):
+        log_probs, state = whole.step(chunk, state)
+        assert log_probs.shape == (0, UNITS.size + 1)
+    expected = trained.outputs(Inputs(tf.constant(features), tf.constant([40]))).frames[0]
+    np.testing.assert_allclose(whole.finish(state), expected, atol=1e-5)
+    assert whole.finish(whole.initial_state()).shape == (0, UNITS.size + 1)
+
+
+def test_the_signature_of_whole_utterances_is_the_documented_one_and_takes_padded_batches(whole):
+    function = tf.saved_model.load(str(whole.folder)).signatures["whole"]
+    features = np.random.default_rng(6).standard_normal((2, 30, sound_bins())).astype(np.float32)
+    features[1, 20:] = 0
+    outputs = function(features=tf.constant(features), lengths=tf.constant([30, 20]))
+    np.testing.assert_array_equal(outputs["lengths"], [30, 20])
+    _, state = whole.step(features[1, :20], whole.initial_state())
+    np.testing.assert_allclose(outputs["log_probs"][1, :20], whole.finish(state), atol=1e-5)
+    manifest = json.loads((whole.folder / "manifest.json").read_text())
+    assert (manifest["signature"], manifest["state_shapes"]) == ("whole", [])
+
+
+def test_a_model_that_depends_on_padding_is_not_exported(tmp_path):
+    with pytest.raises(BadExport, match="in a padded batch, by"):
+        export_model(Leaky(sound_bins(), UNITS.size), babble_recipe(), UNITS, tmp_path)
+    assert list((tmp_path / "babble").iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    model = MeanFree(sound_bins(), UNITS.size)
+    return load_exported(export_model(model, babble_recipe(), UNITS, tmp_path_factory.mktemp("whole")).path)
+
+
+def sound_bins():
+    return FeatureExtractor(babble_recipe().features, RATE_HZ).bins

@@ -42,7 +42,7 @@ class Framewise(Streaming):
 '''
 SECTION = '''
 
-class FramewiseRecipe(Section):
+class FramewiseRecipe(ModelSection):
     """A projection of each vector by itself, with CTC."""
 
     family: Literal["framewise"] = Field("framewise", description="Family of the model.")

@@ -13,7 +13,7 @@ RECIPE = FeaturesRecipe(window_ms=25, hop_ms=10, stack=3, stride=3)  # vector t 
 
 def test_targets_name_the_word_around_its_end_and_blank_elsewhere():
     words = (WordSpan("two", 0.1, 0.3), WordSpan("one", 0.5, 0.8))
-    targets = frame_targets(words, {"one": 0, "two": 1}, blank=2, frames=30, recipe=RECIPE)
+    targets = frame_targets(words, {"one": 0, "two": 1}, blank=2, vectors=np.arange(30), recipe=RECIPE)
     known_s = 0.03 * np.arange(30) + 0.045
     assert [round(s, 3) for s in known_s[targets == 1]] == [0.225, 0.255, 0.285, 0.315, 0.345]
     assert ((known_s[targets == 0] > 0.71) & (known_s[targets == 0] < 0.85)).all()
@@ -21,7 +21,7 @@ def test_targets_name_the_word_around_its_end_and_blank_elsewhere():
 
 
 def test_an_utterance_without_times_has_no_targets_and_no_loss():
-    targets = frame_targets((), {"one": 0}, blank=1, frames=4, recipe=RECIPE)
+    targets = frame_targets((), {"one": 0}, blank=1, vectors=np.arange(4), recipe=RECIPE)
     assert (targets == UNKNOWN).all()
     assert alignment_loss(tf.random.normal((1, 4, 2)), targets[np.newaxis])[0] == 0
 

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rigs.babble import RATE_HZ, murmur
+from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
+from rigs.mean_free import MeanFree
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import CtcBeamSearch
+from sonorant.export.loading import load_exported
+from sonorant.export.saved_model import export_model
+from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.session import Session, SessionOptions
 
@@ -121,3 +125,15 @@ def test_sessions_share_a_model_and_not_their_state(model):
         theirs.push(yours)
     assert ours.finish() == recognized(Session(model, SessionOptions()), AUDIO, [])
     assert theirs.finish() == recognized(Session(model, SessionOptions()), other, [])
+
+
+def test_a_model_of_whole_utterances_has_its_result_at_the_end(tmp_path):
+    recipe = babble_recipe()
+    bins = FeatureExtractor(recipe.features, RATE_HZ).bins
+    model = load_exported(export_model(MeanFree(bins, UNITS.size), recipe, UNITS, tmp_path).path)
+    session = Session(model, SessionOptions())
+    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [None] * 20
+    final = session.finish()
+    assert final == recognized(Session(model, SessionOptions()), AUDIO, [])
+    assert len(final.alternatives[0].words) > 3
+    assert Session(model, SessionOptions()).finish().alternatives[0].text == ""

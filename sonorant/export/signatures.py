@@ -1,0 +1,77 @@
+"""The functions of an exported model, as a module that TensorFlow saves.
+
+A `Streaming` model has two: `start`, number of streams in, their first state out; and `stream`, features and state in,
+log-probabilities and the state after them out. Any other has one, `whole`: padded utterances and their lengths in,
+log-probabilities and the lengths of these out.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sonorant.models.family import Inputs, Model, Streaming
+from sonorant.tensorflow import tf
+
+__all__ = ["signature", "signatures"]
+
+
+def signature(model: Model) -> str:
+    """Return the name of the signature that recognizes."""
+    return "stream" if isinstance(model, Streaming) else "whole"
+
+
+def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
+    """Return a module that holds the model's weights and functions, and the functions by the names of signatures."""
+    module = tf.Module()
+    module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
+    functions = _stream(model) if isinstance(model, Streaming) else _whole(model)
+    for name, function in functions.items():
+        setattr(module, name, function)
+    return module, functions
+
+
+def _stream(model: Streaming) -> dict[str, Any]:
+    """Return `start` and `stream`, of any number of streams.
+
+    The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
+    a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
+    """
+    block = model.framing.block
+
+    def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
+        padding = {"padding": tf.tile(model.padding[None], (streams, 1))} if model.framing.tail else {}
+        return _named(model.initial_state(streams)) | padding
+
+    def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
+        blocks = tf.shape(features)[1] // block
+        written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, model.symbols.size])
+
+        def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
+            log_probs, state = model.step(features[:, t * block : (t + 1) * block], state)
+            return t + 1, written.write(t, log_probs[:, 0]), state
+
+        _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
+        return {"log_probs": tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
+
+    first = model.initial_state(1)
+    states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
+    features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
+    return {
+        "start": tf.function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
+        "stream": tf.function(stream, input_signature=[features, *states]),
+    }
+
+
+def _whole(model: Model) -> dict[str, Any]:
+    """Return `whole`, of any number of utterances."""
+
+    def whole(features: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs = model.outputs(Inputs(features, lengths))
+        return {"log_probs": outputs.frames, "lengths": outputs.lengths}
+
+    features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
+    lengths = tf.TensorSpec([None], tf.int32, "lengths")
+    return {"whole": tf.function(whole, input_signature=[features, lengths])}
+
+
+def _named(state: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+    return {f"state_{i}": tensor for i, tensor in enumerate(state)}
