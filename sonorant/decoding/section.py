@@ -14,6 +14,13 @@ class DecodingRecipe(Section):
     unit_candidates: int = Field(
         12, ge=1, description="Units per frame that may extend a hypothesis, most probable first."
     )
+    jitter_ms: float = Field(
+        0.0,
+        ge=0,
+        le=50,
+        description="Probabilities are the mean over the audio as it is and translated by this time either way, in "
+        "milliseconds; 0: as it is. Three times the work.",
+    )
     stability_ms: float = Field(
         0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
     )

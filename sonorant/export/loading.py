@@ -38,7 +38,7 @@ class ExportedModel:
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
         outputs = self._module.signatures[manifest.signature].structured_outputs
-        self._none = np.empty((0, outputs["log_probs"].shape[-1]), np.float32)
+        self.no_frames = np.empty((0, outputs["log_probs"].shape[-1]), np.float32)
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
@@ -81,7 +81,7 @@ class _Stream(ExportedModel):
         vectors = np.concatenate([state.pending, features]) if len(state.pending) else features
         blocks = len(vectors) // self.framing.block
         if not blocks:
-            return self._none, StreamState(state.tensors, vectors, state.blocks)
+            return self.no_frames, StreamState(state.tensors, vectors, state.blocks)
         complete = blocks * self.framing.block
         inputs = {f"state_{i}": tensor for i, tensor in enumerate(state.tensors)}
         outputs = self._stream(features=tf.constant(vectors[None, :complete], tf.float32), **inputs)
@@ -91,7 +91,7 @@ class _Stream(ExportedModel):
         return outputs["log_probs"].numpy()[0, void:], after
 
     def finish(self, state: StreamState) -> NDArray[np.float32]:
-        return self.step(self._tail, state)[0] if len(self._tail) else self._none
+        return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames
 
 
 WholeState = tuple[Features, ...]  # the vectors so far, as they came
@@ -104,12 +104,12 @@ class _Whole(ExportedModel):
         return ()
 
     def step(self, features: Features, state: WholeState) -> tuple[NDArray[np.float32], WholeState]:
-        return self._none, (*state, features)
+        return self.no_frames, (*state, features)
 
     def finish(self, state: WholeState) -> NDArray[np.float32]:
         vectors = sum(map(len, state))
         if not self.framing.frames(vectors):
-            return self._none
+            return self.no_frames
         outputs = self._module.signatures["whole"](
             features=tf.constant(np.concatenate(state)[None], tf.float32), lengths=tf.constant([vectors])
         )

@@ -19,7 +19,8 @@ class StreamingModel(Protocol):
     However a stream is cut into steps, its log-probabilities must be the same bit for bit. A model of whole utterances
     gives all of them at the end. A state is opaque, and never changed.
 
-    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame.
+    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
+    no_frames: log-probabilities [0, symbols].
     """
 
     name: str
@@ -30,6 +31,7 @@ class StreamingModel(Protocol):
     sample_rate_hz: int
     extractor: FeatureExtractor
     frame_seconds: float
+    no_frames: NDArray[np.float32]
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.arrays import Features, Waveform
+from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
 from sonorant.decoding import Hypothesis, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import StreamingModel
+from sonorant.serving.posteriors import open_posteriors
 
 __all__ = ["Result", "Session", "SessionOptions"]
 
@@ -54,8 +55,7 @@ class Session:
         decoding = model.recipe.decoding
         self.model = model
         self._options = options
-        self._features = model.extractor.stream()
-        self._state = model.initial_state()
+        self._posteriors = open_posteriors(model)
         self._search = open_search(model.search, model.units, model.frame_seconds, decoding)
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0
@@ -77,14 +77,13 @@ class Session:
         if not len(samples):
             return None
         self._samples += len(samples)
-        self._search_through(self._features.push(samples))
+        self._search_through(self._posteriors.push(samples))
         return self._interim() if self._options.interim_results else None
 
     def finish(self) -> Result:
         """End the audio; return the final result."""
         if self._samples:
-            self._search_through(self._features.flush())
-            self._search_on(self.model.finish(self._state))
+            self._search_through(self._posteriors.finish())
         self._search.finish()
         return self._result(is_final=True, end_s=self.audio_s)
 
@@ -97,12 +96,7 @@ class Session:
             raise AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; start a new one")
         return from_int16(np.frombuffer(audio, "<i2"))
 
-    def _search_through(self, features: Features) -> None:
-        if len(features):
-            log_probs, self._state = self.model.step(features, self._state)
-            self._search_on(log_probs)
-
-    def _search_on(self, log_probs: NDArray[np.float32]) -> None:
+    def _search_through(self, log_probs: NDArray[np.float32]) -> None:
         if len(log_probs):
             self._search.push(log_probs)
 

@@ -1,0 +1,94 @@
+"""From the samples of a stream to log-probabilities: one model's, or the average of several views of the same audio."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features, Waveform
+from sonorant.serving.model import StreamingModel
+
+__all__ = ["Averaged", "Posteriors", "SingleModel", "open_posteriors"]
+
+
+class Posteriors(Protocol):
+    """Log-probabilities of a stream, however its samples are cut into pushes; both calls may return no frames."""
+
+    def push(self, samples: Waveform) -> NDArray[np.float32]:
+        """Return log-probabilities [T', symbols] of the frames that Float32[samples] complete."""
+        ...
+
+    def finish(self) -> NDArray[np.float32]:
+        """Return log-probabilities [T', symbols] of the frames that the end of the stream completes."""
+        ...
+
+
+class SingleModel:
+    """`Posteriors` of one model, of audio that is translated by `shift` samples; its length stays.
+
+    shift: > 0: silence comes first, and the last samples fall out; < 0: the other way round.
+    """
+
+    def __init__(self, model: StreamingModel, shift: int = 0) -> None:
+        self._model = model
+        self._features = model.extractor.stream()
+        self._state: Any = model.initial_state()
+        self._delayed = np.zeros(max(0, shift), np.float32)
+        self._dropped = self._silence = max(0, -shift)
+
+    def push(self, samples: Waveform) -> NDArray[np.float32]:
+        """See `Posteriors`."""
+        if len(self._delayed):
+            line = np.concatenate([self._delayed, samples], dtype=np.float32)
+            samples, self._delayed = line[: len(samples)], line[len(samples) :]
+        dropped = min(self._dropped, len(samples))
+        self._dropped -= dropped
+        return self._step(self._features.push(samples[dropped:]))
+
+    def finish(self) -> NDArray[np.float32]:
+        """See `Posteriors`."""
+        last = self._features.push(np.zeros(self._silence - self._dropped, np.float32))
+        vectors = np.concatenate([last, self._features.flush()])
+        return np.concatenate([self._step(vectors), self._model.finish(self._state)])
+
+    def _step(self, vectors: Features) -> NDArray[np.float32]:
+        if not len(vectors):
+            return self._model.no_frames
+        log_probs, self._state = self._model.step(vectors, self._state)
+        return log_probs
+
+
+class Averaged:
+    """`Posteriors`: the mean of the members' probabilities, frame by frame (Hannun 2014, section 2.1).
+
+    All members must have the same number of frames and the same symbols.
+    """
+
+    def __init__(self, members: Sequence[Posteriors]) -> None:
+        self._members = members
+        self._waiting: list[NDArray[np.float32]] | None = None  # frames of each member that the others lack
+
+    def push(self, samples: Waveform) -> NDArray[np.float32]:
+        """See `Posteriors`."""
+        return self._mean([member.push(samples) for member in self._members])
+
+    def finish(self) -> NDArray[np.float32]:
+        """See `Posteriors`."""
+        return self._mean([member.finish() for member in self._members])
+
+    def _mean(self, new: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+        waiting = new if self._waiting is None else [np.concatenate(p) for p in zip(self._waiting, new, strict=True)]
+        common = min(map(len, waiting))
+        self._waiting = [frames[common:] for frames in waiting]
+        summed = np.logaddexp.reduce([frames[:common] for frames in waiting])
+        mean: NDArray[np.float32] = summed - np.float32(np.log(len(waiting)))
+        return mean
+
+
+def open_posteriors(model: StreamingModel) -> Posteriors:
+    """Return the posteriors of a new stream, averaged over three translations if the recipe's decoding says so."""
+    jitter = round(model.recipe.decoding.jitter_ms * model.sample_rate_hz / 1000)
+    if not jitter:
+        return SingleModel(model)
+    return Averaged([SingleModel(model, shift) for shift in (-jitter, 0, jitter)])
