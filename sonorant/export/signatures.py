@@ -35,11 +35,11 @@ def _stream(model: Streaming) -> dict[str, Any]:
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
     """
-    block = model.framing.block
+    block, padding = model.framing.block, model.padding
 
     def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
-        padding = {"padding": tf.tile(model.padding[None], (streams, 1))} if model.framing.tail else {}
-        return _named(model.initial_state(streams)) | padding
+        tiled = {"padding": tf.tile(padding[None], (streams, 1))} if model.framing.tail else {}
+        return _named(model.initial_state(streams)) | tiled
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         blocks = tf.shape(features)[1] // block

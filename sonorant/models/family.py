@@ -105,6 +105,20 @@ class Model(keras.Model):
         """
         raise NotImplementedError
 
+    def batch_sums(self) -> list[tf.Tensor]:
+        """Return sums over the frames of the last training batch, each Float32[n], that `update_moments` takes.
+
+        They are added up over the ranks with the gradients. Part of the step's graph; by default there are none.
+        """
+        return []
+
+    def update_moments(self, sums: list[tf.Tensor]) -> None:
+        """Take in what `batch_sums` returned, added up, in a step that changes the weights; part of its graph."""
+
+    def set_dropout(self, rate: float) -> None:
+        """Set the rate of dropout; only families whose section says `anneals_dropout` have one that can change."""
+        raise NotImplementedError
+
     def named_weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, trained or not, by path, as `lstm_0/weight`."""
         return {_path(v): np.asarray(v) for v in self.weights}
@@ -140,10 +154,7 @@ class Streaming(Model):
         raise NotImplementedError
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return the outputs [B, T', symbols] of the next T' >= 1 blocks, and the state after them.
-
-        features: [B, T' framing.block, bins].
-        """
+        """Return the outputs [B, 1, symbols] of the next block [B, framing.block, bins], and the state after it."""
         raise NotImplementedError
 
 

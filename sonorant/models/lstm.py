@@ -18,20 +18,24 @@ _GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget 
 
 
 class Lstm(keras.layers.Layer):
-    """LSTM without peepholes (Hochreiter 1997; Gers 2000), time-major.
+    """LSTM (Hochreiter 1997; Gers 2000), time-major; with peepholes on request (Gers 2002): gates see the cell state.
 
     The op is `BlockLSTM`, not `BlockLSTMV2`: up to TensorFlow 2.18 the latter orders its gates differently but is
     registered with the former's gradient, which is therefore wrong without any message. Of the former only the forward
     pass is used.
     """
 
-    def __init__(self, inputs: int, cells: int, seed: int, name: str) -> None:
+    def __init__(self, inputs: int, cells: int, seed: int, name: str, peepholes: bool = False) -> None:
         super().__init__(name=name)
         self.cells = cells
         self.weight = self.add_weight(
             shape=(inputs + cells, _GATES * cells), initializer=_weights(inputs, cells, seed), name="weight"
         )
         self.bias = self.add_weight(shape=(_GATES * cells,), initializer=_open_forget_gates(cells), name="bias")
+        if peepholes:  # of input, forget and output gate, one weight for each cell
+            self.peepholes = self.add_weight(shape=(3, cells), initializer="zeros", name="peepholes")
+        else:
+            self.peepholes = None
         self.built = True
 
     def call(self, inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -40,7 +44,11 @@ class Lstm(keras.layers.Layer):
         inputs: [T, B, inputs] with T >= 1.
         """
         weight, bias = (tf.convert_to_tensor(v.value) for v in (self.weight, self.bias))
-        outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
+        if self.peepholes is None:
+            outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
+        else:
+            peepholes = tf.convert_to_tensor(self.peepholes.value)
+            outputs, last_cell = _peephole_lstm(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
 
 
@@ -49,36 +57,84 @@ def _lstm(
     inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor
 ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
     """Return outputs [T, B, cells] and the last cell state [B, cells], with the gradient of both."""
-    unused = tf.zeros(bias.shape[0] // _GATES)  # peepholes
-    forward = tf.raw_ops.BlockLSTM(
+    forward = _forward(inputs, cell, hidden, weight, bias, None)
+
+    def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return _backward(forward, inputs, cell, hidden, weight, None, d_outputs, d_last_cell)[:-1]
+
+    return (forward.h, forward.cs[-1]), gradient
+
+
+@tf.custom_gradient
+def _peephole_lstm(
+    inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor, peepholes: tf.Tensor
+) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
+    """Return what `_lstm` returns, of an LSTM with peepholes [3, cells]."""
+    forward = _forward(inputs, cell, hidden, weight, bias, peepholes)
+
+    def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        *gradients, d_gates = _backward(forward, inputs, cell, hidden, weight, peepholes, d_outputs, d_last_cell)
+        before = tf.concat([cell[tf.newaxis], forward.cs[:-1]], 0)
+        d_i, _, d_f, d_o = tf.split(d_gates, _GATES, 2)
+        seen = [d_i * before, d_f * before, d_o * forward.cs]
+        return *gradients, tf.stack([tf.reduce_sum(one, (0, 1)) for one in seen])
+
+    return (forward.h, forward.cs[-1]), gradient
+
+
+def _forward(
+    inputs: tf.Tensor,
+    cell: tf.Tensor,
+    hidden: tf.Tensor,
+    weight: tf.Tensor,
+    bias: tf.Tensor,
+    peepholes: tf.Tensor | None,
+) -> Any:
+    unused = tf.zeros(bias.shape[0] // _GATES)
+    wci, wcf, wco = (unused, unused, unused) if peepholes is None else tf.unstack(peepholes)
+    return tf.raw_ops.BlockLSTM(
         seq_len_max=tf.shape(inputs, out_type=tf.int64)[0],
         x=inputs,
         cs_prev=cell,
         h_prev=hidden,
         w=weight,
-        wci=unused,
-        wcf=unused,
-        wco=unused,
+        wci=wci,
+        wcf=wcf,
+        wco=wco,
         b=bias,
         forget_bias=0.0,
         cell_clip=-1.0,  # never
-        use_peephole=False,
+        use_peephole=peepholes is not None,
     )
 
-    def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        from_input, recurrent = tf.split(weight, [inputs.shape[2], cell.shape[1]])
-        d_gates, d_cell, d_hidden = _through_time(forward, cell, recurrent, d_outputs, d_last_cell)
-        before = tf.concat([hidden[tf.newaxis], forward.h[:-1]], 0)
-        operands = tf.concat([_flat(inputs), _flat(before)], 1)
-        d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(inputs))
-        d_weight = tf.matmul(operands, _flat(d_gates), transpose_a=True)
-        return d_inputs, d_cell, d_hidden, d_weight, tf.reduce_sum(d_gates, (0, 1))
 
-    return (forward.h, forward.cs[-1]), gradient
+def _backward(
+    forward: Any,
+    inputs: tf.Tensor,
+    cell: tf.Tensor,
+    hidden: tf.Tensor,
+    weight: tf.Tensor,
+    peepholes: tf.Tensor | None,
+    d_outputs: tf.Tensor,
+    d_last_cell: tf.Tensor,
+) -> tuple[tf.Tensor, ...]:
+    """Return the gradients of inputs, cell, hidden, weight and bias, and of the gates before their nonlinearities."""
+    from_input, recurrent = tf.split(weight, [inputs.shape[2], cell.shape[1]])
+    d_gates, d_cell, d_hidden = _through_time(forward, cell, recurrent, peepholes, d_outputs, d_last_cell)
+    before = tf.concat([hidden[tf.newaxis], forward.h[:-1]], 0)
+    operands = tf.concat([_flat(inputs), _flat(before)], 1)
+    d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(inputs))
+    d_weight = tf.matmul(operands, _flat(d_gates), transpose_a=True)
+    return d_inputs, d_cell, d_hidden, d_weight, tf.reduce_sum(d_gates, (0, 1)), d_gates
 
 
 def _through_time(
-    forward: Any, cell: tf.Tensor, recurrent: tf.Tensor, d_outputs: tf.Tensor, d_last_cell: tf.Tensor
+    forward: Any,
+    cell: tf.Tensor,
+    recurrent: tf.Tensor,
+    peepholes: tf.Tensor | None,
+    d_outputs: tf.Tensor,
+    d_last_cell: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Return the gradients of the gates before their nonlinearities [T, B, 4 cells], of first cell and hidden state.
 
@@ -87,12 +143,18 @@ def _through_time(
         dc = dh o (1 - tanh(c)^2) + (f dc of the step after),   dh = d_outputs + d_gates W_h^T of the step after,
         d_gates = (dc g i (1 - i),  dc i (1 - g^2),  dc c' f (1 - f),  dh tanh(c) o (1 - o)).
 
-    The factors of dc and dh are known before the loop.
+    With peepholes p the gates' gradients reach the cell states that they saw: dc gains (d_o p_o), and the cell state
+    before (d_i p_i + d_f p_f). The factors of dc and dh are known before the loop.
     """
     i, g, f, o, tanh_c = forward.i, forward.ci, forward.f, forward.o, forward.co
     before = tf.concat([cell[tf.newaxis], forward.cs[:-1]], 0)
     into_cell = o * (1 - tf.square(tanh_c))
     into_gates = tf.concat([g * i * (1 - i), i * (1 - tf.square(g)), before * f * (1 - f), tanh_c * o * (1 - o)], 2)
+    into_before = f
+    if peepholes is not None:
+        to_i, _, to_f, to_o = tf.split(into_gates, _GATES, 2)
+        into_cell += to_o * peepholes[2]
+        into_before += to_i * peepholes[0] + to_f * peepholes[1]
     transposed = tf.transpose(recurrent)  # once: a product that transposes takes 2.5 times as long at this size
     steps = tf.shape(d_outputs)[0]
 
@@ -100,7 +162,7 @@ def _through_time(
         dh = d_outputs[t] + from_hidden
         dc = dh * into_cell[t] + d_cell
         d_gates = tf.concat([dc, dc, dc, dh], 1) * into_gates[t]
-        return t - 1, tf.matmul(d_gates, transposed), dc * f[t], written.write(t, d_gates)
+        return t - 1, tf.matmul(d_gates, transposed), dc * into_before[t], written.write(t, d_gates)
 
     written = tf.TensorArray(tf.float32, steps, element_shape=[None, into_gates.shape[2]])
     start = (steps - 1, tf.zeros_like(cell), d_last_cell, written)

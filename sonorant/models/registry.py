@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "build_model"]
 
 FAMILIES = {
+    "conv_lstm_ctc": "sonorant.models.conv_lstm_ctc:ConvLstmCtc",
+    "deep_speech": "sonorant.models.deep_speech:DeepSpeech",
+    "delayed_lstm": "sonorant.models.delayed_lstm:DelayedLstm",
     "lstm_ctc": "sonorant.models.lstm_ctc:LstmCtc",
 }
 """Module and class of each family, by the name that `model.family` has in a recipe."""

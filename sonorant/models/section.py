@@ -1,17 +1,29 @@
 """Recipe: the model, a section for each family."""
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from sonorant.models.framing import Framing
 from sonorant.section import Section
 
-__all__ = ["LstmCtcRecipe", "ModelRecipe", "ModelSection"]
+__all__ = [
+    "ConvLstmCtcRecipe",
+    "DeepSpeechRecipe",
+    "DelayedLstmRecipe",
+    "LstmCtcRecipe",
+    "ModelRecipe",
+    "ModelSection",
+]
 
 
 class ModelSection(Section):
-    """What the sections of all families share."""
+    """What the sections of all families share.
+
+    anneals_dropout: whether the rate of dropout can change in training.
+    """
+
+    anneals_dropout: ClassVar[bool] = False
 
     @property
     def framing(self) -> Framing:
@@ -38,5 +50,72 @@ class LstmCtcRecipe(ModelSection):
     )
 
 
-ModelRecipe: TypeAlias = LstmCtcRecipe
+class DeepSpeechRecipe(ModelSection):
+    """Deep Speech: three feed-forward layers, a bidirectional recurrent one, another, CTC; whole utterances only."""
+
+    anneals_dropout: ClassVar[bool] = True
+
+    family: Literal["deep_speech"] = Field(description="Family of the model.")
+    cells: int = Field(2048, ge=1, le=16384, description="Units of each of the five layers.")
+    context_vectors: int = Field(9, ge=0, le=64, description="Vectors of context on each side of the first layer's.")
+    stride: int = Field(2, ge=1, le=8, description="Vectors from one frame of the first layer to the next.")
+    ceiling: float = Field(20.0, gt=0, description="Value at which rectifiers are clipped.")
+    dropout: float = Field(0.1, ge=0, lt=1, description="Share of feed-forward layers' outputs dropped in training.")
+
+    @property
+    def framing(self) -> Framing:
+        """Frames of an utterance: one for each stride that has begun."""
+        return Framing(block=self.stride, tail=self.stride - 1)
+
+
+class ConvLstmCtcRecipe(ModelSection):
+    """A strided convolution over time, uni-directional LSTM layers with peepholes and batch normalisation, CTC."""
+
+    anneals_dropout: ClassVar[bool] = True
+
+    family: Literal["conv_lstm_ctc"] = Field(description="Family of the model.")
+    width_vectors: int = Field(8, ge=1, le=64, description="Vectors in a window of the convolution.")
+    stride: int = Field(2, ge=1, le=16, description="Vectors from one window to the next, so from frame to frame.")
+    filters: int = Field(256, ge=1, le=8192, description="Filters of the convolution.")
+    layers: int = Field(5, ge=1, le=16, description="LSTM layers.")
+    cells: int = Field(960, ge=1, le=8192, description="Cells of each LSTM layer.")
+    peepholes: bool = Field(True, description="Whether gates see the cell state.")
+    batch_normalisation: bool = Field(True, description="Whether each layer's values are normalised over the batch.")
+    logits: Literal["linear", "relu", "relu6"] = Field(
+        "relu", description="Activation of the last layer: none, a rectifier, or one that is clipped at 6."
+    )
+    dropout: float = Field(0.5, ge=0, lt=1, description="Share of each LSTM layer's outputs dropped in training.")
+
+    @property
+    def framing(self) -> Framing:
+        """Frames of an utterance: one for each whole window."""
+        beyond = self.width_vectors - self.stride
+        lead = max(0, -(-beyond // self.stride))
+        return Framing(block=self.stride, lead=lead, tail=lead * self.stride - beyond)
+
+
+class DelayedLstmRecipe(LstmCtcRecipe):
+    """Uni-directional LSTM encoder whose output comes some vectors late, for right context."""
+
+    family: Literal["delayed_lstm"] = Field(description="Family of the model.")  # type: ignore[assignment]
+    layers: int = Field(5, ge=1, le=16, description="LSTM layers.")
+    cells: int = Field(768, ge=1, le=8192, description="Cells of each LSTM layer.")
+    delay_vectors: int = Field(5, ge=0, le=64, description="Vectors by which the output of a frame comes late.")
+
+    @property
+    def framing(self) -> Framing:
+        """Frames of an utterance: one for each vector, once those of the delay have come."""
+        return Framing(lead=self.delay_vectors, tail=self.delay_vectors)
+
+
+def _with_family(section: Any) -> Any:
+    """Name the first family in a section that names none."""
+    return {"family": "lstm_ctc", **section} if isinstance(section, dict) else section
+
+
+ModelRecipe: TypeAlias = Annotated[
+    LstmCtcRecipe | ConvLstmCtcRecipe | DeepSpeechRecipe | DelayedLstmRecipe,
+    Field(discriminator="family"),
+    BeforeValidator(_with_family),
+]
 """The union of all families' sections, told apart by `family`."""

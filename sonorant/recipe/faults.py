@@ -52,7 +52,8 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
         case "missing":
             return "is missing and has no default"
         case "union_tag_not_found":
-            return "names no stage; start it with `stage: …`"
+            tag = details["ctx"]["discriminator"].strip("'")
+            return f"names no {tag}; start it with `{tag}: …`"
         case "union_tag_invalid":
             tag, tags = details["ctx"]["tag"], details["ctx"]["expected_tags"]
             return f"found {tag!r}, expected one of {tags}{_nearest(tag, tags)}"
@@ -101,7 +102,8 @@ def _sections_at(location: KeyPath) -> list[type[Section]]:
             sections = [
                 s
                 for s in sections
-                if "stage" in s.model_fields and part in get_args(s.model_fields["stage"].annotation)
+                for tag in ("stage", "family")
+                if tag in s.model_fields and part in get_args(s.model_fields[tag].annotation)
             ]
     return sections
 

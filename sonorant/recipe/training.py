@@ -1,6 +1,6 @@
 """Recipe: training, and how the model is evaluated."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,6 +23,10 @@ class TrainingRecipe(Section):
     )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
+    optimizer: Literal["adam", "nesterov"] = Field(
+        "adam", description="Adam, or stochastic gradient descent with Nesterov's accelerated gradient."
+    )
+    momentum: float = Field(0.99, ge=0, lt=1, description="Share of its last step that nesterov goes on.")
     learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
     warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")
     decay_steps: int = Field(
@@ -37,6 +41,14 @@ class TrainingRecipe(Section):
     weight_average: Fraction = Field(
         0.0, description="Decay of the weights' moving average that is evaluated and exported; 0: none."
     )
+    objective: Literal["ctc", "frame_cross_entropy"] = Field(
+        "ctc", description="Loss of frames: CTC, or cross-entropy with the symbols of the aligner's paths."
+    )
+    aligner: str = Field(
+        "",
+        description="Folder `<model>/<version>` of an exported CTC model with the same features and units, whose most "
+        "probable path is each utterance's alignment (frame_cross_entropy only).",
+    )
     alignment_weight: float = Field(
         0.0,
         ge=0,
@@ -45,6 +57,12 @@ class TrainingRecipe(Section):
     alignment_steps: int = Field(200, ge=1, description="Steps in which that weight falls to 0.")
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
+    anneal_dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
+        (),
+        description="Dropout rates after the model's own, each from the best checkpoint on, when dev is no better in "
+        "anneal_patience evaluations.",
+    )
+    anneal_patience: int = Field(2, ge=1, description="Evaluations on dev without a better WER that anneal dropout.")
     checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Checkpoints to keep, beside the best.")
 

@@ -14,7 +14,7 @@ _EPSILON = 1e-8
 
 
 class Adam(tf.Module):
-    """Adam for a fixed list of variables."""
+    """An `Optimizer`: Adam."""
 
     def __init__(self, variables: Sequence[tf.Variable]) -> None:
         super().__init__(name="adam")

@@ -22,7 +22,8 @@ Arrays = Mapping[str, NDArray[np.float32]]
 _CONTENT = ("arrays.npz", "state.json", "ledger.bin")
 # Of a checkpoint from before recipes were kept: no recipe equals it, so that nobody trains over it.
 _EARLIER = {"version": "before 0.2"}
-_GROUPS = ("weights", "evaluated", "average", "adam")
+_GROUPS = ("weights", "evaluated", "average", "optimizer")
+_EARLIER_GROUPS = {"adam": "optimizer"}  # names from before there was another optimizer
 
 
 class BadCheckpoint(SonorantError):
@@ -36,8 +37,8 @@ class Progress:
     """Progress of training; times in seconds, summed over resumptions.
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; looks_without_better: of dev, in a row; train_s: wall-clock time of the loop;
-    session_s, elapsed_s: see `metrics`.
+    skipped_steps: all of those; looks_without_better: of dev, in a row; anneals: of dropout; train_s:
+    wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -50,6 +51,7 @@ class Progress:
     wer: float | None = None
     best_wer: float | None = None
     looks_without_better: int = 0
+    anneals: int = 0
     train_s: float = 0.0
     session_s: float = 0.0
     elapsed_s: float = 0.0
@@ -67,7 +69,7 @@ class Checkpoint:
     weights: Arrays
     evaluated: Arrays
     average: Arrays
-    adam: Arrays
+    optimizer: Arrays
     ledger: bytes
 
 
@@ -104,7 +106,7 @@ def decode(path: Path) -> Checkpoint:
     with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as arrays:
         for key in arrays.files:
             group, _, name = key.partition("/")
-            groups[group][name] = arrays[key]
+            groups[_EARLIER_GROUPS.get(group, group)][name] = arrays[key]
     return Checkpoint(
         progress=Progress(**state["progress"]),
         identity=state.get("identity", _EARLIER),
@@ -112,7 +114,7 @@ def decode(path: Path) -> Checkpoint:
         weights=groups["weights"],
         evaluated=groups["evaluated"],
         average=groups["average"],
-        adam=groups["adam"],
+        optimizer=groups["optimizer"],
     )
 
 

@@ -107,6 +107,10 @@ class Checkpoints:
             self._warn(f"{self._folder}: none of {len(found)} checkpoints is complete; there is nothing to resume from")
         return None
 
+    def best(self) -> Checkpoint:
+        """Return the best checkpoint on dev; raises BadCheckpoint if it is damaged."""
+        return load_checkpoint(self._folder, "best")
+
     def next_generation(self, above: int) -> int:
         """Return a generation above `above` and all that were ever returned for this folder."""
         self._generation = max(self._newest_generation(), above) + 1

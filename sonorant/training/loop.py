@@ -9,6 +9,7 @@ from sonorant.arrays import Features
 from sonorant.delivery.ledger import Ledger, LedgerLost, Receipt
 from sonorant.errors import SonorantError
 from sonorant.recipe.schema import Recipe
+from sonorant.training.annealing import annealed_rate
 from sonorant.training.batch import Batch, empty_tensors
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 from sonorant.training.collective import Collective
@@ -224,7 +225,10 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
-        self.save(best=look and self._look_at_dev(), over=self.progress.epoch - 1)
+        better = look and self._look_at_dev()
+        if look and not better:
+            self._anneal()
+        self.save(best=better, over=self.progress.epoch - 1)
         if last:
             return Reason.EPOCHS
         return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
@@ -242,6 +246,19 @@ class Trainer:
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
         self.ports.reporter.dev(progress, self.ports.clock() - started_s)
         return better
+
+    def _anneal(self) -> None:
+        """Go on from the best checkpoint with less dropout, if the recipe's plateau has been reached."""
+        rate = annealed_rate(self._recipe, self.progress)
+        if rate is None:
+            return
+        best = self.ports.checkpoints.best() if self.ports.collective.rank == 0 else None
+        best = self.ports.collective.broadcast(best)
+        assert best is not None, "dev was evaluated before"
+        self.parts.step.restore(best)
+        self.parts.step.model.set_dropout(rate)
+        self.progress.anneals += 1
+        self.progress.looks_without_better = 0
 
     def _recognised(self, utterances: int) -> None:
         self.ports.on_iteration()
@@ -267,7 +284,7 @@ class Trainer:
                 weights=weights,
                 evaluated=evaluated,
                 average=step.average.state(),
-                adam=step.adam.state(),
+                optimizer=step.optimizer.state(),
                 ledger=self._snapshot([receipt for _, receipt in gathered], over),
             )
             self.ports.checkpoints.save(checkpoint, best)

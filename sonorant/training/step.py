@@ -10,11 +10,11 @@ from sonorant.models.family import Model
 from sonorant.objectives.objective import BatchTensors, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
-from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature
 from sonorant.training.checkpoints import Checkpoint
 from sonorant.training.collective import Collective, LostRank
+from sonorant.training.optimizer import build_optimizer, check_state
 from sonorant.training.schedule import learning_rate
 
 __all__ = ["Notes", "StepResult", "TrainStep"]
@@ -73,7 +73,7 @@ class TrainStep(tf.Module):
         self._recipe = recipe
         self._collective = collective
         self._variables = [v.value for v in model.trainable_variables]
-        self.adam = Adam(self._variables)
+        self.optimizer = build_optimizer(recipe.training, self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
         self._graph = tf.function(
             self._step,
@@ -104,10 +104,11 @@ class TrainStep(tf.Module):
         return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Set weights, their average and the optimizer's state."""
+        """Set weights, their average and the optimizer's state; raises WrongWeights or BadCheckpoint."""
+        check_state(self.optimizer, checkpoint.optimizer)
         self.model.assign(checkpoint.weights)
         self.average.restore(checkpoint.average)
-        self.adam.restore(checkpoint.adam)
+        self.optimizer.restore(checkpoint.optimizer)
 
     def _step(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> tf.Tensor:
         reports = self.objective.reports
@@ -117,7 +118,9 @@ class TrainStep(tf.Module):
         gradients = tape.gradient(minimised, self._variables)
         figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in reports]
         own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
-        *gradients, totals = self._collective.sum([*gradients, own], name="step")
+        sums = [one * tf.reduce_max(batch.weights) for one in self.model.batch_sums()]  # a placeholder counts for none
+        *summed, totals = self._collective.sum([*gradients, *sums, own], name="step")
+        gradients, sums = summed[: len(gradients)], summed[len(gradients) :]
         late = totals[1 + len(reports) + Notes._fields.index("late")]
         examples = tf.where(late > 0, 0.0, totals[0])
         share = tf.maximum(examples, 1)
@@ -125,12 +128,13 @@ class TrainStep(tf.Module):
         norm = tf.linalg.global_norm(gradients)
         means = totals[1 : 1 + len(reports)] / share
         applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(means[0])
-        tf.cond(applied, lambda: self._apply(gradients, norm, rates[0]), lambda: tf.constant(0.0))
+        tf.cond(applied, lambda: self._apply(gradients, sums, norm, rates[0]), lambda: tf.constant(0.0))
         counts = [norm, examples, tf.cast(applied, tf.float32)]
         return tf.concat([counts, means, totals[1 + len(reports) :]], 0)
 
-    def _apply(self, gradients: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+    def _apply(self, gradients: list[tf.Tensor], sums: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
         scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1
-        self.adam.update([g * scale for g in gradients], rate)
-        self.average.update(self.adam.t)
+        self.optimizer.update([g * scale for g in gradients], rate)
+        self.model.update_moments(sums)
+        self.average.update(self.optimizer.t)
         return norm

@@ -31,25 +31,30 @@ def rng():
     return np.random.default_rng(5)
 
 
-def plain_lstm(inputs, cell, hidden, weight, bias):
-    """Gers 2000, written down step by step; gates in the order i, g, f, o."""
+def plain_lstm(inputs, cell, hidden, weight, bias, peepholes=(0.0, 0.0, 0.0)):
+    """Gers 2000, with peepholes Gers 2002, written down step by step; gates in the order i, g, f, o."""
     outputs = []
+    p_i, p_f, p_o = peepholes
     for vectors in inputs:
         i, g, f, o = tf.split(tf.concat([vectors, hidden], 1) @ weight + bias, 4, axis=1)
-        cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
-        hidden = tf.sigmoid(o) * tf.tanh(cell)
+        cell = tf.sigmoid(f + p_f * cell) * cell + tf.sigmoid(i + p_i * cell) * tf.tanh(g)
+        hidden = tf.sigmoid(o + p_o * cell) * tf.tanh(cell)
         outputs.append(hidden)
     return tf.stack(outputs), cell, hidden
 
 
+@pytest.mark.parametrize("peepholes", [False, True], ids=["plain", "peepholes"])
 @pytest.mark.parametrize("steps", [1, 9])
-def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, steps):
-    layer = Lstm(5, 4, seed=1, name="lstm")
+def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, steps, peepholes):
+    layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
     layer.bias.assign(rng.normal(size=16))
     inputs = tf.constant(rng.normal(size=(steps, 3, 5)), tf.float32)
     cell, hidden = (tf.constant(rng.normal(size=(3, 4)), tf.float32) for _ in range(2))
     ramp = tf.reshape(tf.range(1.0, steps + 1), (steps, 1, 1))
     given = [inputs, cell, hidden, layer.weight.value, layer.bias.value]
+    if peepholes:
+        layer.peepholes.assign(rng.normal(size=(3, 4)))
+        given.append(layer.peepholes.value)
     outcomes = []
     for run in (lambda: layer(*given[:3]), lambda: plain_lstm(*given)):
         with tf.GradientTape() as tape:

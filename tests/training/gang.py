@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
         late = number == LATE and collective.rank == collective.size - 1
         result = step(tensors, number, Notes(drained=1.0, late=float(late), audio_s=float(len(mine))))
         if number == 0:
-            moments = [values for name, values in step.adam.state().items() if name.startswith("m/")]
+            moments = [values for name, values in step.optimizer.state().items() if name.startswith("m/")]
             first_moment = float(np.sqrt(sum(np.sum(np.square(m, dtype=float)) for m in moments)))
         results.append([result.loss, result.gradient_norm, result.examples, result.applied, result.notes.drained])
     outcome = {
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         "broadcast": collective.broadcast(f"from {collective.rank}"),
         "gathered": collective.gather(collective.rank),
     }
-    np.savez(folder / f"weights-{collective.rank}.npz", **step.model.named_weights(), **step.adam.state())
+    np.savez(folder / f"weights-{collective.rank}.npz", **step.model.named_weights(), **step.optimizer.state())
     (folder / f"outcome-{collective.rank}.json").write_text(json.dumps(outcome))
 
 

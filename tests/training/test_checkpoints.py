@@ -49,7 +49,7 @@ def test_what_is_saved_comes_back(checkpoints):
     assert found.progress == Progress(step=7, batches=[4, 5])
     assert found.ledger == b"ledger"
     np.testing.assert_array_equal(found.weights["lstm_0/weight"], np.full((2, 3), 7))
-    assert set(found.adam) == {"t"}
+    assert set(found.optimizer) == {"t"}
 
 
 def test_without_any_there_is_none(checkpoints, tmp_path):

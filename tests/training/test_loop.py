@@ -4,6 +4,7 @@ import pytest
 from training.harness import lines, run, tiny_trainer
 from training.tiny import tiny_recipe
 
+from sonorant.recipe import Recipe
 from sonorant.training import evaluation
 from sonorant.training.loop import Reason
 
@@ -82,3 +83,40 @@ def test_training_stops_in_time_with_a_look_at_dev(ledger, tmp_path):
     assert run(trainer) is Reason.TIME  # the clock of the harness jumps
     assert 6 <= trainer.progress.train_s < 12
     assert trainer.progress.wer is not None
+
+
+def annealing_recipe(epochs):
+    values = tiny_recipe(epochs=epochs, patience=50, learning_rate=1e-12).model_dump(mode="json")
+    values["training"] |= {"anneal_dropout": [0.2, 0.0], "anneal_patience": 2}
+    family = {"family": "conv_lstm_ctc", "width_vectors": 1, "stride": 1, "filters": 4, "layers": 1, "cells": 4}
+    return Recipe.model_validate(values | {"model": family})
+
+
+def test_dropout_is_annealed_on_a_plateau_from_the_best_checkpoint_on(ledger, tmp_path):
+    rates = []
+    trainer = tiny_trainer(annealing_recipe(7), tmp_path, ledger, total=22)  # which learns nothing
+    step = trainer.parts.step
+    save, restore = trainer.save, step.restore
+    restored = []
+    step.restore = lambda checkpoint: (restored.append(checkpoint.progress.step), restore(checkpoint))
+    trainer.save = lambda *given, **named: (rates.append(float(step.model.drop.rate.numpy())), save(*given, **named))
+    trainer.parts.evaluator.wer = lambda recognised: 1.0
+    run(trainer)
+    assert rates == pytest.approx([0.5, 0.5, 0.2, 0.2, 0.0, 0.0, 0.0])  # after the 1st, 3rd and 5th: best, 2 without
+    assert restored == [6, 6]
+    assert trainer.progress.anneals == 2
+
+
+def test_a_resumed_run_keeps_the_annealed_rate(ledger, tmp_path):
+    first = tiny_trainer(annealing_recipe(3), tmp_path, ledger, total=22)
+    first.parts.evaluator.wer = lambda recognised: 1.0
+    run(first)
+    again = tiny_trainer(annealing_recipe(4), tmp_path, ledger, total=22)
+    again.ports.reporter.close()
+    assert again.progress.anneals == 1
+    assert float(again.parts.step.model.drop.rate.numpy()) == pytest.approx(0.2)
+
+
+def test_a_family_whose_dropout_is_fixed_is_refused_with_annealing():
+    with pytest.raises(ValueError, match=r"the dropout of model\.family=lstm_ctc is fixed"):
+        tiny_recipe(anneal_dropout=[0.1])

@@ -1,0 +1,71 @@
+"""Batch normalisation (Ioffe & Szegedy 2015, algorithms 1 and 2) of padded sequences, which counts no padding.
+
+In training each rank normalises by its own batch. The moving moments, by which recognition normalises, are of the
+batches of all ranks: the layer leaves sums over its batch in `sums`, which the training step adds up over the ranks and
+hands to `update`, in steps that change the weights and in no others.
+"""
+
+from typing import Any
+
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["BatchNormalisation"]
+
+_EPSILON = 1e-3
+_MOMENTUM = 0.99  # share of the moving moments that a step leaves; the first replaces them
+
+
+class BatchNormalisation(keras.layers.Layer):
+    """Each channel less its mean, divided by its deviation; then a trained scale and offset."""
+
+    def __init__(self, channels: int, name: str) -> None:
+        super().__init__(name=name)
+        self.scale = self.add_weight(shape=(channels,), initializer="ones", name="scale")
+        self.offset = self.add_weight(shape=(channels,), initializer="zeros", name="offset")
+        self.mean = self.add_weight(shape=(channels,), initializer="zeros", trainable=False, name="mean")
+        self.variance = self.add_weight(shape=(channels,), initializer="ones", trainable=False, name="variance")
+        self.steps = self.add_weight(shape=(), initializer="zeros", trainable=False, name="steps")
+        self.sums: tf.Tensor | None = None
+        self.built = True
+
+    def call(self, values: tf.Tensor, present: tf.Tensor | None = None) -> tf.Tensor:
+        """Return `values` [..., channels], normalised by the batch's moments; without `present`, by the moving ones.
+
+        present: Float32[..., 1], 1 for a frame and 0 for padding. Sets `sums`, Float32[2 channels + 1]: of values,
+        of their squares about the moving mean, and of frames.
+        """
+        if present is None:
+            return self._scaled(values, self.mean.value, self.variance.value)
+        axes = list(range(len(values.shape) - 1))
+        count = tf.reduce_sum(present)
+        centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
+        centred = (values - centre) * present
+        total, squares = tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)
+        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
+        mean, variance = _moments(total, squares, count)
+        return self._scaled(values, centre + mean, variance)
+
+    def update(self, sums: tf.Tensor) -> None:
+        """Move the moments towards those of a step's frames; part of the step's graph."""
+        channels = self.mean.shape[0]
+        count = sums[-1]
+        mean, variance = _moments(sums[:channels], sums[channels:-1], count)
+        steps = self.steps.value.assign_add(1.0)
+        # As an average over the steps so far until that is the slower one: the first moments, 0 and 1, mean nothing.
+        share = tf.where(count > 0, tf.maximum(1 - _MOMENTUM, 1 / steps), 0.0)
+        self.mean.value.assign_add(share * mean)
+        self.variance.value.assign_add(share * (variance - self.variance.value))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what rebuilds the layer."""
+        return {"channels": int(self.mean.shape[0]), "name": self.name}
+
+    def _scaled(self, values: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+        factor = self.scale.value * tf.math.rsqrt(variance + _EPSILON)
+        return values * factor + (self.offset.value - mean * factor)
+
+
+def _moments(total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and variance [channels] of values with these sums; 0 of none."""
+    mean = total / tf.maximum(count, 1.0)
+    return mean, tf.maximum(squares / tf.maximum(count, 1.0) - tf.square(mean), 0.0)
