@@ -2,5 +2,6 @@
 
 `objective.py` has the contract. An `Objective` computes an example's named `targets`, or rejects it; defines their
 padding in batches; and gives each utterance's loss under a model, which it may call several times. `registry.py` picks
-the objective of a recipe. Each objective is a file: `ctc.py`, with the frame-wise guidance of `alignment.py`.
+the objective of a recipe. Each objective is a file: `ctc.py`, with the frame-wise guidance of `alignment.py`, and
+`frame_cross_entropy.py`, on the forced alignments of an `Aligner`.
 """

@@ -17,7 +17,7 @@ from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["CtcObjective", "ctc_loss", "frames_needed"]
+__all__ = ["CtcObjective", "check_labels", "ctc_loss", "frames_needed"]
 
 
 class CtcObjective:
@@ -39,15 +39,8 @@ class CtcObjective:
     def targets(self, example: Example, frames: int) -> Targets:
         """Return "labels", the numbers of the units, and "frames", the unit due at each frame (see `alignment`)."""
         labels = self._units.labels(example.text)
-        if not labels:
-            raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
         encoded = self._framing.frames(frames)
-        if encoded < (needed := frames_needed(labels)):
-            made = "" if encoded == frames else f", which make {encoded} encoded frames,"
-            raise RejectedExample(
-                f"{frames} feature vectors{made} for {len(labels)} units: CTC needs at least {needed}; "
-                "check the transcript, or lower features.stride"
-            )
+        check_labels(labels, frames, encoded)
         vectors = self._framing.vectors(encoded)
         due = frame_targets(example.words, self._words, self._units.blank, vectors, self._features)
         return {"labels": np.array(labels), "frames": due}
@@ -100,6 +93,18 @@ def _sparse_ctc(
             ignore_longer_outputs_than_inputs=True,
         )
     )
+
+
+def check_labels(labels: Sequence[int], vectors: int, frames: int) -> None:
+    """Raise RejectedExample if no path of so many encoded frames, made of so many vectors, spells `labels`."""
+    if not labels:
+        raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
+    if frames < (needed := frames_needed(labels)):
+        made = "" if frames == vectors else f", which make {frames} encoded frames,"
+        raise RejectedExample(
+            f"{vectors} feature vectors{made} for {len(labels)} units: CTC needs at least {needed}; "
+            "check the transcript, or lower features.stride"
+        )
 
 
 def frames_needed(labels: Sequence[int]) -> int:

@@ -55,6 +55,22 @@ class Recipe(Section):
                 f"training.alignment_weight={self.training.alignment_weight} needs text.units: words, found "
                 f"{self.text.units}: the corpus knows when words end, not when smaller units do; set it to 0"
             )
+        if (self.training.objective == "frame_cross_entropy") != bool(self.training.aligner):
+            raise ValueError(
+                f"training.objective={self.training.objective} with training.aligner={self.training.aligner!r}: "
+                "frame_cross_entropy needs the folder of an exported CTC model, and ctc none"
+            )
+        if self.training.alignment_weight and self.training.objective != "ctc":
+            raise ValueError(
+                f"training.alignment_weight={self.training.alignment_weight} with training.objective="
+                f"{self.training.objective}: guides CTC alone; set it to 0"
+            )
+        if self.training.anneal_dropout and not self.model.anneals_dropout:
+            raise ValueError(
+                f"training.anneal_dropout={list(self.training.anneal_dropout)}: the dropout of model.family="
+                f"{self.model.family} is fixed; remove it, or take a family whose dropout can change, such as "
+                "conv_lstm_ctc"
+            )
         if self.pipeline.order == "strict" and self.training.ranks > 1 and self.training.batch_vectors:
             raise ValueError(
                 f"training.batch_vectors={self.training.batch_vectors} with pipeline.order: strict and training.ranks: "

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from rigs.babble import RATE_HZ, UNITS, babble_recipe, export_babble, murmur
+
+from sonorant.delivery.example import Example, Lineage
+from sonorant.errors import BadRecipe, RejectedExample
+from sonorant.export.loading import load_exported
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.registry import build_model
+from sonorant.objectives.forced_alignment import force_align
+from sonorant.objectives.registry import build_objective
+from sonorant.recipe import Recipe
+from sonorant.text.units import Units
+from sonorant.training.batch import collate
+from sonorant.training.collective import SingleProcess
+from sonorant.training.labeller import Labeller
+from sonorant.training.step import Notes, TrainStep
+
+
+@pytest.fixture(scope="module")
+def aligner(tmp_path_factory):
+    return export_babble(tmp_path_factory.mktemp("aligner")).path
+
+
+def recipe_with(aligner, objective="frame_cross_entropy", **changed):
+    values = babble_recipe().model_dump(mode="json") | changed
+    values["model"] = {"family": "delayed_lstm", "layers": 1, "cells": 16, "delay_vectors": 2, "dropout": 0.0}
+    values["training"] |= {"objective": objective, "aligner": str(aligner), "warmup_steps": 0, "learning_rate": 0.02}
+    return Recipe.model_validate(values)
+
+
+@pytest.fixture
+def example():
+    features = FeatureExtractor(babble_recipe().features, RATE_HZ)(murmur(1.0))
+    return Example(Lineage(0, 0, 0), "u", "beta gamma gamma", RATE_HZ, 1.0, features=features)
+
+
+def test_targets_are_the_aligner_s_best_path(aligner, example):
+    targets = build_objective(recipe_with(aligner), UNITS).targets(example, len(example.features))
+    model = load_exported(aligner)
+    log_probs, _ = model.step(example.features, model.initial_state())
+    np.testing.assert_array_equal(targets["frames"], force_align(log_probs, [1, 3, 3], UNITS.blank))
+
+
+def test_training_by_it_makes_the_alignment_probable(aligner, example):
+    recipe = recipe_with(aligner)
+    objective = build_objective(recipe, UNITS)
+    item = Labeller(objective, [1])(example)
+    batch = collate(0, 0, [item], objective.padding)
+    model = build_model(recipe.model, example.features.shape[1], UNITS.size, seed=1)
+    model.set_normalisation([example.features], lambda moments: moments)
+    step = TrainStep(model, objective, recipe, SingleProcess())
+    losses = [step(batch.tensors, number, Notes()).loss for number in range(60)]
+    assert losses[0] == pytest.approx(len(example.features) * np.log(5), rel=0.5)
+    assert losses[-1] < losses[0] / 10
+
+
+def test_too_few_frames_are_rejected_before_the_aligner(aligner, example):
+    with pytest.raises(RejectedExample, match="3 feature vectors for 3 units: CTC needs at least 4"):
+        build_objective(recipe_with(aligner), UNITS).targets(example, 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "units", "named"),
+    [({"features": {"stack": 2, "stride": 2}}, UNITS, "features"), ({}, Units("words", ("alpha", "beta")), "units")],
+)
+def test_an_aligner_of_other_features_or_units_is_refused_by_name(aligner, changed, units, named):
+    with pytest.raises(BadRecipe, match=f"its {named}: .*expected those of the model"):
+        build_objective(recipe_with(aligner, **changed), units)
+
+
+@pytest.mark.parametrize(("objective", "folder"), [("frame_cross_entropy", ""), ("ctc", "somewhere")])
+def test_a_recipe_names_an_aligner_if_and_only_if_it_needs_one(objective, folder):
+    with pytest.raises(ValueError, match="frame_cross_entropy needs the folder of an exported CTC model"):
+        recipe_with(folder, objective)
