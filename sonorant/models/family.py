@@ -9,6 +9,8 @@
   no `Streaming` one is recognized utterance by utterance, by its training signature.
 - A model's `framing` says which frames it has for an utterance, streamed or not. It follows from the section alone, so
   that objectives can reject an utterance that has too few of them.
+- The outputs of a `LabelSynchronous` model, in recognition, are its encoded frames; a search that has these drives its
+  decoder: labels, memory and state in, log-probabilities of the next labels and state out, as often as it needs.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +26,7 @@ from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
 
-__all__ = ["Inputs", "Model", "Outputs", "Streaming", "Symbols", "WrongWeights"]
+__all__ = ["DecoderStep", "Inputs", "LabelSynchronous", "Model", "Outputs", "Streaming", "Symbols", "WrongWeights"]
 
 
 class WrongWeights(SonorantError):
@@ -55,25 +57,41 @@ class Inputs(NamedTuple):
     """A padded batch, a model's input in training.
 
     features: Float32[B, T, bins], zeros from `lengths` Int32[B] on. labels: Int32[B, L], padded with anything from
-    `label_lengths` Int32[B] on; None where a family does not need them.
+    `label_lengths` Int32[B] on; None where a family does not need them. sampling: Float32[], share of the labels before
+    each that a label-synchronous family draws from its own outputs (scheduled sampling); None: none.
     """
 
     features: tf.Tensor
     lengths: tf.Tensor
     labels: tf.Tensor | None = None
     label_lengths: tf.Tensor | None = None
+    sampling: tf.Tensor | None = None
 
 
 class Outputs(NamedTuple):
     """A model's outputs for a batch; None where the family has no such output.
 
-    frames: Float32[B, T', symbols], log-probabilities of each encoded frame, of which `lengths` Int32[B] count.
+    frames: Float32[B, T', symbols], log-probabilities of each encoded frame, of which `lengths` Int32[B] count; a
+    label-synchronous family has those of units and blank.
     labels: Float32[B, L + 1, symbols], log-probabilities of each label, given those before it, and of the end.
+    attention: Float32[B, L + 1, T'], weights of the encoded frames for each label.
     """
 
     lengths: tf.Tensor
     frames: tf.Tensor | None = None
     labels: tf.Tensor | None = None
+    attention: tf.Tensor | None = None
+
+
+class DecoderStep(NamedTuple):
+    """One more label of each of K hypotheses.
+
+    log_probs: Float32[B, K, symbols]; attention: Float32[B, K, T'], weights of the encoded frames; state: [B, K, ...].
+    """
+
+    log_probs: tf.Tensor
+    attention: tf.Tensor
+    state: list[tf.Tensor]
 
 
 class Model(keras.Model):
@@ -155,6 +173,33 @@ class Streaming(Model):
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return the outputs [B, 1, symbols] of the next block [B, framing.block, bins], and the state after it."""
+        raise NotImplementedError
+
+
+class LabelSynchronous(Model):
+    """A model whose decoder gives label after label, for any number K of hypotheses of each utterance.
+
+    The last of its `symbols` is `end`, which also stands before the first label. Neither padding nor batch-mates change
+    what it makes of an utterance. encoded_size: of an encoded frame.
+
+    What a decoder computes of the encoded frames once is its memory, tensors [B, T', ...]; its state, [B, K, ...], goes
+    from label to label.
+    """
+
+    encoded_size: int
+
+    def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the encoded frames Float32[B, T', size] of whole utterances, and how many count, Int32[B]."""
+        raise NotImplementedError
+
+    def begin(
+        self, encoded: tf.Tensor, lengths: tf.Tensor, hypotheses: int | tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """Return memory, and the state [B, hypotheses, ...] before the first label."""
+        raise NotImplementedError
+
+    def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
+        """Return what follows the labels `before`, Int32[B, K], in the state after those before them."""
         raise NotImplementedError
 
 

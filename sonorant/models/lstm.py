@@ -12,7 +12,7 @@ from typing import Any
 
 from sonorant.tensorflow import keras, tf
 
-__all__ = ["Lstm"]
+__all__ = ["Lstm", "LstmCell"]
 
 _GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget gate, output gate
 
@@ -50,6 +50,26 @@ class Lstm(keras.layers.Layer):
             peepholes = tf.convert_to_tensor(self.peepholes.value)
             outputs, last_cell = _peephole_lstm(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
+
+
+class LstmCell(keras.layers.Layer):
+    """The same recurrence for one vector, where the next one depends on what comes out; weights as those of `Lstm`."""
+
+    def __init__(self, inputs: int, cells: int, seed: int, name: str) -> None:
+        super().__init__(name=name)
+        self.cells = cells
+        self.weight = self.add_weight(
+            shape=(inputs + cells, _GATES * cells), initializer=_weights(inputs, cells, seed), name="weight"
+        )
+        self.bias = self.add_weight(shape=(_GATES * cells,), initializer=_open_forget_gates(cells), name="bias")
+        self.built = True
+
+    def advance(self, inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return cell and hidden state [..., cells] after inputs [..., inputs]."""
+        gates = tf.tensordot(tf.concat([inputs, hidden], -1), self.weight.value, 1) + self.bias.value
+        i, g, f, o = tf.split(gates, _GATES, axis=-1)
+        cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+        return cell, tf.sigmoid(o) * tf.tanh(cell)
 
 
 @tf.custom_gradient

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "build_model"]
 
 FAMILIES = {
+    "bfa": "sonorant.models.bfa:Bfa",
     "conv_lstm_ctc": "sonorant.models.conv_lstm_ctc:ConvLstmCtc",
     "deep_speech": "sonorant.models.deep_speech:DeepSpeech",
     "delayed_lstm": "sonorant.models.delayed_lstm:DelayedLstm",

@@ -1,13 +1,15 @@
 """Recipe: the model, a section for each family."""
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+import math
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from sonorant.models.framing import Framing
 from sonorant.section import Section
 
 __all__ = [
+    "BfaRecipe",
     "ConvLstmCtcRecipe",
     "DeepSpeechRecipe",
     "DelayedLstmRecipe",
@@ -20,15 +22,22 @@ __all__ = [
 class ModelSection(Section):
     """What the sections of all families share.
 
-    anneals_dropout: whether the rate of dropout can change in training.
+    anneals_dropout: whether the rate of dropout can change in training. label_synchronous: whether outputs are by label,
+    and not by frame.
     """
 
     anneals_dropout: ClassVar[bool] = False
+    label_synchronous: ClassVar[bool] = False
 
     @property
     def framing(self) -> Framing:
         """Frames of an utterance; by default one for each vector."""
         return Framing()
+
+    @property
+    def joint_ctc(self) -> bool:
+        """Whether a label-synchronous family has CTC outputs by frame too, which training needs `ctc_weight` for."""
+        return False
 
 
 class LstmCtcRecipe(ModelSection):
@@ -108,13 +117,53 @@ class DelayedLstmRecipe(LstmCtcRecipe):
         return Framing(lead=self.delay_vectors, tail=self.delay_vectors)
 
 
+class BfaRecipe(ModelSection):
+    """Bidirectional full attention: LSTM encoder with time reduction, LSTM decoder, attention with weight feedback."""
+
+    label_synchronous: ClassVar[bool] = True
+
+    family: Literal["bfa"] = Field(description="Family of the model.")
+    layers: int = Field(6, ge=1, le=16, description="Bidirectional LSTM layers of the encoder.")
+    cells: int = Field(1024, ge=1, le=8192, description="Cells of each encoder layer in each direction.")
+    pooling: tuple[Annotated[int, Field(ge=1, le=32)], ...] = Field(
+        (3, 2), description="Time reduction by max-pooling: frames that become one after the first, second, … layer."
+    )
+    decoder_cells: int = Field(1000, ge=1, le=8192, description="Cells of the decoder's LSTM.")
+    embedding: int = Field(620, ge=1, le=8192, description="Size of a label's embedding.")
+    attention: int = Field(1024, ge=1, le=8192, description="Size of the attention's hidden layer.")
+    readout: int = Field(1000, ge=2, le=8192, multiple_of=2, description="Linear units of the readout before maxout.")
+    ctc: bool = Field(False, description="Whether the encoder has a CTC projection; training.ctc_weight needs it.")
+    dropout: float = Field(
+        0.3, ge=0, lt=1, description="Share of each encoder layer's outputs and of the readout dropped in training."
+    )
+
+    @property
+    def framing(self) -> Framing:
+        """A frame for as many vectors as all poolings make one; the last one may be of fewer."""
+        block = math.prod(self.pooling)
+        return Framing(block, tail=block - 1)
+
+    @property
+    def joint_ctc(self) -> bool:
+        """See the field `ctc`."""
+        return self.ctc
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if len(self.pooling) > self.layers:
+            raise ValueError(
+                f"pooling={list(self.pooling)}: after {len(self.pooling)} layers, but layers={self.layers}"
+            )
+        return self
+
+
 def _with_family(section: Any) -> Any:
     """Name the first family in a section that names none."""
     return {"family": "lstm_ctc", **section} if isinstance(section, dict) else section
 
 
 ModelRecipe: TypeAlias = Annotated[
-    LstmCtcRecipe | ConvLstmCtcRecipe | DeepSpeechRecipe | DelayedLstmRecipe,
+    LstmCtcRecipe | BfaRecipe | ConvLstmCtcRecipe | DeepSpeechRecipe | DelayedLstmRecipe,
     Field(discriminator="family"),
     BeforeValidator(_with_family),
 ]

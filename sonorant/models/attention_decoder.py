@@ -1,0 +1,149 @@
+"""An LSTM decoder with attention: from encoded frames and the labels before to log-probabilities of the next label."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sonorant.models.attention import Attention
+from sonorant.models.family import DecoderStep
+from sonorant.models.lstm import LstmCell
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["AttentionDecoder", "Sampling"]
+
+_PIECES = 2  # of maxout
+_STATES = 3  # cell, hidden and context; those of the attention follow
+
+
+class Sampling(NamedTuple):
+    """Scheduled sampling (Bengio 2015): share, Float32[], of labels before that are drawn; seed: Int32[2]."""
+
+    share: tf.Tensor
+    seed: tf.Tensor
+
+
+class AttentionDecoder(keras.layers.Layer):
+    """One LSTM, an attention, and a maxout readout (Zeyer 2018, section 3).
+
+    For label l of an utterance,
+
+        s_l = LSTM([y_{l-1}, c_{l-1}], s_{l-1}),   c_l = attention(s_l),   P(y_l | ...) = softmax(W r + b),
+        r = maxout of linear([s_l, y_{l-1}, c_l]),
+
+    where y_{l-1} is the embedding of the label before. Before the first label comes the end of an utterance, `end`, the
+    last symbol; its embedding is learned (that of RETURNN is zero). state: cell and hidden state [B, K, cells], context
+    [B, K, encoded size], then the attention's.
+    """
+
+    def __init__(
+        self, attention: Attention, encoded: int, symbols: int, cells: int, embedding: int, readout: int, seed: int
+    ) -> None:
+        """Make the weights; encoded: size of an encoded frame; readout: linear units before maxout, an even number."""
+        super().__init__(name="decoder")
+        self.attention = attention
+        self.end = symbols - 1
+        self._encoded = encoded
+        glorot = [keras.initializers.GlorotUniform(seed=seed * 3 + i) for i in range(3)]
+        self.embedding = self.add_weight(shape=(symbols, embedding), initializer=glorot[0], name="embedding")
+        self.cell = LstmCell(embedding + encoded, cells, seed, "decoder_lstm")
+        joined = cells + embedding + encoded
+        self.readout = self.add_weight(shape=(joined, readout), initializer=glorot[1], name="readout")
+        self.readout_bias = self.add_weight(shape=(readout,), initializer="zeros", name="readout_bias")
+        self.projection = self.add_weight(shape=(readout // _PIECES, symbols), initializer=glorot[2], name="projection")
+        self.projection_bias = self.add_weight(shape=(symbols,), initializer="zeros", name="projection_bias")
+        self.built = True
+
+    def initial_state(self, memory: list[tf.Tensor], hypotheses: int | tf.Tensor) -> list[tf.Tensor]:
+        """Return the state [B, hypotheses, ...] before the first label."""
+        batch = tf.shape(memory[0])[0]
+        sizes = (self.cell.cells, self.cell.cells, self._encoded)
+        return [tf.zeros((batch, hypotheses, n)) for n in sizes] + self.attention.initial_state(memory, hypotheses)
+
+    def step(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
+        """Return what follows the labels `before`, Int32[B, K]; `end` before the first."""
+        embedded = tf.gather(self.embedding.value, before)
+        joined, weights, state = self._advance(embedded, memory, state)
+        return DecoderStep(self._log_probs(joined), weights, state)
+
+    def teach(
+        self,
+        labels: tf.Tensor,
+        memory: list[tf.Tensor],
+        sampling: Sampling | None = None,
+        drop: Callable[[tf.Tensor], tf.Tensor] = lambda readout: readout,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return log-probabilities [B, L + 1, symbols] of each label and of the end, and the weights [B, L + 1, T].
+
+        labels: Int32[B, L], those before each (teacher forcing), but for what `sampling` draws from the model in their
+        place. drop: dropout of the readout.
+        """
+        before = tf.pad(tf.clip_by_value(labels, 0, self.end), ((0, 0), (1, 0)), constant_values=self.end)
+        embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))[
+            :, :, tf.newaxis
+        ]  # [L + 1, B, 1, n]
+        joined, weights = self._through_labels(embedded, memory, self._next_label(sampling))
+        return tf.transpose(self._log_probs(joined, drop), (1, 0, 2)), tf.transpose(weights, (1, 0, 2))
+
+    def _through_labels(
+        self,
+        embedded: tf.Tensor,
+        memory: list[tf.Tensor],
+        choose: Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return what the readout takes [L + 1, B, n], and the weights [L + 1, B, T]; the readout needs no loop.
+
+        choose: see `_next_label`.
+        """
+        steps = tf.shape(embedded)[0]
+        taught = tf.TensorArray(tf.float32, steps, clear_after_read=False).unstack(embedded)
+        size = self.readout.shape[0]
+        written = tf.TensorArray(tf.float32, steps, element_shape=[None, 1, size])
+        looked = tf.TensorArray(tf.float32, steps, element_shape=[None, 1, None])
+
+        def advance(
+            number: tf.Tensor, before: tf.Tensor, state: list[tf.Tensor], written: Any, looked: Any
+        ) -> tuple[Any, ...]:
+            joined, weights, state = self._advance(before, memory, state)
+            after = taught.read(tf.minimum(number + 1, steps - 1))
+            if choose is not None:
+                after = choose(number, joined, after)
+            return number + 1, after, state, written.write(number, joined), looked.write(number, weights)
+
+        first = (tf.constant(0), embedded[0], self.initial_state(memory, 1), written, looked)
+        *_, written, looked = tf.while_loop(lambda number, *_: number < steps, advance, first)
+        return written.stack()[:, :, 0], looked.stack()[:, :, 0]
+
+    def _advance(
+        self, embedded: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        """Return [s_l, y_{l-1}, c_l] [B, K, n], the attention's weights [B, K, T], and the state after."""
+        cell, hidden, context = state[:_STATES]
+        cell, hidden = self.cell.advance(tf.concat([embedded, context], -1), cell, hidden)
+        attended = self.attention.attend(hidden, memory, state[_STATES:])
+        joined = tf.concat([hidden, embedded, attended.context], -1)
+        return joined, attended.weights, [cell, hidden, attended.context, *attended.state]
+
+    def _next_label(self, sampling: Sampling | None) -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None:
+        """Return what replaces the embedding of the next label before, [B, 1, n], by that of a drawn one now and then.
+
+        Its arguments: the label's number; what the readout takes there; the embedding that the teacher gives.
+        """
+        if sampling is None:
+            return None
+
+        def choose(number: tf.Tensor, joined: tf.Tensor, taught: tf.Tensor) -> tf.Tensor:
+            seed = sampling.seed + tf.stack([tf.constant(0), 2 * number])
+            log_probs = self._log_probs(joined)[:, 0]
+            drawn = tf.random.stateless_categorical(log_probs, 1, seed, tf.int32)
+            replaced = tf.random.stateless_uniform(tf.shape(drawn), seed + tf.constant([0, 1])) < sampling.share
+            return tf.where(replaced[..., tf.newaxis], tf.gather(self.embedding.value, drawn), taught)
+
+        return choose
+
+    def _log_probs(
+        self, joined: tf.Tensor, drop: Callable[[tf.Tensor], tf.Tensor] = lambda readout: readout
+    ) -> tf.Tensor:
+        """Return log-probabilities [..., symbols]."""
+        linear = tf.tensordot(joined, self.readout.value, 1) + self.readout_bias.value
+        shape = tf.concat([tf.shape(linear)[:-1], [linear.shape[-1] // _PIECES, _PIECES]], 0)
+        readout = drop(tf.reduce_max(tf.reshape(linear, shape), -1))
+        return tf.nn.log_softmax(tf.tensordot(readout, self.projection.value, 1) + self.projection_bias.value)

@@ -1,0 +1,96 @@
+"""Bidirectional full attention: the encoder-decoder model of Kim 2019 (arXiv 1912.11040), section 3, and Zeyer 2018."""
+
+from collections.abc import Callable
+
+from sonorant.arrays import Features
+from sonorant.models.attention import FeedbackAttention
+from sonorant.models.attention_decoder import AttentionDecoder, Sampling
+from sonorant.models.bidirectional import BidirectionalEncoder
+from sonorant.models.dropout import Dropout
+from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
+from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.recipe.model import BfaRecipe
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["Bfa"]
+
+
+class Bfa(LabelSynchronous):
+    """Features of a whole utterance to log-probabilities of units and end (the last), label by label.
+
+    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. With `recipe.ctc` the
+    encoded frames have log-probabilities of units and blank too.
+    """
+
+    search = "labels"
+
+    def __init__(self, recipe: BfaRecipe, bins: int, units: int, seed: int = 0) -> None:
+        super().__init__(recipe.family, bins, Symbols(units, end=units))
+        self.recipe = recipe
+        self.framing = recipe.framing
+        self.normalisation = Normalisation(bins)
+        self.dropout = Dropout(recipe.dropout)
+        self.encoder = BidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
+        self.encoded_size = self.encoder.size
+        attention = FeedbackAttention(self.encoder.size, recipe.decoder_cells, recipe.attention, seed)
+        self.decoder = AttentionDecoder(
+            attention,
+            encoded=self.encoder.size,
+            symbols=self.symbols.size,
+            cells=recipe.decoder_cells,
+            embedding=recipe.embedding,
+            readout=recipe.readout,
+            seed=seed,
+        )
+        self.ctc = None
+        if recipe.ctc:
+            glorot = keras.initializers.GlorotUniform(seed=seed)
+            self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
+            self.ctc.build((None, self.encoder.size))
+        self.built = True
+
+    def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
+        """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`."""
+        encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
+        frames = None if self.ctc is None else tf.nn.log_softmax(self.ctc(encoded))
+        if inputs.labels is None:
+            return Outputs(lengths, frames)
+        sampling = None
+        if inputs.sampling is not None and dropout_seed is not None:
+            sampling = Sampling(
+                inputs.sampling, dropout_seed + tf.constant([1, 0])
+            )  # dropout adds to the second number
+        labels, attention = self.decoder.teach(
+            inputs.labels,
+            self.decoder.attention.memory(encoded, lengths),
+            sampling,
+            lambda readout: self.dropout(readout, seed=dropout_seed, layer=self.recipe.layers),
+        )
+        return Outputs(lengths, frames, labels, attention)
+
+    def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See `LabelSynchronous`."""
+        return self._encode(features, lengths, None)
+
+    def begin(
+        self, encoded: tf.Tensor, lengths: tf.Tensor, hypotheses: int | tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """See `LabelSynchronous`: memory is that of the attention, the state that of the decoder."""
+        memory = self.decoder.attention.memory(encoded, lengths)
+        return list(memory), self.decoder.initial_state(memory, hypotheses)
+
+    def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
+        """See `LabelSynchronous`."""
+        return self.decoder.step(before, memory, state)
+
+    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
+        """See `Model`: mean and deviation of each bin."""
+        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+
+    def _encode(
+        self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        normal = self.normalisation(features)
+        return self.encoder.encode(
+            normal, lengths, lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer)
+        )
