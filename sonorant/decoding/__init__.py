@@ -2,12 +2,29 @@
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
 first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each
-search is a file (`ctc_beam.py`, `greedy.py`).
+search is a file (`ctc_beam.py`, `greedy.py`, `label_beam.py`).
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
 from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
-from sonorant.decoding.search import GREEDY, Search, open_search
+from sonorant.decoding.label_beam import LabelBeam, Scoring
+from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
+from sonorant.decoding.label_prior import label_prior
+from sonorant.decoding.search import Search, open_search
 
-__all__ = ["GREEDY", "BadLogProbs", "CtcBeamSearch", "Hypothesis", "Search", "Word", "best_path", "open_search"]
+__all__ = [
+    "BadLogProbs",
+    "CtcBeamSearch",
+    "Fusion",
+    "Hypothesis",
+    "LabelBeam",
+    "LabelDecoder",
+    "LabelModel",
+    "Scoring",
+    "Search",
+    "Word",
+    "best_path",
+    "label_prior",
+    "open_search",
+]

@@ -1,9 +1,9 @@
 """The search's contract with recognition: the seam behind which decoders are written.
 
-A `Search` follows one utterance: it is pushed the outputs of a model's streaming signature, and has hypotheses at any
-time. It may score them with more than these outputs (a language model, phrases) and, for a label-synchronous
-family, drive the model's decoder itself, without a change for its callers. A search holds all state of its
-utterance, so a hundred streams are a hundred searches, and none depends on its neighbours.
+A `Search` follows one utterance: it is pushed the outputs of a model's signature, and has hypotheses at any time. It
+may score them with more than these outputs (a language model, phrases). The outputs of a label-synchronous family are
+encoded frames, and its search drives the model's decoder, without a change for its callers. A search holds all state of
+its utterance, so a hundred streams are a hundred searches, and none depends on its neighbours.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import CtcBeamSearch
-from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis
 from sonorant.decoding.section import DecodingRecipe
+from sonorant.decoding.label_beam import Scoring
+from sonorant.decoding.label_decoder import LabelDecoder
+from sonorant.decoding.label_search import LabelSearch
 from sonorant.text.units import Units
 
-__all__ = ["GREEDY", "Search", "open_search"]
+__all__ = ["Search", "open_search"]
 
 
 class Search(Protocol):
@@ -30,7 +32,7 @@ class Search(Protocol):
         ...
 
     def push(self, outputs: NDArray[np.floating[Any]]) -> None:
-        """Search the model's next outputs [frames, symbols]; raises BadLogProbs."""
+        """Search the model's next outputs [frames, size]; raises BadLogProbs."""
         ...
 
     def finish(self) -> None:
@@ -46,18 +48,24 @@ class Search(Protocol):
         ...
 
 
-def _ctc(units: Units, vector_seconds: float, decoding: DecodingRecipe) -> Search:
-    return CtcBeamSearch(units, vector_seconds, decoding.beam, decoding.unit_candidates)
+def _ctc(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None) -> Search:
+    return CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates)
 
 
-_SEARCHES = {"ctc": _ctc}
-GREEDY = {"ctc": best_path}
-"""The cheapest search of each kind: the outputs [frames, symbols] of a whole utterance to the units they spell."""
+def _labels(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None) -> Search:
+    assert decoder is not None, "a label-synchronous search has no decoder to drive"
+    scoring = Scoring(length_bonus=decoding.length_bonus, coverage_weight=decoding.coverage_weight)
+    return LabelSearch(decoder, units, frame_seconds, decoding.beam, scoring)
 
 
-def open_search(kind: str, units: Units, vector_seconds: float, decoding: DecodingRecipe) -> Search:
+_SEARCHES = {"ctc": _ctc, "labels": _labels}
+
+
+def open_search(
+    kind: str, units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None = None
+) -> Search:
     """Return a search of a new utterance.
 
-    kind: the model's `search`; vector_seconds: time from frame to frame.
+    kind: the model's `search`; frame_seconds: time from frame to frame; decoder: of a label-synchronous model.
     """
-    return _SEARCHES[kind](units, vector_seconds, decoding)
+    return _SEARCHES[kind](units, frame_seconds, decoding, decoder)

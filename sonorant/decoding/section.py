@@ -8,11 +8,17 @@ __all__ = ["DecodingRecipe"]
 
 
 class DecodingRecipe(Section):
-    """CTC prefix beam search."""
+    """Beam search: by frame (CTC) or by label, as the model's family has it."""
 
-    beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame.")
+    beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame or label.")
     unit_candidates: int = Field(
         12, ge=1, description="Units per frame that may extend a hypothesis, most probable first."
+    )
+    length_bonus: float = Field(0.0, description="What each label adds to a hypothesis' score (search by label).")
+    coverage_weight: float = Field(
+        0.0,
+        ge=0,
+        description="What each frame that the labels attend to adds to a hypothesis' score (search by label).",
     )
     jitter_ms: float = Field(
         0.0,

@@ -9,14 +9,13 @@ from sonorant.arrays import Features
 from sonorant.augment.chain import apply_stage
 from sonorant.augment.stage import Stage
 from sonorant.corpus.shards import ShardSet
-from sonorant.decoding import GREEDY
 from sonorant.delivery.example import Lineage
 from sonorant.errors import RejectedExample
-from sonorant.models.family import Inputs, Model
-from sonorant.tensorflow import tf
+from sonorant.models.family import Model
 from sonorant.text.scoring import score
 from sonorant.text.units import Units
 from sonorant.training.collective import Collective
+from sonorant.training.greedy import greedy
 
 __all__ = ["DevUtterance", "Evaluator", "dev_utterances"]
 
@@ -52,14 +51,7 @@ class Evaluator:
         self._given = utterances
         self._utterances: list[DevUtterance] = []
         self._collective = collective
-        self._best = GREEDY[model.search]
-        self._predict = tf.function(
-            lambda features, lengths: model.outputs(Inputs(features, lengths)),
-            input_signature=[
-                tf.TensorSpec([None, None, model.bins], tf.float32),
-                tf.TensorSpec([None], tf.int32),
-            ],
-        )
+        self._greedy = greedy(model)
 
     def load(self) -> None:
         """Read and compute the utterances; once, before the first `wer`."""
@@ -85,6 +77,4 @@ class Evaluator:
         features = np.zeros((len(batch), lengths.max(), batch[0].features.shape[1]), np.float32)
         for i, utterance in enumerate(batch):
             features[i, : lengths[i]] = utterance.features
-        outputs = self._predict(features, lengths)
-        encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
-        return [self._units.text(self._best(frames[:length])) for frames, length in encoded]
+        return [self._units.text(units) for units in self._greedy(features, lengths)]

@@ -1,0 +1,190 @@
+"""Label-synchronous beam search, batched over utterances and hypotheses.
+
+All hypotheses of a step have the same number of labels. The score of one is a sum over its labels, the end among them:
+
+    sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
+        + length_bonus x number of labels + coverage_weight x coverage,
+
+where coverage is the number of encoded frames whose attention, summed over the labels, exceeds a threshold (Chorowski
+2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no open hypothesis can
+come before the last of `beam` ended ones, so that nothing but the beam approximates.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.label_decoder import Fusion, LabelDecoder
+
+__all__ = ["Ended", "LabelBeam", "Scoring"]
+
+_Floats: TypeAlias = NDArray[np.float64]
+# Labels of a hypothesis, last first: (labels before, label, frame of the highest attention weight); None: none.
+_Labels: TypeAlias = "tuple[_Labels, int, int] | None"
+
+
+class Scoring(NamedTuple):
+    """What adds to a model's log-probabilities; see the module."""
+
+    fusion: Fusion = Fusion()
+    length_bonus: float = 0.0
+    coverage_weight: float = 0.0
+    coverage_threshold: float = 0.5
+
+
+class Ended(NamedTuple):
+    """A hypothesis that has ended. peaks: frame of the highest attention weight of each label."""
+
+    labels: tuple[int, ...]
+    peaks: tuple[int, ...]
+    score: float
+
+
+class _Open(NamedTuple):
+    """The open hypotheses of a batch.
+
+    scores: Float64[B, K], coverage aside, -inf where there is none. before, parents: Int32[B, K], the last label, and
+    the hypothesis of the step before that it extends. attended: Float64[B, K, frames], attention summed over labels.
+    labels: K of each utterance.
+    """
+
+    scores: _Floats
+    before: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    attended: _Floats
+    labels: list[list[_Labels]]
+
+
+class LabelBeam:
+    """Search of whole utterances; the hypotheses of one do not depend on the others of its batch.
+
+    end: the last symbol. beam: hypotheses kept, open and ended.
+    """
+
+    def __init__(self, decoder: LabelDecoder, end: int, beam: int, scoring: Scoring | None = None) -> None:
+        self._decoder = decoder
+        self._end = end
+        self._beam = beam
+        self._scoring = scoring or Scoring()
+        self._gains = _gains(self._scoring, end + 1)
+
+    def search(self, encoded: Sequence[NDArray[np.float32]]) -> list[list[Ended]]:
+        """Return the best `beam` hypotheses of each utterance [frames >= 1, size], best first.
+
+        A hypothesis has at most as many labels as the utterance has frames. None has ended, and the list is empty, only
+        where all have probability 0. Raises BadLogProbs.
+        """
+        frames = [len(one) for one in encoded]
+        ended: list[list[Ended]] = [[] for _ in encoded]
+        fusion = self._scoring.fusion
+        state = self._decoder.begin(encoded)
+        fused = fusion.model.begin(len(encoded)) if fusion.model else None
+        hypotheses = self._start(frames)
+        for number in range(max(frames) + 1):
+            log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
+            if np.isnan(log_probs).any():
+                raise BadLogProbs(f"log_probs of label {number} have NaN values")
+            gains = log_probs.astype(np.float64) + self._gains
+            if fusion.model is not None:
+                scores, fused = fusion.model.next(hypotheses.before, hypotheses.parents, fused)
+                gains += fusion.weight * scores
+            hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
+            self._end_all(hypotheses, gains, ended)
+            left = np.array([most - number for most in frames])
+            hypotheses = self._extend(hypotheses, gains, weights, left > 0)
+            for utterance in np.flatnonzero(self._is_over(hypotheses, ended, left)):
+                hypotheses.scores[utterance] = -math.inf
+            if not np.isfinite(hypotheses.scores).any():
+                break
+        return ended
+
+    def _start(self, frames: Sequence[int]) -> _Open:
+        """Return one open hypothesis without labels for each utterance."""
+        batch = len(frames)
+        return _Open(
+            scores=np.zeros((batch, 1)),
+            before=np.full((batch, 1), self._end, np.int32),
+            parents=np.zeros((batch, 1), np.int32),
+            attended=np.zeros((batch, 1, max(frames))),
+            labels=[[None] for _ in frames],
+        )
+
+    def _end_all(self, hypotheses: _Open, gains: _Floats, ended: list[list[Ended]]) -> None:
+        """End every open hypothesis, and keep the best."""
+        scores = hypotheses.scores + gains[..., self._end] + self._coverage(hypotheses.attended)
+        for utterance, found in enumerate(ended):
+            floor = found[-1].score if len(found) == self._beam else -math.inf
+            new = [k for k, score in enumerate(scores[utterance]) if score > floor]
+            if new:
+                found += [_ended(hypotheses.labels[utterance][k], float(scores[utterance, k])) for k in new]
+                found.sort(key=lambda one: -one.score)
+                del found[self._beam :]
+
+    def _extend(self, hypotheses: _Open, gains: _Floats, weights: NDArray[np.float32], may: NDArray[np.bool_]) -> _Open:
+        """Return the best extensions by one label that is not the end; of utterances that may not have more, none."""
+        scores = (hypotheses.scores[..., np.newaxis] + gains[..., : self._end]).reshape(len(may), -1)
+        scores[~may] = -math.inf
+        chosen = _best(scores, self._beam)
+        parents, before = np.divmod(chosen, self._end)
+        peaks = np.take_along_axis(weights.argmax(2), parents, 1)
+        return _Open(
+            scores=np.take_along_axis(scores, chosen, 1),
+            before=before.astype(np.int32),
+            parents=parents.astype(np.int32),
+            attended=np.take_along_axis(hypotheses.attended, parents[..., np.newaxis], 1),
+            labels=[
+                [(labels[p], y, peak) for p, y, peak in zip(*chosen_of, strict=True)]
+                for labels, *chosen_of in zip(
+                    hypotheses.labels, parents.tolist(), before.tolist(), peaks.tolist(), strict=True
+                )
+            ],
+        )
+
+    def _is_over(self, hypotheses: _Open, ended: list[list[Ended]], left: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return of each utterance whether `beam` hypotheses have ended that no open one can come before.
+
+        left: labels that may still follow. Log-probabilities add nothing, so that only the other terms may gain.
+        """
+        gain = max(0.0, float(self._gains[: self._end].max(initial=0.0)))
+        most = hypotheses.scores.max(1) + gain * left + max(0.0, float(self._gains[self._end]))
+        if self._scoring.coverage_weight > 0:
+            most += self._scoring.coverage_weight * hypotheses.attended.shape[2]
+        floors = [found[-1].score if len(found) == self._beam else -math.inf for found in ended]
+        over: NDArray[np.bool_] = most <= np.array(floors)
+        return over
+
+    def _coverage(self, attended: _Floats) -> _Floats:
+        if not self._scoring.coverage_weight:
+            return np.zeros(attended.shape[:2])
+        covered: NDArray[np.int64] = (attended > self._scoring.coverage_threshold).sum(2)
+        return self._scoring.coverage_weight * covered
+
+
+def _gains(scoring: Scoring, symbols: int) -> _Floats:
+    """Return what each symbol adds wherever it stands, Float64[symbols]."""
+    gains = np.full(symbols, scoring.length_bonus)
+    gains[-1] = 0.0
+    if scoring.fusion.prior is not None:
+        gains -= scoring.fusion.prior_weight * scoring.fusion.prior
+    return gains
+
+
+def _best(scores: _Floats, count: int) -> NDArray[np.int64]:
+    """Return the indices of the `count` highest of each row, highest first; of equal ones the earlier."""
+    if scores.shape[1] > 4 * count:  # a partition of all is cheaper than to sort them
+        among = np.sort(np.argpartition(-scores, count, 1)[:, :count], 1)
+        order = np.argsort(-np.take_along_axis(scores, among, 1), 1, kind="stable")
+        return np.take_along_axis(among, order, 1)
+    return np.argsort(-scores, 1, kind="stable")[:, :count]
+
+
+def _ended(labels: _Labels, score: float) -> Ended:
+    backwards: list[tuple[int, int]] = []
+    while labels is not None:
+        labels, label, peak = labels
+        backwards.append((label, peak))
+    return Ended(tuple(y for y, _ in reversed(backwards)), tuple(peak for _, peak in reversed(backwards)), score)

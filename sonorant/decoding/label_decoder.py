@@ -1,0 +1,57 @@
+"""What a label-synchronous search drives: a model's decoder, and language models beside it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Fusion", "LabelDecoder", "LabelModel"]
+
+
+class LabelDecoder(Protocol):
+    """Decoder of a model. Labels are its symbols, the last of which is the end; it also stands before the first label.
+
+    A state is opaque, and never changed.
+    """
+
+    def begin(self, encoded: Sequence[NDArray[np.float32]]) -> Any:
+        """Return the state before the first label of B >= 1 utterances [frames, size], each with one hypothesis."""
+        ...
+
+    def next(
+        self, before: NDArray[np.int32], parents: NDArray[np.int32], state: Any
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], Any]:
+        """Return log-probabilities [B, K, symbols] of what follows, attention weights [B, K, frames], and the state.
+
+        before: Int32[B, K], the last label of each hypothesis. parents: Int32[B, K], which of the hypotheses in `state`
+        each one extends by it.
+        """
+        ...
+
+
+class LabelModel(Protocol):
+    """A language model of the same symbols, the end among them."""
+
+    def begin(self, batch: int) -> Any:
+        """Return the state before the first label of so many utterances, each with one hypothesis."""
+        ...
+
+    def next(
+        self, before: NDArray[np.int32], parents: NDArray[np.int32], state: Any
+    ) -> tuple[NDArray[np.float64], Any]:
+        """Return log P_lm(y | those before), [B, K, symbols], and the state; arguments as those of `LabelDecoder`."""
+        ...
+
+
+class Fusion(NamedTuple):
+    """Shallow fusion (Kim 2019, Eq. 3): a label y adds log P(y | x) - prior_weight log P(y) + weight log P_lm(y).
+
+    prior: log P(y), Float64[symbols], of labels without context in the training's transcripts (`label_prior`); None:
+    none. model: the language model; None: none.
+    """
+
+    prior: NDArray[np.float64] | None = None
+    prior_weight: float = 0.0
+    model: LabelModel | None = None
+    weight: float = 0.0

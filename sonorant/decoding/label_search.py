@@ -1,0 +1,73 @@
+"""Search of one utterance by a label-synchronous model: it begins when the utterance is over."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, rank
+from sonorant.decoding.label_beam import Ended, LabelBeam, Scoring
+from sonorant.decoding.label_decoder import LabelDecoder
+from sonorant.text.units import Units
+
+__all__ = ["LabelSearch", "unit_paths"]
+
+
+class LabelSearch:
+    """A `Search` that is pushed encoded frames; until `finish` its only hypothesis is the empty one.
+
+    A unit is where its attention weight is highest, but never before the unit before it: so times are of encoded
+    frames, and a word made of one unit lasts one. frame_seconds: time from one of them to the next.
+    """
+
+    def __init__(
+        self, decoder: LabelDecoder, units: Units, frame_seconds: float, beam: int, scoring: Scoring | None = None
+    ) -> None:
+        self._units = units
+        self._frame_seconds = frame_seconds
+        self._beam = LabelBeam(decoder, units.size, beam, scoring)
+        self._encoded: list[NDArray[np.float32]] = []
+        self._ended: list[Ended] = []
+        self._finished = False
+
+    @property
+    def frames(self) -> int:
+        """Encoded frames so far."""
+        return sum(map(len, self._encoded))
+
+    def push(self, outputs: NDArray[np.floating[Any]]) -> None:
+        """Take in encoded frames [frames, size]; raises BadLogProbs after `finish`."""
+        if self._finished:
+            raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
+        self._encoded.append(outputs.astype(np.float32))
+
+    def finish(self) -> None:
+        """Search; raises BadLogProbs if the decoder gives what is none."""
+        self._finished = True
+        if self.frames:
+            (self._ended,) = self._beam.search([np.concatenate(self._encoded)])
+
+    def hypotheses(self, n: int = 1) -> list[Hypothesis]:
+        """Return the `n` most probable transcripts, best first; never empty."""
+        if not self._ended:
+            return [Hypothesis((), "", (), 0.0 if self.frames else 1.0)]
+        return rank(unit_paths(self._ended), self._units, self._frame_seconds, n)
+
+    def text(self) -> str:
+        """Return the most probable text."""
+        return self._units.text(self._ended[0].labels) if self._ended else ""
+
+
+def unit_paths(ended: list[Ended]) -> list[UnitPath]:
+    """Return ended hypotheses with their posteriors among themselves, and the frame of each unit."""
+    scores = np.array([one.score for one in ended])
+    posteriors = np.exp(scores - np.logaddexp.reduce(scores)).tolist()
+    return [
+        UnitPath(one.labels, tuple((frame, frame) for frame in _in_order(one.peaks)), posterior)
+        for one, posterior in zip(ended, posteriors, strict=True)
+    ]
+
+
+def _in_order(peaks: tuple[int, ...]) -> list[int]:
+    return [int(frame) for frame in np.maximum.accumulate(np.array(peaks, np.int64))]

@@ -1,0 +1,56 @@
+"""The cheapest search of each kind, for looks at dev during training."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding import LabelBeam, best_path
+from sonorant.models.family import Inputs, LabelSynchronous, Model
+from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
+from sonorant.tensorflow import tf
+
+__all__ = ["greedy"]
+
+Greedy: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int32]], list[Sequence[int]]]
+
+
+def greedy(model: Model) -> Greedy:
+    """Return a function of features Float32[B, T, bins] and lengths Int32[B]: the units of each utterance.
+
+    By frame: the most probable alignment. By label: a beam of one.
+    """
+    return _by_label(model) if isinstance(model, LabelSynchronous) else _by_frame(model)
+
+
+def _by_frame(model: Model) -> Greedy:
+    predict = tf.function(
+        lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
+    )
+
+    def search(features: NDArray[np.float32], lengths: NDArray[np.int32]) -> list[Sequence[int]]:
+        outputs = predict(features, lengths)
+        encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
+        return [best_path(frames[:length]) for frames, length in encoded]
+
+    return search
+
+
+def _by_label(model: LabelSynchronous) -> Greedy:
+    encode = tf.function(model.encode, input_signature=_signature(model))
+    functions = decoder_functions(model)
+    decoder = TensorDecoder(*(functions[name].get_concrete_function() for name in ("decoder_begin", "decoder_next")))
+    assert model.symbols.end is not None
+    beam = LabelBeam(decoder, model.symbols.end, beam=1)
+
+    def search(features: NDArray[np.float32], lengths: NDArray[np.int32]) -> list[Sequence[int]]:
+        frames, counts = (tensor.numpy() for tensor in encode(features, lengths))
+        found = beam.search([frames[i, :count] for i, count in enumerate(counts)])
+        return [ended[0].labels if ended else () for ended in found]
+
+    return search
+
+
+def _signature(model: Model) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]

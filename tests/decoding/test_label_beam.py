@@ -1,0 +1,205 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sonorant.decoding import BadLogProbs, Fusion, LabelBeam, Scoring
+from sonorant.decoding.label_search import LabelSearch
+from sonorant.text.units import Units
+
+WORDS = Units("words", ("one", "three", "two"))
+
+
+class Table:
+    """Made-up log-probabilities, a function of the labels before and of the utterance's number, which is its frames.
+
+    As a decoder (`attends`) it has attention too; its state holds the labels of each hypothesis.
+    """
+
+    def __init__(self, symbols, seed, attends=True):
+        self.symbols, self.seed, self.attends = symbols, seed, attends
+
+    def row(self, number, labels):
+        rng = np.random.default_rng([self.seed, number, *(label + 1 for label in labels)])
+        scores = rng.normal(0, 2, self.symbols)
+        weights = rng.dirichlet(np.full(3 + number % 3, 0.3))
+        return scores - np.logaddexp.reduce(scores), weights
+
+    def begin(self, encoded):
+        if isinstance(encoded, int):
+            return [0] * encoded, [[()]] * encoded, 0
+        return [int(frames[0, 0]) for frames in encoded], [[()]] * len(encoded), max(map(len, encoded))
+
+    def next(self, before, parents, state):
+        numbers, hypotheses, frames = state
+        longer = []
+        for of, firsts, lasts in zip(hypotheses, parents, before, strict=True):
+            longer.append([of[p] + (int(y),) * bool(y != self.symbols - 1) for p, y in zip(firsts, lasts, strict=True)])
+        rows = [[self.row(n, labels) for labels in of] for n, of in zip(numbers, longer, strict=True)]
+        log_probs = np.array([[row for row, _ in of] for of in rows])
+        if not self.attends:
+            return log_probs, (numbers, longer, frames)
+        weights = np.zeros((*log_probs.shape[:2], frames), np.float32)
+        for b, k in np.ndindex(weights.shape[:2]):
+            weights[b, k, : len(rows[b][k][1])] = rows[b][k][1]
+        return log_probs, weights, (numbers, longer, frames)
+
+
+def utterance(number):
+    return np.full((3 + number % 3, 1), number, np.float32)
+
+
+def scored(table, scoring, number, labels):
+    """Score of a hypothesis, and the frames of its labels, from the definition."""
+    end, frames = table.symbols - 1, len(utterance(number))
+    score, attended, peaks = 0.0, np.zeros(frames), []
+    for place, label in enumerate([*labels, end]):
+        log_probs, weights = table.row(number, labels[:place])
+        attended += weights.astype(np.float32)
+        score += log_probs[label] + scoring.length_bonus * (label != end)
+        peaks.append(int(weights.argmax()))
+        if scoring.fusion.prior is not None:
+            score -= scoring.fusion.prior_weight * scoring.fusion.prior[label]
+        if scoring.fusion.model is not None:
+            score += scoring.fusion.weight * scoring.fusion.model.row(0, labels[:place])[0][label]
+    return score + scoring.coverage_weight * int((attended > scoring.coverage_threshold).sum()), tuple(peaks[:-1])
+
+
+def exhaustive(table, scoring, number):
+    """Every hypothesis with its score and peaks, best first."""
+    lengths = range(len(utterance(number)) + 1)
+    every = (labels for n in lengths for labels in itertools.product(range(table.symbols - 1), repeat=n))
+    return sorted(((*scored(table, scoring, number, labels), labels) for labels in every), reverse=True)
+
+
+seeds, numbers = st.integers(0, 10_000), st.integers(0, 20)
+
+
+@st.composite
+def scorings(draw, symbols):
+    prior = model = None
+    if draw(st.booleans()):
+        prior = np.log(np.random.default_rng(draw(seeds)).dirichlet(np.ones(symbols)))
+    if draw(st.booleans()):
+        model = Table(symbols, draw(seeds), attends=False)
+    fusion = Fusion(prior, draw(st.floats(0, 1)), model, draw(st.floats(0, 1)))
+    return Scoring(fusion, draw(st.floats(-1, 1)), draw(st.sampled_from([0.0, 0.7])), 0.4)
+
+
+@given(st.data(), st.integers(2, 4), seeds, numbers)
+@settings(max_examples=60)
+def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(data, symbols, seed, number):
+    table, scoring = Table(symbols, seed), data.draw(scorings(symbols))
+    expected = exhaustive(table, scoring, number)
+    (found,) = LabelBeam(table, symbols - 1, beam=1000, scoring=scoring).search([utterance(number)])
+    assert len(found) == len(expected)
+    np.testing.assert_allclose([one.score for one in found], [score for score, _, _ in expected], atol=1e-6)
+    assert {one.labels: one.peaks for one in found} == {labels: peaks for _, peaks, labels in expected}
+
+
+@given(st.data(), seeds, numbers, st.integers(1, 6))
+@settings(max_examples=60)
+def test_a_narrow_beam_scores_right_and_ends_only_what_cannot_be_overtaken(data, seed, number, beam):
+    table, scoring = Table(4, seed), data.draw(scorings(4))
+    (found,) = LabelBeam(table, 3, beam, scoring).search([utterance(number)])
+    assert len(found) == beam
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for one in found:
+        assert (one.score, one.peaks) == (pytest.approx(scored(table, scoring, number, one.labels)[0]), one.peaks)
+    reached = narrow(table, scoring, number, beam)
+    np.testing.assert_allclose([one.score for one in found], reached[:beam], atol=1e-6)
+
+
+def narrow(table, scoring, number, beam):
+    """Scores of all that ends on the way of a beam that never stops early, best first."""
+    plain = scoring._replace(coverage_weight=0.0)
+    prefixes, ended = [()], []
+    for _ in range(len(utterance(number)) + 1):
+        ended += [scored(table, scoring, number, labels)[0] for labels in prefixes]
+        longer = [(*labels, y) for labels in prefixes for y in range(table.symbols - 1)]
+
+        def opened(labels):
+            return scored(table, plain, number, labels)[0] - closing(table, plain, number, labels)
+
+        prefixes = sorted(longer, key=opened, reverse=True)[:beam]
+    return sorted(ended, reverse=True)
+
+
+def closing(table, scoring, number, labels):
+    """What the end adds to a hypothesis."""
+    end = table.symbols - 1
+    score = table.row(number, labels)[0][end]
+    if scoring.fusion.prior is not None:
+        score -= scoring.fusion.prior_weight * scoring.fusion.prior[end]
+    if scoring.fusion.model is not None:
+        score += scoring.fusion.weight * scoring.fusion.model.row(0, labels)[0][end]
+    return score
+
+
+@given(st.data(), seeds, st.lists(numbers, min_size=2, max_size=5), st.integers(1, 6))
+@settings(max_examples=40)
+def test_hypotheses_do_not_depend_on_batch_mates(data, seed, batch, beam):
+    table, scoring = Table(5, seed), data.draw(scorings(5))
+    search = LabelBeam(table, 4, beam, scoring)
+    together = search.search([utterance(number) for number in batch])
+    assert together == [search.search([utterance(number)])[0] for number in batch]
+
+
+class Certain(Table):
+    """Says the labels of a text with probability 1, one frame each."""
+
+    def __init__(self, labels, symbols=4):
+        super().__init__(symbols, seed=0)
+        self.labels = labels
+
+    def row(self, number, labels):
+        place = min(len(labels), len(self.labels))
+        due = self.labels[place] if labels == self.labels[:place] and place < len(self.labels) else self.symbols - 1
+        with np.errstate(divide="ignore"):
+            return np.log(np.eye(self.symbols)[due]), np.eye(5)[[0, 3, 2, 4][place]]
+
+
+def test_words_have_the_times_of_their_attention_which_never_go_back():
+    search = LabelSearch(Certain((2, 0, 1)), WORDS, frame_seconds=0.1, beam=3)
+    search.push(np.zeros((2, 1)))
+    assert (search.text(), search.hypotheses()[0].words, search.frames) == ("", (), 2)
+    search.push(np.zeros((3, 1)))
+    search.finish()
+    (hypothesis,) = search.hypotheses(5)
+    assert (hypothesis.text, hypothesis.confidence) == ("two one three", 1.0) == (search.text(), 1.0)
+    times = [(word.word, round(word.start_s, 3), round(word.end_s, 3)) for word in hypothesis.words]
+    assert times == [("two", 0.0, 0.1), ("one", 0.3, 0.4), ("three", 0.3, 0.4)]
+    with pytest.raises(BadLogProbs, match="after finish"):
+        search.push(np.zeros((1, 1)))
+
+
+@given(seeds, numbers)
+@settings(max_examples=20)
+def test_confidences_are_posteriors_among_what_ended(seed, number):
+    table = Table(4, seed)
+    search = LabelSearch(table, WORDS, 0.1, beam=8)
+    search.push(utterance(number))
+    search.finish()
+    found = search.hypotheses(8)
+    (ended,) = LabelBeam(table, 3, 8).search([utterance(number)])
+    total = math.fsum(math.exp(one.score) for one in ended)
+    assert [h.confidence for h in found] == [pytest.approx(math.exp(one.score) / total) for one in ended]
+    assert all(word.confidence >= h.confidence - 1e-9 for h in found for word in h.words)
+
+
+def test_an_utterance_without_frames_is_silence():
+    search = LabelSearch(Table(4, 0), WORDS, 0.1, beam=2)
+    search.finish()
+    assert [(h.text, h.confidence) for h in search.hypotheses(3)] == [("", 1.0)]
+
+
+def test_log_probabilities_that_are_none_are_refused():
+    class Broken(Table):
+        def row(self, number, labels):
+            return np.full(self.symbols, np.nan), super().row(number, labels)[1]
+
+    with pytest.raises(BadLogProbs, match="of label 0 have NaN"):
+        LabelBeam(Broken(4, 0), 3, 2).search([utterance(1)])
