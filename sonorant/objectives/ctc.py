@@ -9,7 +9,7 @@ import numpy as np
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
-from sonorant.models.family import Inputs, Model
+from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.objective import BatchTensors, Losses, Targets
@@ -51,9 +51,12 @@ class CtcObjective:
 
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
         """See `Objective`."""
-        labels = batch.targets["labels"]
-        outputs = model.outputs(Inputs(batch.features, batch.lengths, *labels), dropout_seed)
-        loss = ctc_loss(outputs.frames, outputs.lengths, *labels)
+        outputs = model.outputs(Inputs(batch.features, batch.lengths, *batch.targets["labels"]), dropout_seed)
+        return self.losses_of(outputs, batch, schedule)
+
+    def losses_of(self, outputs: Outputs, batch: BatchTensors, schedule: tf.Tensor) -> Losses:
+        """Return the losses of a model's outputs for a batch; see `Objective.losses`."""
+        loss = ctc_loss(outputs.frames, outputs.lengths, *batch.targets["labels"])
         guided = loss
         if self._training.alignment_weight:
             guided += schedule[0] * alignment_loss(outputs.frames, batch.targets["frames"].values)

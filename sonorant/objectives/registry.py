@@ -3,6 +3,7 @@
 from sonorant.objectives.aligner import open_aligner
 from sonorant.objectives.ctc import CtcObjective
 from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
+from sonorant.objectives.label_cross_entropy import LabelCrossEntropy
 from sonorant.objectives.objective import Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
@@ -13,9 +14,11 @@ __all__ = ["build_objective"]
 def build_objective(recipe: Recipe, units: Units) -> Objective:
     """Return the recipe's objective.
 
-    CTC, guided by word ends if `training.alignment_weight` is above 0; or cross-entropy of frames on the alignments of
-    an exported model, which is loaded: raises BadExport or BadRecipe if it cannot align for this recipe.
+    Label-synchronous families have cross-entropy of labels, with CTC beside it if `training.ctc_weight` is above 0.
+    Others have CTC, guided by word ends if `training.alignment_weight` is above 0; or cross-entropy of frames on the
+    alignments of an exported model, which is loaded: raises BadExport or BadRecipe if it cannot align for this recipe.
     """
     if recipe.training.objective == "frame_cross_entropy":
         return FrameCrossEntropy(units, recipe.model.framing, open_aligner(recipe, units))
-    return CtcObjective(recipe.training, units, recipe.features, recipe.model.framing)
+    chosen = LabelCrossEntropy if recipe.model.label_synchronous else CtcObjective
+    return chosen(recipe.training, units, recipe.features, recipe.model.framing)

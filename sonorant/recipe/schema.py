@@ -80,6 +80,28 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def _trainable(self) -> Self:
+        training, family = self.training, self.model.family
+        by_label = {name: getattr(training, name) for name in ("label_smoothing", "sampling", "ctc_weight")}
+        for name, value in by_label.items():
+            if value and not self.model.label_synchronous:
+                raise ValueError(
+                    f"training.{name}={value}: model.family={family} has no labels before; set it to 0, or take a "
+                    "label-synchronous family, such as bfa"
+                )
+        if training.alignment_weight and self.model.label_synchronous and not training.ctc_weight:
+            raise ValueError(
+                f"training.alignment_weight={training.alignment_weight}: model.family={family} has outputs by frame "
+                "with training.ctc_weight only; set that too, or set it to 0"
+            )
+        if self.model.label_synchronous and self.model.joint_ctc != bool(training.ctc_weight):
+            raise ValueError(
+                f"model.ctc={str(self.model.joint_ctc).lower()} with training.ctc_weight={training.ctc_weight}: the "
+                "projection is trained by that weight alone; set both, or neither"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _chained(self) -> Self:
         names = [stage.stage for stage in self.stages]
         if len(set(names)) < len(names):

@@ -55,6 +55,23 @@ class TrainingRecipe(Section):
         description="Weight, at the first step, of a frame-wise loss towards the known ends of words; 0: none.",
     )
     alignment_steps: int = Field(200, ge=1, description="Steps in which that weight falls to 0.")
+    label_smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Probability spread evenly over all symbols in targets (label-synchronous families).",
+    )
+    sampling: Fraction = Field(
+        0.0,
+        description="Scheduled sampling: share of preceding labels drawn from the model (label-synchronous families).",
+    )
+    sampling_steps: int = Field(1000, ge=1, description="Steps in which that share rises from 0.")
+    ctc_weight: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Weight w of joint CTC: (1 - w) cross-entropy + w CTC (label-synchronous families).",
+    )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
     anneal_dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(

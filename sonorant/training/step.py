@@ -115,7 +115,8 @@ class TrainStep(tf.Module):
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = tf.reduce_sum(batch.weights * losses.minimised)
-        gradients = tape.gradient(minimised, self._variables)
+        # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
+        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(minimised, self._variables)]
         figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in reports]
         own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
         sums = [one * tf.reduce_max(batch.weights) for one in self.model.batch_sums()]  # a placeholder counts for none

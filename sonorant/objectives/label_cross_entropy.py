@@ -1,0 +1,98 @@
+"""Cross-entropy of the next label, given those before it, with CTC on the encoded frames beside it."""
+
+import numpy as np
+
+from sonorant.delivery.example import Example
+from sonorant.errors import RejectedExample
+from sonorant.features.section import FeaturesRecipe
+from sonorant.models.family import Inputs, Model
+from sonorant.models.framing import Framing
+from sonorant.objectives.ctc import CtcObjective
+from sonorant.objectives.objective import BatchTensors, Losses, Targets
+from sonorant.recipe.training import TrainingRecipe
+from sonorant.tensorflow import tf
+from sonorant.text.units import Units
+
+__all__ = ["LabelCrossEntropy", "label_cross_entropy"]
+
+
+class LabelCrossEntropy:
+    """Teacher forcing, with scheduled sampling (Bengio 2015), label smoothing and joint CTC (Kim 2017) as options.
+
+    Minimises (1 - w) CE + w CTC of each utterance, where w is `training.ctc_weight` and CE is summed over labels; CTC
+    is that of `CtcObjective`, guided if the recipe says so. Needs a model with `labels`, and `frames` if w is not 0.
+    Reports "loss", the cross-entropy without smoothing; "label_error", the share of labels, the end among them, that
+    are not the most probable; and "ctc" if w is not 0.
+    """
+
+    def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe, framing: Framing) -> None:
+        self._training = training
+        self._units = units
+        self._framing = framing
+        self._ctc = CtcObjective(training, units, features, framing) if training.ctc_weight else None
+        self.padding = {"labels": 0} if self._ctc is None else self._ctc.padding
+        self.reports = ("loss", "label_error") if self._ctc is None else ("loss", "label_error", "ctc")
+
+    def targets(self, example: Example, frames: int) -> Targets:
+        """Return "labels", the numbers of the units, and what CTC needs."""
+        if self._ctc is not None:
+            return self._ctc.targets(example, frames)
+        labels = self._units.labels(example.text)
+        if not labels:
+            raise RejectedExample("empty transcript: there is nothing to learn from it; expected at least one unit")
+        if (encoded := self._framing.frames(frames)) < len(labels):
+            raise RejectedExample(
+                f"{frames} feature vectors, which make {encoded} encoded frames, for {len(labels)} units: expected at "
+                "least as many; check the transcript, or lower model.pooling or features.stride"
+            )
+        return {"labels": np.array(labels)}
+
+    def schedule(self, step: int) -> tuple[float, ...]:
+        """Return the share of labels before each that are drawn from the model, and CTC's schedule."""
+        share = self._training.sampling * min(1.0, step / self._training.sampling_steps)
+        return (share,) if self._ctc is None else (share, *self._ctc.schedule(step))
+
+    def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
+        """See `Objective`."""
+        labels, lengths = batch.targets["labels"]
+        sampling = schedule[0] if self._training.sampling else None
+        outputs = model.outputs(Inputs(batch.features, batch.lengths, labels, lengths, sampling), dropout_seed)
+        due = _with_end(labels, lengths, model.symbols.end)
+        loss = label_cross_entropy(outputs.labels, due, lengths + 1)
+        minimised = loss
+        if self._training.label_smoothing:
+            minimised = label_cross_entropy(outputs.labels, due, lengths + 1, self._training.label_smoothing)
+        reported = {"loss": loss, "label_error": _label_error(outputs.labels, due, lengths + 1)}
+        if self._ctc is not None:
+            ctc, weight = self._ctc.losses_of(outputs, batch, schedule[1:]), self._training.ctc_weight
+            minimised = (1 - weight) * minimised + weight * ctc.minimised
+            reported["ctc"] = ctc.reported["loss"]
+        return Losses(minimised, reported)
+
+
+def label_cross_entropy(
+    log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor, smoothing: float = 0.0
+) -> tf.Tensor:
+    """Return Float32[B]: minus the log-probability of the labels, summed over the first `lengths`.
+
+    log_probs: [B, L, symbols]; labels: Int32[B, L]. smoothing: probability that the targets spread evenly over all
+    symbols (Szegedy 2016, section 7).
+    """
+    present = tf.sequence_mask(lengths, tf.shape(labels)[1])
+    chosen = tf.gather(log_probs, labels, batch_dims=2)
+    if smoothing:
+        chosen = (1 - smoothing) * chosen + smoothing * tf.reduce_mean(log_probs, -1)
+    return -tf.reduce_sum(tf.where(present, chosen, 0.0), 1)
+
+
+def _label_error(log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+    """Return Float32[B]: share of the first `lengths` labels that are not the most probable."""
+    wrong = tf.argmax(log_probs, -1, tf.int32) != labels
+    counted = wrong & tf.sequence_mask(lengths, tf.shape(labels)[1])
+    return tf.reduce_sum(tf.cast(counted, tf.float32), 1) / tf.cast(lengths, tf.float32)
+
+
+def _with_end(labels: tf.Tensor, lengths: tf.Tensor, end: int | None) -> tf.Tensor:
+    """Return Int32[B, L + 1]: the labels, and the end from each one's length on."""
+    present = tf.sequence_mask(lengths, tf.shape(labels)[1])
+    return tf.pad(tf.where(present, labels, end), ((0, 0), (0, 1)), constant_values=end)

@@ -1,0 +1,59 @@
+"""A label-synchronous family in the training loop."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from rigs.tiny_bfa import SECTION
+from training.harness import run, tiny_trainer, weights
+from training.tiny import tiny_recipe
+
+from sonorant.delivery.ledger import MemoryLedger
+from sonorant.recipe.schema import Recipe
+from sonorant.training.greedy import greedy
+from sonorant.training.loop import Reason
+
+TOTAL = 22
+
+
+def bfa_recipe(order="fast", model=(), **training):
+    values = tiny_recipe(**training).model_dump(mode="json")
+    values["training"] |= {"ctc_weight": 0.3, "label_smoothing": 0.1, "sampling": 0.2, "sampling_steps": 20}
+    values |= {"model": {**SECTION, "ctc": True} | dict(model), "pipeline": {"order": order}}
+    return Recipe.model_validate(values)
+
+
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
+    recipe = bfa_recipe("strict", epochs=2, weight_average=0.9)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(TOTAL), TOTAL)
+    assert run(whole) is Reason.EPOCHS
+    ledger = MemoryLedger(TOTAL)
+    assert run(tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL, terminate_after=4)) is Reason.TERMINATED
+    resumed = tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL)
+    assert 0 < resumed.progress.step < whole.progress.step
+    run(resumed)
+    np.testing.assert_array_equal(weights(resumed), weights(whole))
+
+
+def test_a_tiny_task_is_learnt(tmp_path):
+    model = {"cells": 16, "decoder_cells": 16, "attention": 16, "pooling": [1]}
+    recipe = bfa_recipe(model=model, epochs=25, patience=25, learning_rate=0.02, decay_steps=150, batch_examples=8)
+    trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(64), 64)
+    run(trainer)
+    assert trainer.progress.best_wer < 0.2
+    model = trainer.parts.step.model
+    assert greedy(model)(np.zeros((1, 1, model.bins), np.float32), np.ones(1, np.int32)) is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": {"family": "lstm_ctc"}, "training": {"ctc_weight": 0.3}}, r"training.ctc_weight=0.3: .*=lstm_ctc"),
+        ({"training": {"ctc_weight": 0.3}}, r"model.ctc=false with training.ctc_weight=0.3"),
+        ({"model": {**SECTION, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
+        ({"training": {"alignment_weight": 1.0}}, r"alignment_weight=1.0: model.family=bfa has outputs by frame"),
+    ],
+)
+def test_options_that_a_family_has_no_use_for_are_refused(change, message):
+    values = tiny_recipe().model_dump(mode="json") | {"model": SECTION} | change
+    with pytest.raises(ValidationError, match=message):
+        Recipe.model_validate(values)
