@@ -11,6 +11,7 @@ from sonorant.arrays import Features
 from sonorant.errors import SonorantError
 from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -19,7 +20,10 @@ __all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "use_f
 
 
 class ExportedModel:
-    """What exported models of all signatures share. None holds a stream's state, so threads may share it."""
+    """What exported models of all signatures share. None holds a stream's state, so threads may share it.
+
+    decoder: that of a label-synchronous model, whose outputs are encoded frames; else None.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
@@ -37,19 +41,24 @@ class ExportedModel:
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
-        outputs = self._module.signatures[manifest.signature].structured_outputs
-        self.no_frames = np.empty((0, outputs["log_probs"].shape[-1]), np.float32)
+        signatures = self._module.signatures
+        self.decoder = None
+        if "decoder_next" in signatures:
+            self.decoder = TensorDecoder(signatures["decoder_begin"], signatures["decoder_next"])
+        self._output = "encoded" if self.decoder else "log_probs"
+        outputs = signatures[manifest.signature].structured_outputs
+        self.no_frames = np.empty((0, outputs[self._output].shape[-1]), np.float32)
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
         raise NotImplementedError
 
     def step(self, features: Features, state: Any) -> tuple[NDArray[np.float32], Any]:
-        """Return log-probabilities [T', symbols] that features [T, bins] after `state` complete, and the state then."""
+        """Return the outputs [T', size] that features [T, bins] after `state` complete, and the state then."""
         raise NotImplementedError
 
     def finish(self, state: Any) -> NDArray[np.float32]:
-        """Return the log-probabilities [T', symbols] that the end of the stream completes."""
+        """Return the outputs [T', size] that the end of the stream completes."""
         raise NotImplementedError
 
 
@@ -88,7 +97,7 @@ class _Stream(ExportedModel):
         tensors = tuple(outputs[f"state_{i}"] for i in range(len(state.tensors)))
         void = max(0, self.framing.lead - state.blocks)
         after = StreamState(tensors, vectors[complete:], state.blocks + blocks)
-        return outputs["log_probs"].numpy()[0, void:], after
+        return outputs[self._output].numpy()[0, void:], after
 
     def finish(self, state: StreamState) -> NDArray[np.float32]:
         return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames
@@ -113,8 +122,8 @@ class _Whole(ExportedModel):
         outputs = self._module.signatures["whole"](
             features=tf.constant(np.concatenate(state)[None], tf.float32), lengths=tf.constant([vectors])
         )
-        log_probs: NDArray[np.float32] = outputs["log_probs"].numpy()[0, : int(outputs["lengths"][0])]
-        return log_probs
+        frames: NDArray[np.float32] = outputs[self._output].numpy()[0, : int(outputs["lengths"][0])]
+        return frames
 
 
 _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
@@ -131,7 +140,10 @@ def load_exported(folder: Path) -> ExportedModel:
             )
         model = _KINDS[manifest.signature](folder, manifest)
         _, state = model.step(np.zeros((model.framing.block, manifest.bins), np.float32), model.initial_state())
-        model.finish(state)
+        outputs = model.finish(state)
+        if model.decoder:
+            one = np.zeros((1, 1), np.int32)
+            model.decoder.next(one, one, model.decoder.begin([outputs]))
     except SonorantError:
         raise
     except (OSError, ValueError, KeyError, tf.errors.OpError) as error:

@@ -12,7 +12,7 @@ from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.models.family import Inputs, Model, Streaming
+from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.tensorflow import tf
@@ -28,6 +28,7 @@ _TOLERANCE = 1e-5
 _ORDER_TOLERANCE = 1e-3
 # Vectors of the random stream on which the two are compared.
 _CHECKED_VECTORS = 50
+_CHECKED_LABELS = 5
 
 
 def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> Export:
@@ -84,6 +85,8 @@ def _compare(exported: ExportedModel, model: Model) -> None:
     else:
         _check("trained one", recognized, _batched(model, features, padding=0), _TOLERANCE)
     _check("trained one, on the whole in a padded batch,", recognized, _batched(model, features, 7), _ORDER_TOLERANCE)
+    if isinstance(model, LabelSynchronous):
+        _compare_decoders(exported, model, features, recognized)
 
 
 def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
@@ -102,9 +105,28 @@ def _batched(model: Model, features: Features, padding: int) -> NDArray[np.float
     batch = np.zeros((2, len(features) + padding, features.shape[1]), np.float32)
     batch[0, : len(features)] = features
     batch[1, : len(features)] = features[::-1]
-    outputs = model.outputs(Inputs(tf.constant(batch), tf.constant([len(features), batch.shape[1]])))
-    frames: NDArray[np.float32] = np.asarray(outputs.frames)[0, : int(outputs.lengths[0])]
+    inputs = Inputs(tf.constant(batch), tf.constant([len(features), batch.shape[1]]))
+    if isinstance(model, LabelSynchronous):
+        outputs, lengths = model.encode(*inputs[:2])
+    else:
+        lengths, outputs, *_ = model.outputs(inputs)
+    frames: NDArray[np.float32] = np.asarray(outputs)[0, : int(lengths[0])]
     return frames
+
+
+def _compare_decoders(
+    exported: ExportedModel, model: LabelSynchronous, features: Features, encoded: NDArray[np.float32]
+) -> None:
+    """Compare label by label with what training gives for a whole sequence of random labels."""
+    assert exported.decoder is not None
+    labels = np.random.default_rng(0).integers(0, model.symbols.units, _CHECKED_LABELS).astype(np.int32)
+    state, steps = exported.decoder.begin([encoded]), []
+    for label in (model.symbols.size - 1, *labels):
+        log_probs, _, state = exported.decoder.next(np.array([[label]]), np.zeros((1, 1), np.int32), state)
+        steps.append(log_probs[0, 0])
+    inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]), tf.constant(labels[None]))
+    taught = np.asarray(model.outputs(inputs).labels)[0]
+    _check("trained one, by teacher forcing,", np.stack(steps), taught, _ORDER_TOLERANCE)
 
 
 def _check(what: str, found: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> None:

@@ -2,13 +2,15 @@
 
 A `Streaming` model has two: `start`, number of streams in, their first state out; and `stream`, features and state in,
 log-probabilities and the state after them out. Any other has one, `whole`: padded utterances and their lengths in,
-log-probabilities and the lengths of these out.
+log-probabilities and the lengths of these out. Of a `LabelSynchronous` model these are encoded frames (`encoded`), and
+there are the functions of its decoder (`sonorant.models.tensor_decoder`).
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sonorant.models.family import Inputs, Model, Streaming
+from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
+from sonorant.models.tensor_decoder import decoder_functions
 from sonorant.tensorflow import tf
 
 __all__ = ["signature", "signatures"]
@@ -24,6 +26,8 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
     functions = _stream(model) if isinstance(model, Streaming) else _whole(model)
+    if isinstance(model, LabelSynchronous):
+        functions |= decoder_functions(model)
     for name, function in functions.items():
         setattr(module, name, function)
     return module, functions
@@ -65,6 +69,9 @@ def _whole(model: Model) -> dict[str, Any]:
     """Return `whole`, of any number of utterances."""
 
     def whole(features: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+        if isinstance(model, LabelSynchronous):
+            encoded, lengths = model.encode(features, lengths)
+            return {"encoded": encoded, "lengths": lengths}
         outputs = model.outputs(Inputs(features, lengths))
         return {"log_probs": outputs.frames, "lengths": outputs.lengths}
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.decoding import LabelDecoder
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -20,7 +21,8 @@ class StreamingModel(Protocol):
     gives all of them at the end. A state is opaque, and never changed.
 
     search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
-    no_frames: log-probabilities [0, symbols].
+    no_frames: log-probabilities [0, symbols]. decoder: that of a label-synchronous model, which has encoded frames in
+    place of log-probabilities; else None.
     """
 
     name: str
@@ -32,6 +34,10 @@ class StreamingModel(Protocol):
     extractor: FeatureExtractor
     frame_seconds: float
     no_frames: NDArray[np.float32]
+
+    @property
+    def decoder(self) -> LabelDecoder | None:
+        """See the class."""
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
