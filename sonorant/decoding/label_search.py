@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.hypothesis import Hypothesis, UnitPath, rank
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, n_best
 from sonorant.decoding.label_beam import Ended, LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.text.units import Units
@@ -52,7 +52,7 @@ class LabelSearch:
         """Return the `n` most probable transcripts, best first; never empty."""
         if not self._ended:
             return [Hypothesis((), "", (), 0.0 if self.frames else 1.0)]
-        return rank(unit_paths(self._ended), self._units, self._frame_seconds, n)
+        return n_best(unit_paths(self._ended), self._units, self._frame_seconds, n)
 
     def text(self) -> str:
         """Return the most probable text."""

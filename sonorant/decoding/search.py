@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import CtcBeamSearch
 from sonorant.decoding.hypothesis import Hypothesis
-from sonorant.decoding.section import DecodingRecipe
 from sonorant.decoding.label_beam import Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.decoding.label_search import LabelSearch
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
 
 __all__ = ["Search", "open_search"]

@@ -9,7 +9,7 @@ from sonorant.models.bidirectional import BidirectionalEncoder
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
 from sonorant.models.normalisation import FeatureMoments, Normalisation
-from sonorant.recipe.model import BfaRecipe
+from sonorant.models.section import BfaRecipe
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["Bfa"]

@@ -22,8 +22,8 @@ __all__ = [
 class ModelSection(Section):
     """What the sections of all families share.
 
-    anneals_dropout: whether the rate of dropout can change in training. label_synchronous: whether outputs are by label,
-    and not by frame.
+    anneals_dropout: whether the rate of dropout can change in training. label_synchronous: whether outputs are by
+    label, and not by frame.
     """
 
     anneals_dropout: ClassVar[bool] = False

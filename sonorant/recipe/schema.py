@@ -89,6 +89,11 @@ class Recipe(Section):
                     f"training.{name}={value}: model.family={family} has no labels before; set it to 0, or take a "
                     "label-synchronous family, such as bfa"
                 )
+        if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
+            raise ValueError(
+                f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
+                f"{family} has outputs by label; leave both at their defaults, ctc and 0"
+            )
         if training.alignment_weight and self.model.label_synchronous and not training.ctc_weight:
             raise ValueError(
                 f"training.alignment_weight={training.alignment_weight}: model.family={family} has outputs by frame "

@@ -5,7 +5,7 @@ from rigs.tiny_bfa import tiny_bfa
 
 from sonorant.models.family import Inputs
 from sonorant.models.lstm import LstmCell
-from sonorant.recipe.model import BfaRecipe
+from sonorant.models.section import BfaRecipe
 from sonorant.tensorflow import tf
 
 LABELS = np.array([[0, 1, 3, 2], [3, 0, 9, -1], [1, 9, 9, 9]], np.int32)

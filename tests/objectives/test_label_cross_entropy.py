@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from rigs.tiny_bfa import SECTION, tiny_bfa
+from sonorant.recipe.model import BfaRecipe
 
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
@@ -9,7 +10,6 @@ from sonorant.models.family import Inputs
 from sonorant.objectives.ctc import ctc_loss
 from sonorant.objectives.label_cross_entropy import LabelCrossEntropy, label_cross_entropy
 from sonorant.objectives.objective import BatchTensors, Padded
-from sonorant.recipe.model import BfaRecipe
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sonorant.models.bfa import Bfa
-from sonorant.recipe.model import BfaRecipe
+from sonorant.models.section import BfaRecipe
 
 SECTION = {
     "family": "bfa",
