@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sonorant.models.framing import Framing
 from sonorant.section import Section
@@ -126,7 +126,8 @@ class BfaRecipe(ModelSection):
     layers: int = Field(6, ge=1, le=16, description="Bidirectional LSTM layers of the encoder.")
     cells: int = Field(1024, ge=1, le=8192, description="Cells of each encoder layer in each direction.")
     pooling: tuple[Annotated[int, Field(ge=1, le=32)], ...] = Field(
-        (3, 2), description="Time reduction by max-pooling: frames that become one after the first, second, … layer."
+        (3, 2),
+        description="Time reduction by max-pooling: frames that become one after the first, second, … layer.",
     )
     decoder_cells: int = Field(1000, ge=1, le=8192, description="Cells of the decoder's LSTM.")
     embedding: int = Field(620, ge=1, le=8192, description="Size of a label's embedding.")
@@ -147,6 +148,11 @@ class BfaRecipe(ModelSection):
     def joint_ctc(self) -> bool:
         """See the field `ctc`."""
         return self.ctc
+
+    @field_validator("pooling", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value  # of JSON: `_with_family` makes Python values of it
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from rigs.tiny_bfa import SECTION, tiny_bfa
-from sonorant.recipe.model import BfaRecipe
 
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs
+from sonorant.models.section import BfaRecipe
 from sonorant.objectives.ctc import ctc_loss
 from sonorant.objectives.label_cross_entropy import LabelCrossEntropy, label_cross_entropy
 from sonorant.objectives.objective import BatchTensors, Padded
