@@ -21,7 +21,7 @@ TARGETS :=
 # Folder of helm, kubectl and an S3 server, if they are not in PATH; a test cluster keeps its programs there.
 CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
-.PHONY: help setup demo ablation test chaos drill images test-cluster lint format verify docs protos lock clean distclean
+.PHONY: help setup demo ablation test chaos drill images test-cluster test-large lint format verify docs protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -57,6 +57,9 @@ images: ## build the images with docker, podman or buildah; PUSH=1 pushes them (
 
 test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here by ../shared/cluster (TESTS, DIGITS=whole, LAUNCHER=mpijob)
 	tests/cluster/run $(BIN)/pytest -q -n 2 tests/cluster $(if $(TESTS),-k '$(TESTS)')
+
+test-large: setup ## build systems at their papers' sizes and train two steps of each (8 GiB of memory)
+	$(BIN)/pytest -q tests/large
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

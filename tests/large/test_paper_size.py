@@ -33,7 +33,7 @@ def test_a_system_at_the_papers_size_takes_two_steps(name, parameters, capsys, m
     monkeypatch.setattr(keras.initializers, "Orthogonal", keras.initializers.GlorotUniform)  # which takes no time
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     extractor = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)
-    units = Units("words", tuple(f"w{i}" for i in range(recipe.text.bpe_units)))
+    units = Units("words", tuple(f"w{i}" for i in range(recipe.text.pieces)))
     model = build_model(recipe.model, extractor.bins, units.size, seed=recipe.seed)
     found = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     assert found == pytest.approx(parameters, rel=0.01)
