@@ -15,7 +15,7 @@ from rigs.waiting import eventually
 from services.storage.objects import ObjectStore
 from sonorant.recipe.loading import dump_recipe
 
-EPOCHS = 60  # so many that the first trainer is not done when it is killed
+EPOCHS = 240
 TOTAL = 20  # strings of the corpus' train split
 RECIPE = tiny_recipe(epochs=EPOCHS, patience=EPOCHS, dev_every_epochs=10)
 
