@@ -166,10 +166,15 @@ class CheckpointPusher:
         if self._run.metrics.exists():  # after the list was made, before its steps: they may have more, never less
             self._store.upload(self._run.metrics, _METRICS)
         for step in steps:
-            manifest = (self._folder / step / _MANIFEST).read_bytes()
-            if self._pushed.get(step) != manifest:
-                self._fence()
-                self._push_step(step, manifest)
+            try:
+                manifest = (self._folder / step / _MANIFEST).read_bytes()
+                if self._pushed.get(step) != manifest:
+                    self._fence()
+                    self._push_step(step, manifest)
+            except FileNotFoundError:
+                if (self._folder / step).exists():
+                    raise
+                # pruned meanwhile; with short epochs each older one may be, and the newest still has to be pushed
         self._fence()
         for pointer, step in ((p, content.decode().strip()) for p, content in pointers.items()):
             if step in self._pushed:

@@ -132,6 +132,7 @@ class Model(keras.Model):
 
     def update_moments(self, sums: list[tf.Tensor]) -> None:
         """Take in what `batch_sums` returned, added up, in a step that changes the weights; part of its graph."""
+        del sums  # also because AutoGraph cannot read a body that is a docstring alone
 
     def set_dropout(self, rate: float) -> None:
         """Set the rate of dropout; only families whose section says `anneals_dropout` have one that can change."""
