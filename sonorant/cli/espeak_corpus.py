@@ -19,7 +19,7 @@ import soundfile
 from sonorant.atomic import atomic_folder
 from sonorant.cli.espeak import Espeak, Manner
 from sonorant.corpus.grammar import read_grammar
-from sonorant.corpus.readers.text_lines import text_lines
+from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
 from sonorant.randomness import generator
@@ -49,10 +49,7 @@ def read_script(source: Path, count: int, seed: int, language: str | None) -> Sc
     if source.suffix in _GRAMMARS:
         grammar = read_grammar(source)
         return Script(language or grammar.language, tuple(grammar.distinct(count, rng)))
-    lines = list(text_lines(source))
-    if faults := [line.left_out(line.fault) for line in lines if line.fault]:
-        raise BadCorpus(f"{faults[0].recording}: {faults[0].reason}")
-    texts = [line.text.strip() for line in lines if line.text.strip()]
+    texts = [text.strip() for text in whole_text(source) if text.strip()]
     if not texts:
         raise BadCorpus(f"{shown(source)}: is empty; expected a word or a sentence a line")
     return Script(language or "en", tuple(islice(_passes(texts, rng), count)))

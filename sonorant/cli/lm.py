@@ -81,13 +81,13 @@ def _train(texts: tuple[Path, ...], output: Path, order: int, prune: list[int], 
 
 
 def _score(path: Path, texts: tuple[Path, ...]) -> None:
+    from sonorant.corpus.readers.text_lines import whole_text
     from sonorant.lm.model import NgramModel
-    from sonorant.lm.training import iter_lines
 
     with _progress() as progress:
         model = NgramModel.read(path, lambda fraction: progress(f"reading {path}: {fraction:.0%}"))
     for text in texts:
-        click.echo(f"{text}: {model.perplexity(iter_lines(text))}")
+        click.echo(f"{text}: {model.perplexity(whole_text(text))}")
 
 
 @contextmanager

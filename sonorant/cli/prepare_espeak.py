@@ -24,7 +24,7 @@ def command(
     """Let espeak-ng speak SOURCE, and write it as a corpus for reader=manifest.
 
     SOURCE is a grammar (.yaml), of which distinct sentences are drawn, or a text file with a word or a sentence a line,
-    which are dealt in shuffled passes. Each utterance has one of the voices and a speed, pitch and loudness that are
+    which are spoken in shuffled passes. Each utterance has one of the voices and a speed, pitch and loudness that are
     drawn by its id: with one version of espeak-ng the same seed gives the same samples. The speech is synthetic.
 
     Exit codes: 0 the corpus is there; 65 SOURCE cannot be used, or the folder holds something else; 69 espeak-ng is

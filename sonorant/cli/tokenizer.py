@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import find_run, resolve_recipe, set_option
+from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.shards import ShardSet
-from sonorant.errors import BadCorpus
 from sonorant.text.section import SUBWORDS, TextRecipe
 from sonorant.text.units import Units, count_words, units_of_words
 
@@ -39,7 +40,7 @@ def command(
         sentences = _transcripts(ShardSet.open(run.shards, "train"))
     elif recipe_path is not None:
         recipe = resolve_recipe(recipe_path, assignments)
-        sentences = _lines(texts)
+        sentences = chain.from_iterable(map(whole_text, texts))
     else:
         raise click.UsageError("TEXTS need --recipe, whose section `text` says what is learnt from them")
     counts = count_words(recipe.text, sentences)
@@ -51,18 +52,6 @@ def command(
 def _transcripts(shards: ShardSet) -> Iterator[str]:
     for record in shards:
         yield record.text
-
-
-def _lines(paths: tuple[Path, ...]) -> Iterator[str]:
-    for path in paths:
-        read = 0
-        try:
-            with open(path, encoding="utf-8-sig") as file:
-                for line in file:
-                    yield line
-                    read += 1
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadCorpus(f"{path}:{read + 1}: {error}; expected a text file in UTF-8, a sentence a line") from error
 
 
 def _report(out: Path, units: Units, counts: Counter[str], recipe: TextRecipe) -> None:

@@ -1,4 +1,4 @@
-"""Dealing utterances to train, dev, test and unseen_speaker; none is ever in two of them."""
+"""Assignment of utterances to train, dev, test and unseen_speaker; none is ever in two of them."""
 
 import difflib
 from collections.abc import Collection, Sequence
@@ -14,23 +14,23 @@ __all__ = ["assign_splits", "check_unseen_speakers"]
 def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dict[str, list[Utterance]]:
     """Return the utterances of each split.
 
-    What is dealt as a whole is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
+    The unit of assignment is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
     all takes of a number. Unseen speakers are in 'unseen_speaker' alone. Raises BadCorpus when that leaves nothing to
-    train on, or an utterance lacks the speaker or the take by which it is dealt.
+    train on, or an utterance lacks the speaker or the take by which it is assigned.
     """
     recipe = corpus.splits
     seen = [u for u in utterances if u.speaker not in recipe.unseen_speakers]
-    if corpus.dealt_by == "take" and corpus.strings is not None:
+    if corpus.split_by == "take" and corpus.strings is not None:
         home = {u.id: _split_of_take(u, corpus.strings) for u in seen}
-    elif corpus.dealt_by == "speaker":
+    elif corpus.split_by == "speaker":
         if nameless := [u.id for u in seen if not u.speaker]:
             raise BadCorpus(
                 f"utterance {nameless[0]!r} has no speaker; splits.by=speaker needs all, splits.by=utterance none"
             )
-        split_of = _deal("speakers", {u.speaker for u in seen}, corpus, seed)
+        split_of = _assign("speakers", {u.speaker for u in seen}, corpus, seed)
         home = {u.id: split_of[u.speaker] for u in seen}
     else:
-        home = _deal("utterances", {u.id for u in seen}, corpus, seed)
+        home = _assign("utterances", {u.id for u in seen}, corpus, seed)
     splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
     splits["unseen_speaker"] = [u for u in utterances if u.speaker in recipe.unseen_speakers]
     for utterance in seen:
@@ -47,14 +47,14 @@ def check_unseen_speakers(corpus: CorpusRecipe, speakers: Collection[str]) -> No
             raise BadCorpus(f"corpus.splits.unseen_speakers: the corpus has no speaker {name!r}; {advice}")
 
 
-def _deal(what: str, units: Collection[str], corpus: CorpusRecipe, seed: int) -> dict[str, str]:
+def _assign(what: str, units: Collection[str], corpus: CorpusRecipe, seed: int) -> dict[str, str]:
     """Return the split of each unit; `what` they are is for the error."""
     recipe, ordered = corpus.splits, sorted(units)
     test = max(1, round(recipe.test_fraction * len(ordered))) if recipe.test_fraction else 0
     dev = max(1, round(recipe.dev_fraction * len(ordered))) if recipe.dev_fraction else 0
     if test + dev >= len(ordered):
         raise BadCorpus(
-            f"{len(ordered)} {what} cannot be dealt: {test} to test and {dev} to dev leave none to train on; "
+            f"{len(ordered)} {what} cannot be split: {test} to test and {dev} to dev leave none to train on; "
             "lower test_fraction or dev_fraction, 0 for none"
         )
     order = generator(seed, 0, "splits", "corpus").permutation(len(ordered))

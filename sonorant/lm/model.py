@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.errors import BadLanguageModel
+from sonorant.file_names import fault_of, shown
 from sonorant.lm import ngrams
 from sonorant.lm.perplexity import Perplexity
 
-__all__ = ["NgramModel", "open_text"]
+__all__ = ["NgramModel", "open_text", "reading"]
 
 _PIECE = 1 << 22
 _GZIP = b"\x1f\x8b"
@@ -39,18 +40,14 @@ class NgramModel(ngrams.NgramModel):
         """Read an ARPA file, plain or gzipped, or kenlm's binary: probing or any trie.
 
         progress is called with the fraction of an ARPA file that is read. Raises BadLanguageModel, naming the file and
-        the line.
+        the line; Unavailable if the file system fails.
         """
-        try:
-            with open(path, "rb") as file:
-                head = file.read(len(_KENLM))
-                file.seek(0)
-                if head == _KENLM:
-                    return cls._read_kenlm(file)
-                return cls._read_arpa(file, head.startswith(_GZIP), path.stat().st_size, progress)
-        except (ngrams.BadLine, ngrams.BadBinary, EOFError, zlib.error, OSError) as error:
-            reason = (isinstance(error, OSError) and error.strerror) or error
-            raise BadLanguageModel(f"{path}: {reason}") from error
+        with reading(path), open(path, "rb") as file:
+            head = file.read(len(_KENLM))
+            file.seek(0)
+            if head == _KENLM:
+                return cls._read_kenlm(file)
+            return cls._read_arpa(file, head.startswith(_GZIP), path.stat().st_size, progress)
 
     @classmethod
     def _read_arpa(cls, file: BinaryIO, compressed: bool, size: int, progress: Callable[[float], None]) -> "NgramModel":
@@ -82,6 +79,17 @@ class NgramModel(ngrams.NgramModel):
         """Return log10 p(word) without history, Float32[words]: of labels, their context-free prior."""
         null = self.null()
         return np.array([self.score(null, self.index(word))[0] for word in words], np.float32)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise BadLanguageModel, naming the file, for what is wrong with it; Unavailable if the file system fails."""
+    try:
+        yield
+    except (ngrams.BadLine, ngrams.BadBinary, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadLanguageModel(f"{shown(path)}: {error}") from error
+    except OSError as error:
+        raise BadLanguageModel(f"{shown(path)}: {fault_of(path, error)}") from error
 
 
 @contextmanager

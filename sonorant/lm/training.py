@@ -6,7 +6,6 @@ GB. The text may have 2^32 words and sentence bounds.
 
 import gzip
 import io
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import BinaryIO, cast
 from sonorant.atomic import atomic_file
 from sonorant.errors import BadLanguageModel
 from sonorant.lm import ngrams
-from sonorant.lm.model import open_text
+from sonorant.lm.model import open_text, reading
 
-__all__ = ["MAX_ORDER", "Trained", "iter_lines", "train"]
+__all__ = ["MAX_ORDER", "Trained", "train"]
 
 MAX_ORDER = 6
 
@@ -55,7 +54,7 @@ def train(
     output: gzipped if its name ends with `.gz`. prune: n-grams of order 1, 2, … that occur no more often are left out;
     the last value holds for all higher orders; it starts with 0 and never falls. most_words: the commonest words that
     the vocabulary keeps; others are `<unk>`. progress: called with what is done next. Raises BadLanguageModel, naming
-    file and line, and Unavailable if the output cannot be written.
+    file and line, and Unavailable if a text cannot be read now or the output cannot be written.
     """
     thresholds = _thresholds(order, prune)
     text = ngrams.Text()
@@ -83,20 +82,6 @@ def train(
     return Trained(text.sentences, text.tokens, text.words, changed, counts, amounts, fallen_back)
 
 
-def iter_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file, gzipped or not; raises BadLanguageModel, naming the file and the line."""
-    number = 0
-    try:
-        with open_text(path) as file:
-            for line in file:
-                number += 1
-                yield line.decode()
-    except UnicodeDecodeError as error:
-        raise BadLanguageModel(f"{path}: line {number}: not UTF-8: {error.reason}") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadLanguageModel(f"{path}: {(isinstance(error, OSError) and error.strerror) or error}") from error
-
-
 def _thresholds(order: int, prune: Sequence[int]) -> list[int]:
     if not 1 <= order <= MAX_ORDER:
         raise BadLanguageModel(f"order {order}: must be 1 to {MAX_ORDER}; 3 is usual")
@@ -110,13 +95,10 @@ def _thresholds(order: int, prune: Sequence[int]) -> list[int]:
 
 
 def _read(text: ngrams.Text, path: Path) -> None:
-    try:
-        with open_text(path) as file:
-            while piece := file.read(_PIECE):
-                text.feed(piece)
+    with reading(path), open_text(path) as file:
+        while piece := file.read(_PIECE):
+            text.feed(piece)
         text.end_file()
-    except (ngrams.BadLine, OSError, EOFError, zlib.error) as error:
-        raise BadLanguageModel(f"{path}: {(isinstance(error, OSError) and error.strerror) or error}") from error
 
 
 def _compressed(file: BinaryIO, output: Path) -> BinaryIO:

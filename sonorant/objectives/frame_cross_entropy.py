@@ -38,7 +38,10 @@ class FrameCrossEntropy:
         encoded = self._framing.frames(frames)
         check_labels(labels, frames, encoded)
         assert example.features is not None
-        aligned = self._align(example.features, labels)
+        try:
+            aligned = self._align(example.features, labels)
+        except ValueError as error:  # no path: the aligner has fewer frames than this model, or makes it impossible
+            raise RejectedExample(f"it cannot be aligned: {error}") from error
         if len(aligned) != encoded:
             raise RejectedExample(
                 f"{frames} feature vectors make {encoded} encoded frames, the aligner has {len(aligned)}; expected "

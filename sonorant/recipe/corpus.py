@@ -10,15 +10,15 @@ __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 
 
 class SplitRecipe(Section):
-    """How utterances are dealt to train, dev and test; an utterance is never in two of them."""
+    """Assignment of utterances to train, dev and test; an utterance is never in two of them."""
 
     by: Literal["utterance", "speaker", "take"] | None = Field(
         None,
-        description="What is dealt as a whole: single utterances, all of one speaker's, or takes by their numbers "
+        description="Unit of assignment: single utterances, all of one speaker's, or takes by their numbers "
         "(corpus.strings.test_takes, dev_takes). Absent: takes for strings of fsdd, else utterances.",
     )
-    dev_fraction: Fraction = Field(0.05, description="Share of the dealt utterances or speakers that goes to dev.")
-    test_fraction: Fraction = Field(0.05, description="Share of the dealt utterances or speakers that goes to test.")
+    dev_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to dev.")
+    test_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to test.")
     unseen_speakers: tuple[str, ...] = Field(
         (), description="Speakers kept out of train, dev and test; they make up the split 'unseen_speaker'."
     )
@@ -36,8 +36,8 @@ class SplitRecipe(Section):
 class StringsRecipe(Section):
     """Strings of words: recordings of single words by one speaker, joined with random silences.
 
-    Recordings are dealt to the splits (`corpus.splits`) before they are joined. A speaker's share of a split's strings
-    is that of the split's recordings; who has fewer than words_min of them has no strings.
+    Recordings are assigned to the splits (`corpus.splits`) before they are joined. A speaker's share of a split's
+    strings is that of the split's recordings; a speaker with fewer than words_min of them has no strings.
     """
 
     words_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
@@ -90,7 +90,7 @@ class CorpusRecipe(Section):
     shard_utterances: int = Field(512, ge=1, description="Most utterances in a shard.")
     min_seconds: float = Field(0.1, gt=0, description="Shorter recordings are listed and skipped.")
     max_seconds: float = Field(60.0, gt=0, description="Longer recordings are listed and skipped.")
-    splits: SplitRecipe = Field(SplitRecipe(), description="How utterances are dealt to the splits.")
+    splits: SplitRecipe = Field(SplitRecipe(), description="Assignment of utterances to the splits.")
     strings: StringsRecipe | None = Field(
         None, description="Join recordings of single words to strings; absent: a recording is an utterance."
     )
@@ -104,8 +104,8 @@ class CorpusRecipe(Section):
         return self
 
     @property
-    def dealt_by(self) -> Literal["utterance", "speaker", "take"]:
-        """What is dealt to the splits as a whole, where `splits.by` is absent, too."""
+    def split_by(self) -> Literal["utterance", "speaker", "take"]:
+        """The unit of assignment to the splits, where `splits.by` is absent, too."""
         if self.splits.by is not None:
             return self.splits.by
         return "take" if self.reader == "fsdd" and self.strings is not None else "utterance"

@@ -39,8 +39,8 @@ from chaos.recording_trainer import install
 install()
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
 checkpoints = Checkpoints(Path(sys.argv[1]), 1, print)
-checkpoints.begin(0, "recipe")
-checkpoints.save(Checkpoint(Progress(step=1), "recipe", {}, {}, {}, {}, b""), best=True)
+checkpoints.begin(0, {"seed": 1})
+checkpoints.save(Checkpoint(Progress(step=1), {"seed": 1}, {}, {}, {}, {}, b""), best=True)
 """
 
 

@@ -118,7 +118,7 @@ def test_without_espeak_it_says_how_to_install_it(folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
-def test_lines_are_dealt_in_shuffled_passes(folder: Path) -> None:
+def test_lines_are_spoken_in_shuffled_passes(folder: Path) -> None:
     script = read_script(folder / "words.txt", 7, seed=1, language=None)
     assert script.language == "en"
     assert set(script.texts[:3]) == set(script.texts[3:6]) == {"left", "right", "up"}

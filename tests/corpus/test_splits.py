@@ -49,7 +49,7 @@ def test_dealing_depends_on_the_seed() -> None:
 
 
 def test_too_few_utterances_say_so() -> None:
-    with pytest.raises(BadCorpus, match="2 utterances cannot be dealt"):
+    with pytest.raises(BadCorpus, match="2 utterances cannot be split"):
         assign_splits(utterances(2, 1), by(), 0)
 
 
@@ -59,7 +59,7 @@ def test_dealing_by_speaker_needs_speakers() -> None:
         assign_splits(nameless, by(by="speaker"), 0)
 
 
-def test_takes_are_dealt_by_their_numbers() -> None:
+def test_takes_are_assigned_by_their_numbers() -> None:
     strings = {"test_takes": (0, 3), "dev_takes": (1,)}
     corpus = CorpusRecipe(reader="word_folders", path="words", splits={"by": "take"}, strings=strings)
     takes = [Utterance(f"u{i}", (Segment(Path("a.wav")),), "x", "ann", take=i) for i in range(5)]
@@ -78,8 +78,8 @@ def test_takes_are_dealt_by_their_numbers() -> None:
     ("reader", "strings", "unit"),
     [("fsdd", {}, "take"), ("fsdd", None, "utterance"), ("word_folders", {}, "utterance")],
 )
-def test_without_by_only_strings_of_digits_are_dealt_by_takes(reader: str, strings: object, unit: str) -> None:
-    assert CorpusRecipe(reader=reader, path="x", strings=strings).dealt_by == unit
+def test_without_by_only_strings_of_digits_are_assigned_by_takes(reader: str, strings: object, unit: str) -> None:
+    assert CorpusRecipe(reader=reader, path="x", strings=strings).split_by == unit
 
 
 def test_unknown_unseen_speaker_gets_the_nearest_name() -> None:

@@ -6,8 +6,10 @@ from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.export.loading import load_exported
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.framing import Framing
 from sonorant.models.registry import build_model
 from sonorant.objectives.forced_alignment import force_align
+from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -58,6 +60,12 @@ def test_training_by_it_makes_the_alignment_probable(aligner, example):
 def test_too_few_frames_are_rejected_before_the_aligner(aligner, example):
     with pytest.raises(RejectedExample, match="3 feature vectors for 3 units: CTC needs at least 4"):
         build_objective(recipe_with(aligner), UNITS).targets(example, 3)
+
+
+def test_an_example_that_the_aligner_has_too_few_frames_for_is_rejected_alone(example):
+    objective = FrameCrossEntropy(UNITS, Framing(), lambda features, labels: force_align(np.zeros((3, 5)), labels, 4))
+    with pytest.raises(RejectedExample, match="it cannot be aligned: 3 frames for 3 labels"):
+        objective.targets(example, len(example.features))
 
 
 @pytest.mark.parametrize(

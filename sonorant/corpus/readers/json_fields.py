@@ -9,9 +9,9 @@ from typing import Any
 
 from sonorant.file_names import is_text
 
-__all__ = ["audio_path", "name", "object_of", "seconds", "shortened", "string"]
+__all__ = ["LONGEST_S", "audio_path", "name", "object_of", "seconds", "shortened", "string"]
 
-_LONGEST_S = 1e7  # four months; what is beyond it is no time, and overflows when it is counted in samples
+LONGEST_S = 1e7  # four months; what is beyond it is no time, and overflows when it is counted in samples
 _LONGEST_NAME_BYTES = 255  # of a folder or file, and of a whole path: Linux' limits
 _LONGEST_PATH_BYTES = 4095
 
@@ -61,8 +61,8 @@ def seconds(entry: dict[str, Any], key: str) -> float:
         raise ValueError(f"{key} is missing")
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise ValueError(f"{key}={shortened(value)}: must be a number of seconds")
-    if abs(value) > _LONGEST_S:  # compared before it is converted: an integer may be beyond any float
-        raise ValueError(f"{key}={shortened(value)}: must be a number of seconds, at most {_LONGEST_S:g}")
+    if abs(value) > LONGEST_S:  # compared before it is converted: an integer may be beyond any float
+        raise ValueError(f"{key}={shortened(value)}: must be a number of seconds, at most {LONGEST_S:g}")
     return float(value)
 
 

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from sonorant.corpus.readers.json_fields import audio_path
+from sonorant.corpus.readers.json_fields import LONGEST_S, audio_path
 from sonorant.corpus.readers.text_lines import Line, text_lines
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.file_names import path_fault, shown
@@ -20,7 +20,6 @@ __all__ = ["read_kaldi"]
 
 _ARCHIVE = re.compile(r".*:\d+(\[.*\])?")
 _TO_THE_END = -1.0  # as the end of a segment
-_LONGEST_S = 1e7  # of a recording: four months
 
 
 class _Row(NamedTuple):
@@ -143,7 +142,7 @@ def _segment(fields: list[str], recordings: dict[str, _Piece]) -> Segment:
         channel = int(fields[3]) if len(fields) == 4 else None
     except ValueError as error:
         raise ValueError(f"has {' '.join(fields[1:])!r}; expected start and end in seconds, and a channel") from error
-    if not 0 <= start_s <= _LONGEST_S or not (start_s < end_s <= _LONGEST_S or end_s == _TO_THE_END):
+    if not 0 <= start_s <= LONGEST_S or not (start_s < end_s <= LONGEST_S or end_s == _TO_THE_END):
         raise ValueError(f"goes from {start_s} to {end_s} s; expected 0 <= start < end, or -1 for the recording's end")
     if channel is not None and channel < 0:
         raise ValueError(f"has channel {channel}; the first is 0")

@@ -11,7 +11,7 @@ from sonorant.corpus.utterance import Skipped
 from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, path_fault, shown
 
-__all__ = ["LONGEST_LINE_BYTES", "Line", "text_lines"]
+__all__ = ["LONGEST_LINE_BYTES", "Line", "text_lines", "whole_text"]
 
 LONGEST_LINE_BYTES = 1 << 20
 
@@ -50,6 +50,15 @@ def text_lines(path: Path) -> Iterator[Line]:
         raise BadCorpus(f"{shown(path)}: cannot be unpacked: {error}") from error
     except OSError as error:
         raise BadCorpus(f"{shown(path)}: {fault_of(path, error)}") from error
+
+
+def whole_text(path: Path) -> Iterator[str]:
+    """Yield the text of each line of a file that must be text throughout; raises BadCorpus, naming the line."""
+    for line in text_lines(path):
+        if line.fault:
+            fault = line.left_out(line.fault)
+            raise BadCorpus(f"{fault.recording}: {fault.reason}; expected a text file in UTF-8, a sentence a line")
+        yield line.text
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -17,10 +17,12 @@ from sonorant.atomic import atomic_write
 from sonorant.errors import Unavailable
 from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress, load_checkpoint
 
+RECIPE = {"seed": 1}
+
 
 def checkpoint(step):
     weights = {"w": np.full(1000, step, np.float32)}
-    return Checkpoint(Progress(step=step), "print", weights, weights, {}, {}, b"ledger")
+    return Checkpoint(Progress(step=step), RECIPE, weights, weights, {}, {}, b"ledger")
 
 
 class Gang:
@@ -31,7 +33,7 @@ class Gang:
         self.run.pull_checkpoints()
         self.warned = []
         self.checkpoints = Checkpoints(self.run.folder.checkpoints, 2, self.warned.append)
-        self.generation, self.begun = self.checkpoints.begin(0, "print")
+        self.generation, self.begun = self.checkpoints.begin(0, RECIPE)
         self.run.push_generation()
 
     def save(self, step, best=False):
@@ -226,3 +228,33 @@ def test_the_error_that_ends_training_is_not_hidden_by_a_store_that_is_away(tmp_
 
     with pytest.raises(ZeroDivisionError):
         train_and_fail()
+
+
+class PruningStore:
+    """A store so slow that in each push the folder saves a checkpoint, and prunes the oldest, which is uploaded."""
+
+    def __init__(self, store, gang):
+        self._store, self._gang = store, gang
+        self._may_prune = False
+        self.pruned = 0
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def upload(self, path, name):
+        if path == self._gang.run.folder.metrics:  # a push begins
+            self._may_prune = True
+        elif self._may_prune and path.parent == min(self._gang.run.folder.checkpoints.glob("step-*")):
+            self._may_prune, self.pruned = False, self.pruned + 1
+            self._gang.save(self.pruned + 2)
+        self._store.upload(path, name)
+
+
+def test_a_checkpoint_is_pushed_though_the_one_before_is_pruned_in_each_push(tmp_path, url):
+    gang = Gang(tmp_path / "first", url)
+    gang.save(1)
+    gang.save(2)
+    store = PruningStore(ObjectStore(url, 0), gang)
+    with CheckpointPusher(store, gang.run.folder).following():
+        eventually(lambda: 2 in steps(url))
+    assert ObjectStore(url, 0).read("checkpoints/latest") is not None
