@@ -1,56 +1,91 @@
-"""Measure an exported model: serve it, stream every test set of the recipe, and write the outcomes."""
+"""Measure an exported model: serve it, stream test sets, and write their outcomes."""
 
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import Progress
 
 from services.evaluation.streaming import stream_all
-from services.evaluation.test_sets import read_references, write_test_set
+from services.evaluation.test_sets import read_references, shards_of, write_test_set
 from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.recipe.schema import Recipe
+from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
 
 __all__ = ["evaluate"]
 
+# fingerprint: of the exported model; sets, subjects and streams: by the name of a set, its outcomes, what was measured,
+# and how many clients streamed at once.
+_Document: TypeAlias = dict[str, Any]
+
 
 def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console) -> None:
-    """Stream all test sets to a recognizer of our own and write `RunFolder.evaluation`, unless that is done.
+    """Stream the recipe's test sets to a recognizer of our own and write `RunFolder.evaluation`, a set at a time.
 
-    Raises Unavailable if the recognizer does not start or goes away, BadShard for a test set that cannot be read.
+    Sets that were measured already, with this model and these settings, are not measured again; those of this model
+    that the recipe does not name stay. Raises Unavailable if the recognizer does not start or goes away, BadShard for
+    a test set that cannot be read, BadRun for one of a run that is not prepared.
     """
-    subject = _fingerprint(recipe, run)
-    if run.evaluation.exists() and json.loads(run.evaluation.read_text())["subject"] == subject:
+    document = _measured_before(run)
+    subjects = {chosen.name: _subject(recipe.evaluation, chosen, run) for chosen in recipe.evaluation.sets}
+    chosen = [one for one in recipe.evaluation.sets if document["subjects"].get(one.name) != subjects[one.name]]
+    if not chosen:
         console.print(f"nothing to do: {run.evaluation} is of this model")
         return
-    sets = {chosen.name: write_test_set(recipe, run, data_folder, chosen) for chosen in recipe.evaluation.sets}
-    references = {name: read_references(folder) for name, folder in sets.items()}
-    outcomes: dict[str, list[dict[str, object]]] = {}
-    model = ""
+    folders = {one.name: write_test_set(run, data_folder, one) for one in chosen}
     with (
         running_recognizer(run.exports, run.logs / "recognizer.log") as address,
         Progress(console=console, disable=not console.is_terminal) as progress,
     ):
-        for name, wanted in references.items():
-            task = progress.add_task(f"{name}: {recipe.evaluation.streams} paced streams", total=len(wanted))
-            model, heard = asyncio.run(
-                stream_all(address, wanted, recipe.evaluation.streams, partial(progress.advance, task))
-            )
-            outcomes[name] = [asdict(outcome) for outcome in heard]
-    document = {"subject": subject, "model": model, "streams": recipe.evaluation.streams, "sets": outcomes}
-    atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
+        for name, folder in folders.items():
+            _measure(address, folder, recipe.evaluation, document, name, progress)
+            document["subjects"][name] = subjects[name]
+            atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
 
 
-def _fingerprint(recipe: Recipe, run: RunFolder) -> str:
-    """Return a checksum of what is measured: the exported models' manifests and the test sets."""
-    digest = hashlib.sha256(recipe.evaluation.model_dump_json().encode())
-    digest.update((run.shards / "card.json").read_bytes())
+def _measure(
+    address: str, folder: Path, settings: EvaluationRecipe, document: _Document, name: str, progress: Progress
+) -> None:
+    """Stream one set, and enter its outcomes into `document`."""
+    references = read_references(folder)
+    kind = "paced" if settings.paced else "unpaced"
+    task = progress.add_task(f"{name}: {settings.streams} {kind} streams", total=len(references))
+    done: Callable[[], None] = partial(progress.advance, task)
+    document["model"], outcomes = asyncio.run(
+        stream_all(address, references, settings.streams, done, paced=settings.paced)
+    )
+    document["sets"][name] = [asdict(outcome) for outcome in outcomes]
+    document["streams"][name] = settings.streams
+
+
+def _measured_before(run: RunFolder) -> _Document:
+    """Return what was measured of the exported model; nothing, if another was."""
+    fingerprint = _fingerprint(run)
+    if run.evaluation.exists():
+        document: _Document = json.loads(run.evaluation.read_text())
+        if document.get("fingerprint") == fingerprint:
+            return document
+    return {"fingerprint": fingerprint, "model": "", "subjects": {}, "streams": {}, "sets": {}}
+
+
+def _fingerprint(run: RunFolder) -> str:
+    """Return a checksum of the exported models' manifests."""
+    digest = hashlib.sha256()
     for manifest in sorted(run.exports.glob("*/*/manifest.json")):
         digest.update(manifest.read_bytes())
+    return digest.hexdigest()
+
+
+def _subject(settings: EvaluationRecipe, chosen: TestSetRecipe, run: RunFolder) -> str:
+    """Return a checksum of a set's recordings, and of how they are streamed."""
+    digest = hashlib.sha256(f"{settings.streams}\n{settings.paced}\n{chosen.model_dump_json()}".encode())
+    digest.update((shards_of(run, chosen) / "card.json").read_bytes())
     return digest.hexdigest()

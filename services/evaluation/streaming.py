@@ -1,4 +1,4 @@
-"""Stream test sets to a recognizer, paced as speech, by several clients at once; notes results and latencies."""
+"""Stream test sets to a recognizer by several clients at once; notes results and, where paced as speech, latencies."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ class Outcome:
     """The recognition of one recording of a test set.
 
     first_interim_ms: from the end of the last word that the first interim result shows, by the corpus' alignment, to
-    the arrival of that result; None without an interim result or an alignment.
-    final_ms: from the end of the audio to the arrival of the final result.
+    the arrival of that result; None without an interim result or an alignment, and unpaced.
+    final_ms: from the end of the audio to the arrival of the final result; None unpaced.
     """
 
     utterance: str
@@ -28,17 +28,18 @@ class Outcome:
     hypothesis: str
     audio_s: float
     first_interim_ms: float | None
-    final_ms: float
+    final_ms: float | None
     words: list[dict[str, object]] = field(default_factory=list)
     speaker: str = ""
 
 
 async def stream_all(
-    address: str, references: Sequence[Reference], clients: int, done: Callable[[], None]
+    address: str, references: Sequence[Reference], clients: int, done: Callable[[], None], *, paced: bool = True
 ) -> tuple[str, list[Outcome]]:
-    """Stream all recordings in real time, `clients` at once; return the model's name and the outcomes in order.
+    """Stream all recordings, `clients` at once; return the model's name and the outcomes in order.
 
-    done: called after each recording. Raises Unavailable when the recognizer is lost.
+    done: called after each recording. paced: in real time; else as fast as the recognizer reads them. Raises
+    Unavailable when the recognizer is lost.
     """
     waiting = asyncio.Semaphore(clients)
     try:
@@ -49,23 +50,23 @@ async def stream_all(
             async def one(reference: Reference) -> Outcome:
                 async with waiting:
                     samples = await asyncio.to_thread(read_recording, reference.recording, info.sample_rate_hz)
-                    transcript = await stream_recording(stub, samples, info.sample_rate_hz, paced=True)
+                    transcript = await stream_recording(stub, samples, info.sample_rate_hz, paced=paced)
                     done()
-                    return _outcome(reference, transcript)
+                    return _outcome(reference, transcript, paced)
 
             return info.model, list(await asyncio.gather(*(one(reference) for reference in references)))
     except grpc.aio.AioRpcError as error:
         raise Unavailable(f"recognizer at {address}: {error.code().name}: {error.details()}") from error
 
 
-def _outcome(reference: Reference, transcript: StreamedTranscript) -> Outcome:
+def _outcome(reference: Reference, transcript: StreamedTranscript, paced: bool) -> Outcome:
     return Outcome(
         utterance=reference.utterance,
         reference=reference.text,
         hypothesis=transcript.text,
         audio_s=transcript.audio_s,
-        first_interim_ms=_first_interim_ms(reference, transcript),
-        final_ms=1000 * (transcript.final_s - transcript.audio_end_s),
+        first_interim_ms=_first_interim_ms(reference, transcript) if paced else None,
+        final_ms=1000 * (transcript.final_s - transcript.audio_end_s) if paced else None,
         words=[asdict(word) for word in transcript.words],
         speaker=reference.speaker,
     )

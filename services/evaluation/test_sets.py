@@ -16,12 +16,12 @@ from sonorant.augment.resources import StageResources
 from sonorant.augment.room import room_stage
 from sonorant.corpus.shards import ShardSet
 from sonorant.delivery.example import Example, Lineage, WordSpan
+from sonorant.errors import BadRun
 from sonorant.randomness import generator
-from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import TestSetRecipe
 from sonorant.run_folder import RunFolder
 
-__all__ = ["Reference", "read_references", "write_test_set"]
+__all__ = ["Reference", "read_references", "shards_of", "write_test_set"]
 
 _MANIFEST = "manifest.jsonl"
 _ORIGIN = "origin"  # origin of the recordings; another origin rewrites them
@@ -39,26 +39,39 @@ class Reference:
     speaker: str = ""
 
 
-def write_test_set(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
+def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Path:
     """Write the recordings of a test set below the run, unless they are there; return their folder.
 
     A set with a room draws it from a generator that no stage of training uses, and takes its babble
     from the set's own split: training has neither its rooms nor its noise. Raises BadShard,
-    RejectedExample, Unavailable.
+    BadRun, RejectedExample, Unavailable.
     """
     folder = run.recordings / test_set.name
-    origin = f"{test_set.model_dump_json()}\n{(run.shards / 'card.json').read_text()}"
+    shards = shards_of(run, test_set)
+    origin = f"{test_set.model_dump_json()}\n{(shards / 'card.json').read_text()}"
     if (folder / _ORIGIN).exists() and (folder / _ORIGIN).read_text() == origin:
         return folder
     with atomic_folder(folder) as building:
         (building / _ORIGIN).write_text(origin)
         with open(building / _MANIFEST, "w") as manifest:
-            for example in _examples(recipe, run, data_folder, test_set):
+            for example in _examples(shards, data_folder, test_set):
                 assert example.waveform is not None
                 name = f"{example.utterance}.wav"
                 soundfile.write(building / name, _pcm16(example.waveform), example.sample_rate_hz, subtype="PCM_16")
                 manifest.write(json.dumps(_manifest_line(example, name)) + "\n")
     return folder
+
+
+def shards_of(run: RunFolder, test_set: TestSetRecipe) -> Path:
+    """Return the folder of the shards that the set is made of: the run's own, or those of another prepared run.
+
+    Raises BadRun if that one is not prepared.
+    """
+    shards = (RunFolder(Path(test_set.run)) if test_set.run is not None else run).shards
+    if not (shards / "card.json").exists():
+        where = f"evaluation.sets: {test_set.name}: run" if test_set.run is not None else "the run"
+        raise BadRun(f"{where}: {shards} has no corpus; expected the folder of a run that `sonorant prepare` filled")
+    return shards
 
 
 def read_references(folder: Path) -> list[Reference]:
@@ -74,17 +87,17 @@ def read_references(folder: Path) -> list[Reference]:
     return references
 
 
-def _examples(recipe: Recipe, run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -> Iterator[Example]:
-    shards = ShardSet.open(run.shards, test_set.split)
-    room = None
-    if test_set.room is not None:
-        room = room_stage(test_set.room, StageResources(shards, data_folder), recipe.corpus.sample_rate_hz)
-    for ordinal in range(shards.total):
-        shard, index = shards.locate(ordinal)
-        example = shards.read(shard, index).example(Lineage(0, shard, index))
-        if room is not None:
-            example = room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
-        yield example
+def _examples(folder: Path, data_folder: Path, test_set: TestSetRecipe) -> Iterator[Example]:
+    shards = ShardSet.open(folder, test_set.split)
+    positions = [shards.locate(ordinal) for ordinal in range(shards.total)]
+    examples = (shards.read(shard, index).example(Lineage(0, shard, index)) for shard, index in positions)
+    if test_set.room is None or not positions:
+        yield from examples
+        return
+    rate_hz = shards.read(*positions[0]).sample_rate_hz
+    room = room_stage(test_set.room, StageResources(shards, data_folder), rate_hz)
+    for example in examples:
+        yield room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
 
 
 def _pcm16(waveform: Waveform) -> NDArray[np.int16]:

@@ -91,6 +91,9 @@ class TestSetRecipe(Section):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="Name in reports.")
     split: Literal["dev", "test", "unseen_speaker"] = Field(description="Split that its utterances come from.")
+    run: str | None = Field(
+        None, description="Folder of another prepared run whose split it is, of any sample rate; absent: this run."
+    )
     room: RoomRecipe | None = Field(None, description="Room and noise to put every utterance into.")
     seed: int = Field(0, description="Seed of room and noise; training's generators never have it.")
 
@@ -102,6 +105,9 @@ class EvaluationRecipe(Section):
         (TestSetRecipe(name="heldout", split="test"),), min_length=1, description="Sets to measure on."
     )
     streams: int = Field(8, ge=1, le=1024, description="Clients that stream at once.")
+    paced: bool = Field(
+        True, description="Stream in real time, which measures latency; false: as fast as the recognizer reads."
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

@@ -29,6 +29,8 @@ def summarise(run: RunFolder, source: str) -> Summary:
         if not path.exists():
             raise BadRun(f"{path}: not there; run `sonorant {command} --run {run.path}` first")
     evaluation = json.loads(run.evaluation.read_text())
+    if "subjects" not in evaluation:
+        raise BadRun(f"{run.evaluation}: of an earlier version; run `sonorant evaluate --run {run.path}` again")
     return {
         "wer": {name: _score(outcomes).rate for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
@@ -79,12 +81,15 @@ def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _streaming(evaluation: dict[str, Any]) -> dict[str, Any]:
-    outcomes = [outcome for outcomes in evaluation["sets"].values() for outcome in outcomes]
+    """Return the latencies of the sets that were streamed in real time."""
+    paced = {name: o for name, o in evaluation["sets"].items() if any(one["final_ms"] is not None for one in o)}
+    outcomes = [outcome for outcomes in paced.values() for outcome in outcomes]
     interim = [o["first_interim_ms"] for o in outcomes if o["first_interim_ms"] is not None]
+    final = [o["final_ms"] for o in outcomes]
     return {
-        "streams": evaluation["streams"],
+        "streams": max((evaluation["streams"][name] for name in paced), default=0),
         "first_interim_p95_ms": float(np.percentile(interim, 95)) if interim else None,
         "first_interim_p50_ms": float(np.percentile(interim, 50)) if interim else None,
-        "final_p95_ms": float(np.percentile([o["final_ms"] for o in outcomes], 95)),
-        "final_p50_ms": float(np.percentile([o["final_ms"] for o in outcomes], 50)),
+        "final_p95_ms": float(np.percentile(final, 95)) if final else None,
+        "final_p50_ms": float(np.percentile(final, 50)) if final else None,
     }

@@ -15,7 +15,8 @@ def test_the_error_rates_are_told_with_their_intervals(tmp_path):
     run = RunFolder(tmp_path / "run")
     prepare(digits_recipe(), write_digits(tmp_path / "data"), run, progress=lambda *_: None)
     run.metrics.write_text(json.dumps(END) + "\n")
-    run.evaluation.write_text(json.dumps({"model": "tiny/1", "streams": 4, "sets": {"heldout": [HEARD]}}))
+    document = {"model": "tiny/1", "subjects": {}, "streams": {"heldout": 4}, "sets": {"heldout": [HEARD]}}
+    run.evaluation.write_text(json.dumps(document))
     done = CliRunner().invoke(command, ["--run", str(run.path), "--data", str(tmp_path / "data")])
     assert done.exit_code == 0, done.output
     assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words\n" in done.output

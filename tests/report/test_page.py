@@ -49,7 +49,9 @@ def made(tmp_path_factory):
         "heldout": [_outcome("one two", "one two", 40.0, 5.0), _outcome("two nine", "two five", None, 15.0)],
         "far_field": [_outcome("one", "", 60.0, 10.0)],
     }
-    run.evaluation.write_text(json.dumps({"subject": "s", "model": "tiny/1", "streams": 8, "sets": sets}))
+    run.evaluation.write_text(
+        json.dumps({"model": "tiny/1", "subjects": {}, "streams": dict.fromkeys(sets, 8), "sets": sets})
+    )
     return run, data
 
 

@@ -23,7 +23,7 @@ def outcome(said, heard):
 
 
 def evaluate(run, *outcomes):
-    document = {"model": "tiny/1", "streams": 4, "sets": {"heldout": outcomes}}
+    document = {"model": "tiny/1", "subjects": {}, "streams": {"heldout": 4}, "sets": {"heldout": outcomes}}
     run.evaluation.write_text(json.dumps(document))
 
 
@@ -54,6 +54,19 @@ def test_the_page_shows_what_the_figures_say(run):
     assert "<td>heldout<td>25.00 %" in page
     assert "Recordings: tones. Model: tiny/1." in page
     assert page.count("<svg") == 4
+
+
+def test_sets_that_were_not_streamed_in_real_time_have_no_latency(run):
+    evaluate(run, outcome("one two", "one two") | {"final_ms": None})
+    write(run)
+    assert json.loads(run.summary.read_text())["streaming"]["final_p95_ms"] is None
+    assert "<h2>Latency" not in run.report.read_text()
+
+
+def test_an_evaluation_of_an_earlier_version_is_asked_for_again(run):
+    run.evaluation.write_text(json.dumps({"subject": "s", "model": "tiny/1", "streams": 4, "sets": {}}))
+    with pytest.raises(BadRun, match="sonorant evaluate --run"):
+        write(run)
 
 
 def test_a_report_is_made_once_for_what_it_is_made_of(run):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 from rigs.babble import export_babble
 from rigs.small_corpus import digits_recipe, write_digits
@@ -12,9 +13,11 @@ from services.evaluation.main import evaluate
 from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import Reference
 from services.recognizer.process import running_recognizer
+from sonorant.cli.evaluate import command
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import Unavailable
 from sonorant.recipe.training import EvaluationRecipe
+from sonorant.recipe.training import TestSetRecipe as SetRecipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.scoring import score
 from sonorant.text.transcripts import pair_up, read_transcripts
@@ -37,7 +40,7 @@ def test_every_recording_has_an_outcome_with_latencies(evaluated):
     _, run, _ = evaluated
     document = json.loads(run.evaluation.read_text())
     assert document["model"] == "babble/1"
-    assert document["streams"] == 2
+    assert document["streams"] == {"small": 2}
     outcomes = document["sets"]["small"]
     assert [
         set(o["reference"].split()) <= {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
@@ -53,6 +56,42 @@ def test_the_same_model_is_not_measured_twice(evaluated):
     before = run.evaluation.stat()
     evaluate(recipe, run, data, Console(quiet=True))
     assert run.evaluation.stat() == before
+
+
+def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencies(evaluated):
+    _, run, data = evaluated
+    measured = json.loads(run.evaluation.read_text())["sets"]["small"]
+    chosen = "evaluation.sets=[{name: more, split: test}]"
+    arguments = ["--run", str(run.path), "--data", str(data), "--set", "evaluation.paced=false", "--set", chosen]
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    document = json.loads(run.evaluation.read_text())
+    assert document["sets"]["small"] == measured
+    assert len(document["sets"]["more"]) == 6
+    assert {o["final_ms"] for o in document["sets"]["more"]} == {None}
+    assert {o["first_interim_ms"] for o in document["sets"]["more"]} == {None}
+
+
+def test_an_evaluation_that_was_cut_off_goes_on_with_the_next_set(evaluated):
+    recipe, run, data = evaluated
+    whole = run.evaluation.read_text()
+    document = json.loads(whole)
+    document["sets"]["small"] = measured = [{"utterance": "measured before"}]
+    run.evaluation.write_text(json.dumps(document))
+    sets = (*recipe.evaluation.sets, SetRecipe(name="late", split="test"))
+    evaluation = recipe.evaluation.model_copy(update={"sets": sets})
+    evaluate(recipe.model_copy(update={"evaluation": evaluation}), run, data, Console(quiet=True))
+    after = json.loads(run.evaluation.read_text())
+    run.evaluation.write_text(whole)
+    assert after["sets"]["small"] == measured
+    assert len(after["sets"]["late"]) == 6
+
+
+def test_what_is_measured_is_the_model_s_all_but_the_evaluation(evaluated):
+    _, run, data = evaluated
+    done = CliRunner().invoke(command, ["--run", str(run.path), "--data", str(data), "--set", "decoding.beam=1"])
+    assert done.exit_code == 2
+    assert "expected evaluation.KEY=VALUE" in done.output
 
 
 def test_transcribed_again_by_another_process_the_recordings_give_the_same_error_rate(evaluated):

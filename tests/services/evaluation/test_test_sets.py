@@ -6,6 +6,7 @@ from rigs.small_corpus import RATE_HZ, digits_recipe, write_digits
 from services.evaluation.test_sets import read_references, write_test_set
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet
+from sonorant.errors import BadRun
 from sonorant.recipe.training import TestSetRecipe
 from sonorant.run_folder import RunFolder
 
@@ -23,7 +24,7 @@ def prepared(tmp_path_factory):
 
 def _write(prepared, **settings):
     data, run = prepared
-    folder = write_test_set(digits_recipe(), run, data, TestSetRecipe.model_validate({"split": "test"} | settings))
+    folder = write_test_set(run, data, TestSetRecipe.model_validate({"split": "test"} | settings))
     return folder, read_references(folder)
 
 
@@ -36,6 +37,22 @@ def test_recordings_are_the_split_sample_for_sample(prepared):
         assert rate_hz == RATE_HZ
         np.testing.assert_array_equal(samples, record.waveform())
         assert (reference.utterance, reference.text, reference.words) == (record.utterance, record.text, record.words)
+
+
+def test_a_set_of_another_prepared_run_is_that_run_s_split(prepared, tmp_path):
+    data, other = prepared
+    run = RunFolder(tmp_path / "run")
+    prepare(digits_recipe(strings={"train": 2, "dev": 1, "test": 3}), data, run, progress=lambda *_: None)
+    chosen = TestSetRecipe(name="other", split="test", run=str(other.path))
+    references = read_references(write_test_set(run, data, chosen))
+    assert [r.utterance for r in references] == [r.utterance for r in ShardSet.open(other.shards, "test")]
+    assert all(r.recording.is_relative_to(run.recordings) for r in references)
+
+
+def test_a_set_of_a_run_that_is_not_prepared_names_the_set_and_the_folder(prepared, tmp_path):
+    data, run = prepared
+    with pytest.raises(BadRun, match=r"evaluation\.sets: lost: run: .*nowhere/shards has no corpus"):
+        write_test_set(run, data, TestSetRecipe(name="lost", split="test", run=str(tmp_path / "nowhere")))
 
 
 def test_a_room_changes_every_recording_and_keeps_its_length(prepared):
