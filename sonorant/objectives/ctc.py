@@ -12,7 +12,7 @@ from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
-from sonorant.objectives.objective import BatchTensors, Losses, Targets
+from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -27,6 +27,7 @@ class CtcObjective:
     """
 
     padding: ClassVar = {"labels": 0, "frames": UNKNOWN}
+    n_best: BatchSearch | None = None
     reports = ("loss",)
 
     def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe, framing: Framing) -> None:

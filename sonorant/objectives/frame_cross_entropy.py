@@ -10,7 +10,7 @@ from sonorant.models.family import Inputs, Model
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss
 from sonorant.objectives.ctc import check_labels
-from sonorant.objectives.objective import BatchTensors, Losses, Targets
+from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
@@ -25,6 +25,7 @@ class FrameCrossEntropy:
     """
 
     padding: ClassVar = {"frames": UNKNOWN}
+    n_best: BatchSearch | None = None
     reports = ("loss",)
 
     def __init__(self, units: Units, framing: Framing, align: Callable[[Features, Sequence[int]], IntArray]) -> None:

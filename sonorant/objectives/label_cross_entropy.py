@@ -8,12 +8,12 @@ from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model
 from sonorant.models.framing import Framing
 from sonorant.objectives.ctc import CtcObjective
-from sonorant.objectives.objective import BatchTensors, Losses, Targets
+from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["LabelCrossEntropy", "label_cross_entropy"]
+__all__ = ["LabelCrossEntropy", "label_cross_entropy", "with_end"]
 
 
 class LabelCrossEntropy:
@@ -24,6 +24,8 @@ class LabelCrossEntropy:
     Reports "loss", the cross-entropy without smoothing; "label_error", the share of labels, the end among them, that
     are not the most probable; and "ctc" if w is not 0.
     """
+
+    n_best: BatchSearch | None = None
 
     def __init__(self, training: TrainingRecipe, units: Units, features: FeaturesRecipe, framing: Framing) -> None:
         self._training = training
@@ -57,7 +59,7 @@ class LabelCrossEntropy:
         labels, lengths = batch.targets["labels"]
         sampling = schedule[0] if self._training.sampling else None
         outputs = model.outputs(Inputs(batch.features, batch.lengths, labels, lengths, sampling), dropout_seed)
-        due = _with_end(labels, lengths, model.symbols.end)
+        due = with_end(labels, lengths, model.symbols.end)
         loss = label_cross_entropy(outputs.labels, due, lengths + 1)
         minimised = loss
         if self._training.label_smoothing:
@@ -92,7 +94,7 @@ def _label_error(log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) ->
     return tf.reduce_sum(tf.cast(counted, tf.float32), 1) / tf.cast(lengths, tf.float32)
 
 
-def _with_end(labels: tf.Tensor, lengths: tf.Tensor, end: int | None) -> tf.Tensor:
+def with_end(labels: tf.Tensor, lengths: tf.Tensor, end: int | None) -> tf.Tensor:
     """Return Int32[B, L + 1]: the labels, and the end from each one's length on."""
     present = tf.sequence_mask(lengths, tf.shape(labels)[1])
     return tf.pad(tf.where(present, labels, end), ((0, 0), (0, 1)), constant_values=end)

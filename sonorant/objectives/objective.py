@@ -12,7 +12,7 @@ from sonorant.delivery.example import Example
 from sonorant.models.family import Model
 from sonorant.tensorflow import tf
 
-__all__ = ["BatchTensors", "Losses", "Objective", "Padded", "Targets"]
+__all__ = ["BatchSearch", "BatchTensors", "Losses", "Objective", "Padded", "Targets"]
 
 Targets: TypeAlias = Mapping[str, IntArray]  # of one utterance, [length] each
 
@@ -47,12 +47,31 @@ class Losses(NamedTuple):
     reported: dict[str, tf.Tensor]
 
 
+class BatchSearch(Protocol):
+    """Finds further targets of a batch with a model; they have the names `targets`."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """See the class."""
+        ...
+
+    def __call__(self, model: Model, batch: BatchTensors) -> dict[str, Padded]:
+        """Return them; the number of rows need not be the batch's."""
+        ...
+
+
 class Objective(Protocol):
     """Loss of a model on batches of utterances.
 
     padding: value with which each target is padded, by the target's name. reports: names of the figures that
-    `losses` reports, the watched one first; a step in which that one is not finite changes nothing.
+    `losses` reports, the watched one first; a step in which that one is not finite changes nothing. n_best: the search
+    whose targets `losses` also needs, of the batch and the model before the step; None: none.
     """
+
+    @property
+    def n_best(self) -> BatchSearch | None:
+        """See the class."""
+        ...
 
     @property
     def padding(self) -> Mapping[str, int]:

@@ -65,6 +65,12 @@ class Recipe(Section):
                 f"training.alignment_weight={self.training.alignment_weight} with training.objective="
                 f"{self.training.objective}: guides CTC alone; set it to 0"
             )
+        if self.training.mwer_hypotheses == 1 or (self.training.mwer_hypotheses and self.training.objective != "ctc"):
+            raise ValueError(
+                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.objective="
+                f"{self.training.objective}: expected 0, or at least 2 hypotheses to choose from, and the objective "
+                "ctc, whose model has transcripts of its own"
+            )
         if self.training.anneal_dropout and not self.model.anneals_dropout:
             raise ValueError(
                 f"training.anneal_dropout={list(self.training.anneal_dropout)}: the dropout of model.family="

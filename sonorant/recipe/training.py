@@ -72,6 +72,16 @@ class TrainingRecipe(Section):
         lt=1,
         description="Weight w of joint CTC: (1 - w) cross-entropy + w CTC (label-synchronous families).",
     )
+    mwer_hypotheses: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Size of the N-best lists whose expected word errors are minimised (mWER), from weights that are "
+        "trained already; 0: none.",
+    )
+    mwer_base_weight: float = Field(
+        0.01, ge=0, description="Weight of the loss without mwer_hypotheses, beside the expected word errors."
+    )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
     anneal_dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(

@@ -75,10 +75,11 @@ class TrainStep(tf.Module):
         self._variables = [v.value for v in model.trainable_variables]
         self.optimizer = build_optimizer(recipe.training, self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
+        found = objective.n_best.targets if objective.n_best else ()
         self._graph = tf.function(
             self._step,
             input_signature=[
-                batch_signature(model.bins, objective.padding),
+                batch_signature(model.bins, (*objective.padding, *found)),
                 tf.TensorSpec([1 + len(objective.schedule(0))], tf.float32),
                 tf.TensorSpec([2], tf.int32),
                 tf.TensorSpec([len(Notes._fields)], tf.float32),
@@ -87,6 +88,8 @@ class TrainStep(tf.Module):
 
     def __call__(self, batch: BatchTensors, step: int, notes: Notes) -> StepResult:
         """Do step 0, 1, …; all ranks must call it with the same `step`."""
+        if self.objective.n_best:
+            batch = batch._replace(targets=batch.targets | self.objective.n_best(self.model, batch))
         rates = (learning_rate(step, self._recipe.training), *self.objective.schedule(step))
         seed = np.array([self._recipe.seed % 2**31, (step * self._collective.size + self._collective.rank) * 1000])
         try:

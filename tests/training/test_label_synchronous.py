@@ -34,6 +34,23 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(weights(resumed), weights(whole))
 
 
+def test_minimum_word_error_training_goes_on_with_a_trained_run_and_resumes_bit_for_bit(tmp_path):
+    recipe = bfa_recipe("strict", epochs=1)
+    for name in ("whole", "cut"):
+        run(tiny_trainer(recipe, tmp_path / name, MemoryLedger(TOTAL), TOTAL))
+    recipe = bfa_recipe("strict", epochs=2, mwer_hypotheses=3)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(TOTAL), TOTAL)
+    began = whole.progress.step
+    assert run(whole) is Reason.EPOCHS
+    assert whole.progress.step > began > 0
+    ledger = MemoryLedger(TOTAL)
+    assert run(tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL, terminate_after=2)) is Reason.TERMINATED
+    resumed = tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL)
+    assert began < resumed.progress.step < whole.progress.step
+    run(resumed)
+    np.testing.assert_array_equal(weights(resumed), weights(whole))
+
+
 def test_a_tiny_task_is_learnt(tmp_path):
     model = {"cells": 16, "decoder_cells": 16, "attention": 16, "pooling": [1]}
     recipe = bfa_recipe(model=model, epochs=25, patience=25, learning_rate=0.02, decay_steps=150, batch_examples=8)
@@ -50,6 +67,7 @@ def test_a_tiny_task_is_learnt(tmp_path):
         ({"model": {"family": "lstm_ctc"}, "training": {"ctc_weight": 0.3}}, r"training.ctc_weight=0.3: .*=lstm_ctc"),
         ({"training": {"ctc_weight": 0.3}}, r"model.ctc=false with training.ctc_weight=0.3"),
         ({"model": {**SECTION, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
+        ({"training": {"mwer_hypotheses": 1}}, r"training.mwer_hypotheses=1 .*: expected 0, or at least 2"),
         ({"training": {"alignment_weight": 1.0}}, r"alignment_weight=1.0: model.family=bfa has outputs by frame"),
     ],
 )

@@ -1,0 +1,114 @@
+"""The N-best list of each utterance of a batch, by the model as it is, with the word errors of each hypothesis."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding import CtcBeamSearch, LabelBeam
+from sonorant.models.family import Inputs, LabelSynchronous, Model
+from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
+from sonorant.objectives.objective import BatchTensors, Padded
+from sonorant.tensorflow import tf
+from sonorant.text.alignment import align
+from sonorant.text.units import Units
+
+__all__ = ["NBest"]
+
+_Labels: TypeAlias = Sequence[int]
+_Search: TypeAlias = Callable[[BatchTensors], list[list[_Labels]]]
+
+
+class NBest:
+    """Searches a batch for its N most probable transcripts, and counts their errors on words.
+
+    Needs the target "labels", the references. It adds two:
+
+    - "hypotheses": values Int32[B * N, L], the labels of the hypotheses, N rows an utterance; lengths Int32[B * N].
+    - "errors": values Int32[B, N], substitutions, insertions and deletions of words; lengths Int32[B], how many
+      hypotheses there are: fewer than N where the model gives no more any probability, none for a placeholder.
+    """
+
+    targets = ("hypotheses", "errors")
+
+    def __init__(self, units: Units, size: int) -> None:
+        """size: N, which is also the beam."""
+        self._units = units
+        self._size = size
+        self._searches: dict[int, _Search] = {}
+
+    def __call__(self, model: Model, batch: BatchTensors) -> dict[str, Padded]:
+        """Return the targets; dropout is off, and no gradient goes through the search."""
+        if id(model) not in self._searches:
+            by_label = isinstance(model, LabelSynchronous)
+            self._searches[id(model)] = self._by_label(model) if by_label else self._by_frame(model)
+        found = self._searches[id(model)](batch)
+        real = np.asarray(batch.weights) > 0
+        labels, lengths = (np.asarray(one) for one in batch.targets["labels"])
+        references = [self._units.text(row[:length].tolist()) for row, length in zip(labels, lengths, strict=True)]
+        return self._padded(
+            [hypotheses if one else [] for hypotheses, one in zip(found, real, strict=True)], references
+        )
+
+    def _by_label(self, model: LabelSynchronous) -> _Search:
+        encode = tf.function(model.encode, input_signature=_signature(model))
+        functions = decoder_functions(model)
+        decoder = TensorDecoder(
+            *(functions[name].get_concrete_function() for name in ("decoder_begin", "decoder_next"))
+        )
+        assert model.symbols.end is not None
+        beam = LabelBeam(decoder, model.symbols.end, self._size)
+
+        def search(batch: BatchTensors) -> list[list[_Labels]]:
+            frames, counts = (tensor.numpy() for tensor in encode(batch.features, batch.lengths))
+            some = [i for i, count in enumerate(counts) if count]
+            found: list[list[_Labels]] = [[] for _ in counts]
+            if some:
+                ended = beam.search([frames[i, : counts[i]] for i in some])
+                for i, hypotheses in zip(some, ended, strict=True):
+                    found[i] = [one.labels for one in hypotheses]
+            return found
+
+        return search
+
+    def _by_frame(self, model: Model) -> _Search:
+        predict = tf.function(
+            lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
+        )
+
+        def search(batch: BatchTensors) -> list[list[_Labels]]:
+            outputs = predict(batch.features, batch.lengths)
+            encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
+            return [self._transcripts(frames[:count]) for frames, count in encoded]
+
+        return search
+
+    def _transcripts(self, log_probs: NDArray[np.float32]) -> list[_Labels]:
+        """Return the labels of the transcripts of frames [frames, symbols], each text once."""
+        if not len(log_probs):
+            return []
+        beam = CtcBeamSearch(self._units, 1.0, self._size, self._units.size)
+        beam.push(log_probs)
+        beam.finish()
+        return [self._units.labels(one.text) for one in beam.hypotheses(self._size)]
+
+    def _padded(self, found: list[list[_Labels]], references: list[str]) -> dict[str, Padded]:
+        longest = max((len(labels) for hypotheses in found for labels in hypotheses), default=0)
+        values = np.zeros((len(found), self._size, max(1, longest)), np.int32)
+        lengths = np.zeros((len(found), self._size), np.int32)
+        errors = np.zeros((len(found), self._size), np.int32)
+        for i, (hypotheses, reference) in enumerate(zip(found, references, strict=True)):
+            for k, labels in enumerate(hypotheses):
+                values[i, k, : len(labels)] = labels
+                lengths[i, k] = len(labels)
+                errors[i, k] = align(reference, self._units.text(labels)).errors
+        counts = np.array([len(hypotheses) for hypotheses in found], np.int32)
+        return {
+            "hypotheses": Padded(tf.constant(values.reshape(-1, values.shape[2])), tf.constant(lengths.reshape(-1))),
+            "errors": Padded(tf.constant(errors), tf.constant(counts)),
+        }
+
+
+def _signature(model: Model) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]
