@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -64,11 +64,8 @@ class Process:
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal keeps it from running."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
-        except OSError:  # it has just ended
-            return False
+        """Whether a signal keeps it, or a process that it started, from running, such as one of mpirun's ranks."""
+        return any(_is_stopped(pid) for pid in _with_descendants(self.pid))
 
     async def wait(self) -> int:
         """Wait for the end; return the exit status."""
@@ -189,3 +186,18 @@ def _ended(end: int | OSError) -> str:
     if isinstance(end, OSError):
         return f"cannot be started: {end}"
     return f"was killed by {signal.Signals(-end).name}" if end < 0 else f"ended with exit code {end}"
+
+
+def _with_descendants(pid: int) -> Iterator[int]:
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # it has just ended
+            for child in children.read_text().split():
+                yield from _with_descendants(int(child))
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+    except OSError:  # it has just ended
+        return False

@@ -80,6 +80,28 @@ def test_a_process_that_hangs_is_ended_and_started_again(log_file):
     asyncio.run(scene())
 
 
+def test_a_process_whose_own_process_is_stopped_is_so_too(log_file):
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', 'import time; time.sleep(600)'])"
+
+    async def scene():
+        child = Child("c", lambda _: [sys.executable, "-S", "-c", program], log_file, dict(os.environ))
+        keeper = asyncio.create_task(child.keep())
+        parent = await up(child)
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        while not children.read_text().split():
+            await asyncio.sleep(0.01)
+        assert not parent.stopped
+        os.kill(int(children.read_text()), signal.SIGSTOP)
+        while not parent.stopped:
+            await asyncio.sleep(0.01)
+        child.abort()
+        await up(child, parent)
+        await child.stop(5.0)
+        await keeper
+
+    asyncio.run(scene())
+
+
 def test_a_process_that_is_being_started_when_it_is_stopped_does_not_stay(log_file):
     async def scene():
         starting = asyncio.Event()

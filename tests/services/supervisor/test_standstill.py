@@ -25,6 +25,16 @@ def test_whoever_is_stopped_for_good_is_started_again(workplace, trained):
     assert hung == ["redis", "coordinator", "example_server-0", "trainer-0"]
 
 
+def test_a_rank_that_is_stopped_while_it_loads_is_started_again(workplace):
+    process = sonorant(workplace, "train", "--set", "training.epochs=1")
+    eventually(lambda: find_process_of(workplace, "services.trainer"), process=process)
+    hit(workplace, "services.trainer", signal.SIGSTOP)  # long before its first heartbeat
+    code, said = finish(process)
+    assert (code, "is complete" in said) == (0, True), said
+    hung = [event["name"] for event in supervised(workplace) if event["event"] == "process_hangs"]
+    assert hung == ["trainer-0"]
+
+
 def test_a_pause_of_seconds_ends_nobody(workplace, trained):
     pids = {name: find_process_of(workplace, name) for name in ALL}
     for name in ALL:
