@@ -13,6 +13,7 @@ from services.coordination.meter import Meter
 from services.process.backoff import Backoff
 from services.process.channels import open_channel
 from sonorant.delivery.example import Lineage
+from sonorant.delivery.ledger import Rejection
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 from sonorant.v1.example_pb2 import Lineage as Named
@@ -103,9 +104,15 @@ class CoordinatorClient:
         thread.start()
 
     def reject(self, lineage: Lineage, utterance: str, stage: str, reason: str) -> None:
-        """Report an example that a stage could not process; it is sent as soon as the coordinator can be reached."""
+        """Report an example that a stage could not process; it is sent as soon as the coordinator can be reached.
+
+        Names and reasons are shortened: the coordinator would refuse a message that is too large at every retry.
+        """
+        said = Rejection(lineage, utterance, stage, reason).shortened()
         self._rejections.append(
-            pb.RejectExampleRequest(lineage=Named(**lineage._asdict()), utterance=utterance, stage=stage, reason=reason)
+            pb.RejectExampleRequest(
+                lineage=Named(**lineage._asdict()), utterance=said.utterance, stage=said.stage, reason=said.reason
+            )
         )
         self._wake.set()
 

@@ -139,7 +139,7 @@ class CoordinatorServer(coordinator_pb2_grpc.CoordinatorServicer):
     async def RejectExample(self, request: pb.RejectExampleRequest, context: Any) -> pb.RejectExampleResponse:
         """See coordinator.proto."""
         lineage = Lineage(request.lineage.epoch, request.lineage.shard, request.lineage.index)
-        rejection = Rejection(lineage, request.utterance, request.stage, request.reason)
+        rejection = Rejection(lineage, request.utterance, request.stage, request.reason).shortened()
         await asyncio.to_thread(self._control.reject, rejection)
         return pb.RejectExampleResponse()
 

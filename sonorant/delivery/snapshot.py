@@ -3,7 +3,7 @@
 import json
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from sonorant.delivery.bitmap import Bitmap
@@ -15,6 +15,7 @@ __all__ = ["BadSnapshot", "LedgerSnapshot", "Rejection"]
 _MAGIC = b"SNRLEDG2"
 _OLD_MAGIC = b"SNRLEDG1"  # has two bitmaps of every epoch
 _HEADER = struct.Struct("<8sI")  # magic, CRC-32 of what follows
+_LONGEST = 1000  # characters of a rejection's utterance or reason: a hundred of them fit into a message of gRPC
 
 
 class BadSnapshot(SonorantError):
@@ -31,6 +32,10 @@ class Rejection:
     utterance: str
     stage: str
     reason: str
+
+    def shortened(self) -> Self:
+        """Return the rejection with the first 1,000 characters of its utterance and its reason, which corpora bring."""
+        return replace(self, utterance=_beginning(self.utterance), reason=_beginning(self.reason))
 
     def to_json(self) -> str:
         """Return the rejection as a line of JSON."""
@@ -128,3 +133,7 @@ class LedgerSnapshot:
             snapshot.put_past(epoch, plain[at : at + length])
             at += length
         return snapshot
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

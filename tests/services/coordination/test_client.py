@@ -166,6 +166,17 @@ def test_a_rejection_is_retried_until_acknowledged_unless_the_refusal_is_final(c
     assert [r.utterance for r in coordinator.rejections] == ["heard"]
 
 
+def test_a_rejection_of_megabytes_arrives_shortened(coordinator):
+    """gRPC takes 4 MiB a message; one that is refused for its size would be sent again for ever."""
+    with client_of(coordinator.address) as client:
+        client.reject(Lineage(0, 0, 0), "u" * 1_000_000, "vtlp", "€" * 2_000_000)
+        client.reject(Lineage(0, 0, 1), "u" * 1000, "vtlp", "r")
+        eventually(lambda: len(coordinator.rejections) == 2)
+    long, short = coordinator.rejections
+    assert (long.utterance, long.reason) == ("u" * 999 + "…", "€" * 999 + "…")
+    assert (short.utterance, short.reason) == ("u" * 1000, "r")
+
+
 class _SlowToHearRejections(ScriptedCoordinator):
     """Notes how many heartbeats had come by each rejection."""
 

@@ -109,6 +109,25 @@ def test_a_rejected_example_is_settled_and_shown_with_its_reason(redis_url):
     play(redis_url, scene)
 
 
+def test_rejections_with_names_and_reasons_of_megabytes_leave_room_for_the_status(redis_url):
+    """An id in a manifest may be as long as its line; a message of gRPC has 4 MiB."""
+
+    async def scene(world):
+        await world.register("shard_reader", "r")
+        await world.begin()
+        await world.lease_all()
+        for shard, index in EVERYTHING:
+            lineage = Lineage(epoch=0, shard=shard, index=index)
+            said = {"utterance": f"{index}" + "ß" * 500_000, "reason": "€" * 500_000}
+            await world.stub.RejectExample(pb.RejectExampleRequest(lineage=lineage, stage="vtlp", **said))
+        await asyncio.to_thread(world.control.refresh)
+        status = await world.stub.GetStatus(pb.GetStatusRequest())
+        assert [r.utterance[:2] for r in status.rejections] == [f"{index}ß" for _, index in EVERYTHING]
+        assert 100 * max(r.ByteSize() for r in status.rejections) < 1 << 20
+
+    play(redis_url, scene)
+
+
 def test_a_record_that_no_shard_has_is_refused(redis_url):
     async def scene(world):
         lineage = Lineage(epoch=0, shard=7, index=2)
