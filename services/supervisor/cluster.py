@@ -112,9 +112,10 @@ class LocalCluster:
 
     async def _work(self, redis_server: LocalRedis) -> None:
         make_folder(self._run.logs)
-        redis = Child("redis", lambda _: redis_server.command, self._log("redis"), self._environment)
+        redis_log = self._log("redis")
+        redis = Child("redis", lambda _: redis_server.command_after(redis_log), redis_log, self._environment)
         self._keep(redis)
-        await redis_server.wait_ready(_READY_S, self._log("redis"))
+        await redis_server.wait_ready(_READY_S, redis_log)
         coordinator = self._coordinator(redis_server.url)
         self._keep(coordinator)
         address = await self._address()

@@ -1,19 +1,26 @@
 """The local cluster's Redis: its configuration, its socket, and waiting until it answers."""
 
 import asyncio
+import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
 
 import redis.asyncio
+import structlog
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from services.supervisor.child import last_lines
 from sonorant.atomic import atomic_write, make_folder
 from sonorant.errors import Unavailable
 
 __all__ = ["LocalRedis"]
 
+log = structlog.get_logger()
+
+_UNREADABLE = "Bad file format reading the append only file"
 _ANSWER_S = 2.0  # one that is stopped accepts connections and does not answer
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 _CONFIGURATION = """# Written by sonorant; the ledger of one training run.
@@ -52,6 +59,19 @@ class LocalRedis:
     def command(self) -> list[str]:
         """What to run."""
         return ["redis-server", str(self._configuration)]
+
+    def command_after(self, log_file: Path) -> list[str]:
+        """Return what to run, after what `log_file` ends with.
+
+        An append-only file that Redis could not read, such as one that a power cut has filled up with zeros, is
+        moved aside: the ledger is restored from a checkpoint anyway.
+        """
+        if _UNREADABLE in last_lines(log_file).splitlines()[-1]:
+            damaged, aside = self._folder / "appendonlydir", self._folder / "appendonlydir.damaged"
+            shutil.rmtree(aside, ignore_errors=True)
+            os.replace(damaged, aside)
+            log.warning("append_only_file_damaged", moved_to=str(aside))
+        return self.command
 
     async def wait_ready(self, patience_s: float, log_file: Path) -> None:
         """Wait until it answers and has read its append-only file; raises Unavailable if it does not."""

@@ -57,6 +57,23 @@ def test_a_run_that_is_hit_before_its_last_checkpoint_goes_on_and_completes(tmp_
     assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
 
 
+def test_a_run_whose_append_only_file_redis_cannot_read_goes_on_from_its_checkpoint(tmp_path):
+    workplace = make_workplace(tmp_path, epochs=2)
+    prepared(workplace)
+    process = sonorant(workplace, "train")
+    eventually(lambda: (workplace / "run/checkpoints/latest").exists(), process=process)
+    process.kill()
+    process.communicate()
+    eventually(lambda: not processes_of(workplace))
+    (file,) = workplace.glob("run/redis/appendonlydir/*.incr.aof")
+    file.write_bytes(file.read_bytes() + bytes(600))  # as a power cut leaves it
+    code, said = finish(sonorant(workplace, "train"))
+    assert (code, "is complete" in said) == (0, True), said
+    found = audit_run(RunFolder(workplace / "run"))
+    assert found.exact
+    assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
+
+
 def snapshot(folder):
     """Return checksums of what processes read when they start again."""
     return {
