@@ -190,8 +190,8 @@ def _ended(end: int | OSError) -> str:
 
 def _with_descendants(pid: int) -> Iterator[int]:
     yield pid
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # it has just ended
+    with suppress(OSError):  # it has just ended
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
             for child in children.read_text().split():
                 yield from _with_descendants(int(child))
 

@@ -66,8 +66,8 @@ class LocalRedis:
         An append-only file that Redis could not read, such as one that a power cut has filled up with zeros, is
         moved aside: the ledger is restored from a checkpoint anyway.
         """
-        if _UNREADABLE in last_lines(log_file).splitlines()[-1]:
-            damaged, aside = self._folder / "appendonlydir", self._folder / "appendonlydir.damaged"
+        damaged, aside = self._folder / "appendonlydir", self._folder / "appendonlydir.damaged"
+        if damaged.exists() and _UNREADABLE in last_lines(log_file).splitlines()[-1]:
             shutil.rmtree(aside, ignore_errors=True)
             os.replace(damaged, aside)
             log.warning("append_only_file_damaged", moved_to=str(aside))

@@ -10,6 +10,7 @@ from sonorant.section import Section
 __all__ = ["PipelineRecipe"]
 
 _HEARTBEATS = 3  # that a replica may be silent at the least: one is lost, and the next one late
+_DEATHS = 2  # times a dead replica's silence that work may stand still at the least
 
 
 class PipelineRecipe(Section):
@@ -74,3 +75,14 @@ class PipelineRecipe(Section):
                 f"or heartbeat_s to {dead_after_s / _HEARTBEATS:.3g} or less"
             )
         return dead_after_s
+
+    @field_validator("stall_after_s")
+    @classmethod
+    def _outlasts_a_dead_replica(cls, stall_after_s: float, info: ValidationInfo) -> float:
+        needed_s = _DEATHS * info.data.get("dead_after_s", 0.0)  # absent if it is wrong itself
+        if 0 < stall_after_s < needed_s:
+            raise ValueError(
+                f"must be 0 or at least {_DEATHS} x dead_after_s, {needed_s:g}: before that, examples of a replica "
+                "that has died are not even leased again, and each pause of work would end the run"
+            )
+        return stall_after_s

@@ -176,6 +176,11 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             HEAD + "pipeline: {dead_after_s: 1000}\n",
             "r.yaml:6: pipeline.dead_after_s=1000: must be less than or equal to 600",
         ),
+        (
+            HEAD + "pipeline:\n  stall_after_s: 0.001\n",
+            "r.yaml:7: pipeline.stall_after_s=0.001: must be 0 or at least 2 x dead_after_s, 5: before that, examples "
+            "of a replica that has died are not even leased again, and each pause of work would end the run",
+        ),
         ("version: 1\nname: x\n", "r.yaml:1: corpus: is missing and has no default"),
         (
             HEAD + "name: other\n",
