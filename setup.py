@@ -1,4 +1,4 @@
-"""Build hook: compiles the protos before the package is collected, the kernels of signal processing and n-gram models.
+"""Build hook: compiles the protos before the package is collected, and the kernels of signals, n-grams and searches.
 
 Everything else stands in pyproject.toml.
 """
@@ -64,10 +64,20 @@ def _kernels(name: str, *macros: str) -> Extension:
 
 
 def _ngrams() -> Extension:
-    headers = sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / "sonorant/lm").glob("*.hpp"))
-    return _extension("sonorant.lm.ngrams", "sonorant/lm/ngrams.cpp", headers=headers)
+    return _extension("sonorant.lm.ngrams", "sonorant/lm/ngrams.cpp", headers=_headers("sonorant/lm"))
 
 
-_EXTENSIONS = [_kernels("kernels"), _ngrams()]
+def _searches() -> Extension:
+    # so that comparisons are vectorised
+    flags = ("-fno-math-errno", "-fno-trapping-math")
+    headers = _headers("sonorant/decoding") + _headers("sonorant/lm")
+    return _extension("sonorant.decoding.kernels", "sonorant/decoding/kernels.cpp", *flags, headers=headers)
+
+
+def _headers(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / folder).glob("*.hpp"))
+
+
+_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches()]
 
 setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)

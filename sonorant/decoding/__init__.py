@@ -2,7 +2,8 @@
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
 first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each
-search is a file (`ctc_beam.py`, `greedy.py`, `label_beam.py`).
+search is a file (`ctc_beam.py`, `greedy.py`, `label_beam.py`). What all searches of a model share, language model and
+phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the headers beside it.
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
@@ -11,6 +12,7 @@ from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 from sonorant.decoding.label_prior import label_prior
+from sonorant.decoding.scorer import NgramFusion, Scorer, WrongVocabulary, load_scorer
 from sonorant.decoding.search import Search, open_search
 
 __all__ = [
@@ -21,10 +23,14 @@ __all__ = [
     "LabelBeam",
     "LabelDecoder",
     "LabelModel",
+    "NgramFusion",
+    "Scorer",
     "Scoring",
     "Search",
     "Word",
+    "WrongVocabulary",
     "best_path",
     "label_prior",
+    "load_scorer",
     "open_search",
 ]

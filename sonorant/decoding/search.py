@@ -17,6 +17,7 @@ from sonorant.decoding.hypothesis import Hypothesis
 from sonorant.decoding.label_beam import Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.decoding.label_search import LabelSearch
+from sonorant.decoding.scorer import Scorer
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
 
@@ -48,11 +49,15 @@ class Search(Protocol):
         ...
 
 
-def _ctc(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None) -> Search:
-    return CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates)
+def _ctc(
+    units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None, scorer: Scorer
+) -> Search:
+    return CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates, scorer=scorer)
 
 
-def _labels(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None) -> Search:
+def _labels(
+    units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None, scorer: Scorer
+) -> Search:
     assert decoder is not None, "a label-synchronous search has no decoder to drive"
     scoring = Scoring(length_bonus=decoding.length_bonus, coverage_weight=decoding.coverage_weight)
     return LabelSearch(decoder, units, frame_seconds, decoding.beam, scoring)
@@ -62,10 +67,16 @@ _SEARCHES = {"ctc": _ctc, "labels": _labels}
 
 
 def open_search(
-    kind: str, units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None = None
+    kind: str,
+    units: Units,
+    frame_seconds: float,
+    decoding: DecodingRecipe,
+    decoder: LabelDecoder | None,
+    scorer: Scorer,
 ) -> Search:
     """Return a search of a new utterance.
 
-    kind: the model's `search`; frame_seconds: time from frame to frame; decoder: of a label-synchronous model.
+    kind: the model's `search`; frame_seconds: time from frame to frame; decoder: of a label-synchronous model; scorer:
+    language model and phrases, shared by all searches of the model.
     """
-    return _SEARCHES[kind](units, frame_seconds, decoding, decoder)
+    return _SEARCHES[kind](units, frame_seconds, decoding, decoder, scorer)

@@ -1,10 +1,32 @@
 """Recipe: decoding."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from sonorant.section import Section
 
-__all__ = ["DecodingRecipe"]
+__all__ = ["DecodingRecipe", "NgramRecipe"]
+
+
+class NgramRecipe(Section):
+    """Shallow fusion with an n-gram model: log P(c|x) + alpha log P_lm(c) + beta word_count(c), natural logarithms."""
+
+    path: str = Field(
+        min_length=1,
+        description="The model, in ARPA or kenlm's binary format; a relative path is below the working directory. An "
+        "export has a copy.",
+    )
+    alpha: float = Field(0.5, ge=0, le=10, description="Weight of the language model.")
+    beta: float = Field(1.0, ge=-10, le=10, description="Score of each word, against the language model's short ones.")
+    tokens: Literal["words", "units"] = Field(
+        "words",
+        description="Tokens of the language model: words, scored at word boundaries, or units, scored one by one; the "
+        "space of characters is the token U+2581.",
+    )
+    unknown: float = Field(
+        0.0, ge=-100, le=0, description="Added to log P_lm of each token outside the language model's vocabulary."
+    )
 
 
 class DecodingRecipe(Section):
@@ -29,4 +51,9 @@ class DecodingRecipe(Section):
     )
     stability_ms: float = Field(
         0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
+    )
+    lm: NgramRecipe | None = Field(None, description="N-gram language model; absent: none.")
+    phrases: tuple[str, ...] = Field((), description="Contextual biasing: phrases whose score is boosted.")
+    phrase_boost: float = Field(
+        2.0, gt=0, le=50, description="Score of each word of a phrase, where the whole phrase occurs."
     )

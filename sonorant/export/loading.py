@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
 from sonorant.features.front_end import FeatureExtractor
@@ -38,6 +39,7 @@ class ExportedModel:
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
+        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
+from sonorant.decoding import load_scorer
+from sonorant.export.language_model import copy_language_model
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.signatures import signature, signatures
@@ -36,8 +38,10 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
 
     The written model is loaded and compared with `model` on a random stream; raises BadExport if their
     log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model` on
-    the whole stream in a padded batch. Raises Unavailable if the folder cannot be written.
+    the whole stream in a padded batch. Raises BadLanguageModel or WrongVocabulary for a language model that does not
+    fit, and Unavailable if the folder cannot be written.
     """
+    load_scorer(units, recipe.decoding, recipe.text, Path())  # a fault is named before anything is written
     folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
@@ -52,7 +56,7 @@ def _write(draft: Path, model: Model, recipe: Recipe, units: Units, version: int
     extractor = FeatureExtractor(recipe.features, rate_hz)
     module, functions = signatures(model)
     tf.saved_model.save(module, str(draft), signatures=functions)
-    (draft / "recipe.yaml").write_text(dump_recipe(recipe), encoding="utf-8")
+    (draft / "recipe.yaml").write_text(dump_recipe(copy_language_model(recipe, draft)), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
     state = model.initial_state(1) if isinstance(model, Streaming) else []
     manifest = Manifest(

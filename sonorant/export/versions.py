@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.export.language_model import language_model_sha256
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -25,13 +26,17 @@ class Export:
 
 
 def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:
-    """Return the digest of all that determines a model's transcripts; independent of the order of `weights`."""
+    """Return the digest of all that determines a model's transcripts; independent of the order of `weights`.
+
+    Raises BadExport if the recipe's language model cannot be read.
+    """
     digest = hashlib.sha256()
     for name, array in sorted(weights.items()):
         digest.update(f"{name}{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(recipe.model_dump_json(exclude={"pipeline", "training"}).encode())
     digest.update(units.to_json().encode())
+    digest.update(language_model_sha256(recipe))
     return digest.hexdigest()
 
 

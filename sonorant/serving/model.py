@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.decoding import LabelDecoder
+from sonorant.decoding import LabelDecoder, Scorer
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -21,8 +21,8 @@ class StreamingModel(Protocol):
     gives all of them at the end. A state is opaque, and never changed.
 
     search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
-    no_frames: log-probabilities [0, symbols]. decoder: that of a label-synchronous model, which has encoded frames in
-    place of log-probabilities; else None.
+    no_frames: log-probabilities [0, symbols]. scorer: language model and phrases of its searches. decoder: that of a
+    label-synchronous model, which has encoded frames in place of log-probabilities; else None.
     """
 
     name: str
@@ -34,6 +34,7 @@ class StreamingModel(Protocol):
     extractor: FeatureExtractor
     frame_seconds: float
     no_frames: NDArray[np.float32]
+    scorer: Scorer
 
     @property
     def decoder(self) -> LabelDecoder | None:

@@ -56,7 +56,9 @@ class Session:
         self.model = model
         self._options = options
         self._posteriors = open_posteriors(model)
-        self._search = open_search(model.search, model.units, model.frame_seconds, decoding, model.decoder)
+        self._search = open_search(
+            model.search, model.units, model.frame_seconds, decoding, model.decoder, model.scorer
+        )
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0
         self._seen = ""

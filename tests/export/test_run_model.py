@@ -3,14 +3,20 @@ import sys
 
 import numpy as np
 import pytest
-from rigs.babble import UNITS, babble_model, babble_recipe
+from rigs.babble import UNITS, babble_model, babble_recipe, murmur
 
+from services.recognizer_client.client import pcm16
+from sonorant.decoding import WrongVocabulary
+from sonorant.decoding.section import NgramRecipe
+from sonorant.errors import BadLanguageModel
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.run_model import export_run
+from sonorant.lm.training import train
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
+from sonorant.serving.session import Session, SessionOptions
 from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Checkpoints, Progress
 from sonorant.training.identity import identity
 
@@ -68,11 +74,84 @@ def test_an_export_that_is_done_does_not_load_tensorflow(run):
     program = f"""
 import pathlib, sys
 from sonorant.export.run_model import export_run
+from sonorant.lm.training import train
 from sonorant.run_folder import RunFolder
+from sonorant.serving.session import Session, SessionOptions
 print(export_run(RunFolder(pathlib.Path({str(run.path)!r}))).is_new, "tensorflow" in sys.modules)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert said.stdout.split() == ["False", "False"], said.stderr
+
+
+def with_lm(run, path):
+    recipe = babble_recipe()
+    decoding = recipe.decoding.model_copy(update={"lm": NgramRecipe(path=str(path))})
+    run.recipe.write_text(dump_recipe(recipe.model_copy(update={"decoding": decoding})))
+
+
+def language_model(path, *sentences):
+    text = path.with_suffix(".txt")
+    text.write_text("\n".join(sentences))
+    train([text], path, order=2)
+
+
+def test_an_export_has_a_copy_of_its_language_model(run, tmp_path):
+    path = tmp_path / "small.arpa"
+    language_model(path, "alpha beta delta gamma")
+    with_lm(run, path)
+    first = export_run(run)
+    assert not export_run(run).is_new
+    language_model(path, "gamma beta delta alpha")
+    second = export_run(run)
+    path.unlink()
+    assert (first.version, second.version) == (1, 2)
+    model = load_exported(second.path)
+    assert model.recipe.decoding.lm.path == "lm.arpa"
+    assert model.scorer.fusion.model.order == 2
+    assert Session(model, SessionOptions()).finish().alternatives[0].text == ""
+    copy = second.path / "lm.arpa"
+    copy.write_bytes(copy.read_bytes()[:-20])
+    with pytest.raises(BadExport, match=r"lm\.arpa: SHA-256"):
+        load_exported(second.path)
+
+
+def test_a_language_model_changes_what_the_recognizer_writes(run, tmp_path):
+    audio = pcm16(murmur(2.0, seed=4))
+
+    def words():
+        session = Session(load_exported(export_run(run).path), SessionOptions(interim_results=False))
+        session.push(audio)
+        return session.finish().alternatives[0].text.split()
+
+    plain = words()
+    assert plain
+    language_model(tmp_path / "small.arpa", "gamma", "gamma", "gamma")
+    recipe = babble_recipe()
+    lm = NgramRecipe(path=str(tmp_path / "small.arpa"), alpha=10.0, beta=10.0, unknown=-100.0)
+    decoding = recipe.decoding.model_copy(update={"lm": lm})
+    run.recipe.write_text(dump_recipe(recipe.model_copy(update={"decoding": decoding})))
+    with pytest.raises(WrongVocabulary, match="3 of 4 words of the model are not in the language model"):
+        export_run(run)
+    language_model(tmp_path / "small.arpa", *["gamma"] * 50, "beta")
+    fused = words()
+    assert fused
+    assert set(fused) <= {"gamma", "beta"}
+    assert not set(plain) & set(fused)
+
+
+def test_a_language_model_that_is_missing_or_of_another_vocabulary_is_named(run, tmp_path):
+    with_lm(run, tmp_path / "none.arpa")
+    with pytest.raises(BadExport, match=r"none\.arpa: No such file"):
+        export_run(run)
+    other = tmp_path / "other.arpa"
+    language_model(other, "THESE ARE OTHER WORDS")
+    with_lm(run, other)
+    with pytest.raises(WrongVocabulary, match="not in the language model"):
+        export_run(run)
+    other.write_bytes(other.read_bytes()[:-20])
+    with pytest.raises(BadLanguageModel, match=r"other\.arpa: "):
+        export_run(run)
+    assert not list(run.exports.glob("*/[0-9]*"))
 
 
 def test_a_checkpoint_that_is_not_there_is_named(run):

@@ -1,0 +1,204 @@
+// What a prefix gains beside its acoustic probability: an n-gram model's score, and boosts of phrases.
+//
+// The score is that of Hannun et al. 2014, "Deep Speech", section 2.2: Q(c) = log P(c|x) + α log P_lm(c) + β word_count(c).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../lm/ngram.hpp"
+#include "lookahead.hpp"
+#include "phrases.hpp"
+#include "spelling.hpp"
+
+namespace sonorant::decoding {
+
+// Shallow fusion with an n-gram model, of words or of units.
+class Ngram {
+public:
+    // unknown: natural logarithm added for a token outside the vocabulary, before α. of_unit: the model's word for each
+    // unit; empty: its words are spelt by several units.
+    Ngram(const lm::NgramModel& model, double alpha, double beta, double unknown, std::vector<lm::Word> of_unit)
+        : model_(&model), alpha_(alpha), beta_(beta), unknown_(unknown), of_unit_(std::move(of_unit)) {
+        if (of_words()) lookahead_.emplace(model, unknown / M_LN10);
+    }
+
+    bool of_words() const { return of_unit_.empty(); }
+    double beta() const { return beta_; }
+    lm::State begin() const { return model_->begin(); }
+    lm::Word word(int32_t unit) const { return of_unit_[unit]; }
+    lm::Word word(const std::string& text) const { return model_->index(text); }
+
+    // α log P(word | state), and the state after it.
+    double score(const lm::State& state, lm::Word word, lm::State& next) const {
+        const lm::Scored scored = model_->score(state, word);
+        next = scored.next;
+        return alpha_ * (scored.log10 * M_LN10 + (word == lm::UNKNOWN ? unknown_ : 0));
+    }
+
+    // The same of the end of the sentence, if the model has it.
+    double end(const lm::State& state) const {
+        lm::State next;
+        return model_->end_word() == lm::UNKNOWN ? 0 : score(state, model_->end_word(), next);
+    }
+
+    // Anticipated gain of an open word with the letters; the largest and the least of any letters.
+    double ahead(uint64_t letters) const { return scored(lookahead_->best(letters)); }
+    double most_ahead() const { return scored(lookahead_->best()); }
+    double least_ahead() const { return scored(lookahead_->unknown()); }  // no more letters change it
+
+private:
+    double scored(float log10) const { return alpha_ * log10 * M_LN10 + beta_; }
+
+    const lm::NgramModel* model_;
+    double alpha_, beta_, unknown_;
+    std::vector<lm::Word> of_unit_;
+    std::optional<Lookahead> lookahead_;
+};
+
+// What determines the gains of a prefix's extensions: a function of the prefix.
+struct Context {
+    lm::State state;        // after the last word that was scored
+    lm::State closed;       // after the open word; valid once `closing` is
+    double closing;         // gain of the open word's end, less `ahead`; NaN: not computed yet
+    double closing_factor;  // its exponential; likewise
+    double ahead;           // anticipated gain of the open word
+    uint64_t letters;       // hash of its spelling
+    uint32_t phrases;       // state of the automaton
+    bool open;              // a word has begun and not ended
+};
+
+// Scores extensions of prefixes. Immutable, so searches share it.
+class Fusion {
+public:
+    // ngram, phrases: nullptr: none.
+    Fusion(const Spelling& spelling, const Ngram* ngram, const Phrases* phrases)
+        : spelling_(&spelling), ngram_(ngram), phrases_(phrases) {
+        if (phrases_) most_new_ = most_phrases_ = factor_of(phrases_->most_gain());
+        if (!ngram_) return;
+        most_new_ *= factor_of(std::max(0.0, ngram_->of_words() ? ngram_->most_ahead() : ngram_->beta()));
+        if (!ngram_->of_words()) return;
+        for (const Unit& unit : spelling) begins_.push_back(factor_of(ahead({}, unit)));
+    }
+
+    Context start() const {
+        Context context{};
+        if (ngram_) context.state = ngram_->begin();
+        context.closing = context.closing_factor = NAN;
+        context.phrases = phrases_ ? phrases_->start() : 0;
+        return context;
+    }
+
+    // No unit that starts a word has a larger factor than the first, and no other one than the second.
+    template <class Spell>
+    std::pair<double, double> largest_factors(Context& context, const Spell& spell) const {
+        if (!ngram_ || !ngram_->of_words()) return {most_new_, most_new_};
+        // By more units of an open word nothing is gained: the words that begin like it become fewer.
+        return {most_new_ * closing_factor(context, spell), context.open ? most_phrases_ : most_new_};
+    }
+
+    // Factor of a prefix's probability by one more unit.
+    template <class Spell>
+    double factor(Context& context, int32_t unit, const Spell& spell) const {
+        const bool starts_word = (*spelling_)[unit].starts_word;
+        if (!phrases_ && !begins_.empty() && starts_word) return closing_factor(context, spell) * begins_[unit];
+        return factor_of(gain(context, unit, spell));
+    }
+
+    // What a prefix gains by one more unit, a natural logarithm. A word is scored when it is complete: with the unit, if
+    // each is a word of the model, else when the next word begins.
+    template <class Spell>
+    double gain(Context& context, int32_t unit, const Spell& spell) const {
+        double total = 0;
+        if (ngram_ && ngram_->of_words()) {
+            const Unit& spelt = (*spelling_)[unit];
+            total += (spelt.starts_word ? close(context, spell) : -context.ahead) + ahead(context, spelt);
+        } else if (ngram_) {
+            lm::State next;
+            total += ngram_->score(context.state, ngram_->word(unit), next) + word_begins(context, unit);
+        }
+        if (phrases_) total += phrases_->step(context.phrases, context.open, unit).gain;
+        return total;
+    }
+
+    // The context of a prefix with one more unit; `factor` or `gain` of that unit was called before.
+    Context after(const Context& context, int32_t unit) const {
+        const Unit& spelt = (*spelling_)[unit];
+        Context next{};
+        next.closing = next.closing_factor = NAN;
+        next.open = word_open_after(context.open, spelt);
+        if (ngram_ && ngram_->of_words()) {
+            next.state = spelt.starts_word && context.open ? context.closed : context.state;
+            next.letters = letters(context, spelt);
+            next.ahead = ahead(context, spelt);
+        } else if (ngram_) {
+            ngram_->score(context.state, ngram_->word(unit), next.state);
+        }
+        if (phrases_) next.phrases = phrases_->step(context.phrases, context.open, unit).state;
+        return next;
+    }
+
+    // What a prefix gains by the end of the utterance.
+    template <class Spell>
+    double finish(Context& context, const Spell& spell) const {
+        double total = 0;
+        if (ngram_) {
+            if (ngram_->of_words()) total += close(context, spell);
+            total += ngram_->end(ngram_->of_words() && context.open ? context.closed : context.state);
+        }
+        if (phrases_) total += phrases_->finish(context.phrases, context.open);
+        return total;
+    }
+
+private:
+    template <class Spell>
+    double close(Context& context, const Spell& spell) const {
+        if (!context.open) return 0;
+        if (std::isnan(context.closing)) {
+            const double scored = ngram_->score(context.state, ngram_->word(spell()), context.closed);
+            context.closing = scored + ngram_->beta() - context.ahead;
+        }
+        return context.closing;
+    }
+
+    template <class Spell>
+    double closing_factor(Context& context, const Spell& spell) const {
+        if (std::isnan(context.closing_factor)) context.closing_factor = factor_of(close(context, spell));
+        return context.closing_factor;
+    }
+
+    // Limited, so that no probability vanishes or overflows.
+    static double factor_of(double gain) { return gain == 0 ? 1 : std::exp(std::clamp(gain, -MOST_GAIN, MOST_GAIN)); }
+
+    // Spelling of the open word after one more unit, and what it is anticipated to gain.
+    uint64_t letters(const Context& context, const Unit& unit) const {
+        return spell_on(context.open && !unit.starts_word ? context.letters : NO_LETTERS, unit.text);
+    }
+    double ahead(const Context& context, const Unit& unit) const {
+        if (!word_open_after(context.open, unit)) return 0;
+        const bool is_unknown = context.open && !unit.starts_word && context.ahead == ngram_->least_ahead();
+        return is_unknown ? context.ahead : ngram_->ahead(letters(context, unit));
+    }
+
+    // β, at the first unit of a word that writes anything.
+    double word_begins(const Context& context, int32_t unit) const {
+        const Unit& spelt = (*spelling_)[unit];
+        const bool begins = !spelt.text.empty() && (spelt.starts_word || !context.open);
+        return begins ? ngram_->beta() : 0;
+    }
+
+    static constexpr double MOST_GAIN = 300;
+
+    const Spelling* spelling_;
+    const Ngram* ngram_;
+    const Phrases* phrases_;
+    double most_phrases_ = 1, most_new_ = 1;  // the largest factors: by phrases, and with a new word as well
+    std::vector<double> begins_;  // factor of each unit as the first of a word, as far as it is anticipated
+};
+
+}  // namespace sonorant::decoding

@@ -1,0 +1,128 @@
+// The searches' inner loops for Python; `kernels.pyi` documents them.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <nb_combined.cpp>  // nanobind itself
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nbest.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sonorant::decoding;
+using sonorant::lm::NgramModel;
+
+namespace {
+
+template <class Real>
+using Frames = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+Spelling make_spelling(const std::vector<std::pair<std::string, bool>>& units) {
+    Spelling spelling;
+    for (const auto& [text, starts_word] : units) spelling.push_back({text, starts_word});
+    return spelling;
+}
+
+// Spelling and n-gram model, shared by the scorers of one model, and phrases of this one.
+class Scorer {
+public:
+    Scorer(const std::vector<std::pair<std::string, bool>>& units, const NgramModel* model, double alpha, double beta,
+           double unknown, const std::vector<uint32_t>& words)
+        : spelling_(std::make_shared<const Spelling>(make_spelling(units))) {
+        if (!model) return;
+        for (const uint32_t word : words)
+            if (word >= model->words()) throw nb::value_error("a unit's word is none of the model's");
+        if (!words.empty() && words.size() != units.size()) throw nb::value_error("expected a word for each unit");
+        ngram_ = std::make_shared<const Ngram>(*model, alpha, beta, unknown, words);
+        fusion_.emplace(*spelling_, ngram_.get(), nullptr);
+    }
+    Scorer(const Scorer& base, const std::vector<std::pair<std::string, double>>& phrases)
+        : spelling_(base.spelling_), ngram_(base.ngram_) {
+        if (!phrases.empty()) phrases_.emplace(*spelling_, phrases);
+        if (ngram_ || phrases_) fusion_.emplace(*spelling_, ngram_.get(), phrases_ ? &*phrases_ : nullptr);
+    }
+    Scorer(const Scorer&) = delete;
+
+    const Spelling& spelling() const { return *spelling_; }
+    const Fusion* fusion() const { return fusion_ ? &*fusion_ : nullptr; }
+
+private:
+    std::shared_ptr<const Spelling> spelling_;
+    std::shared_ptr<const Ngram> ngram_;
+    std::optional<Phrases> phrases_;  // fusion_ points to them: a scorer stays where it was made
+    std::optional<Fusion> fusion_;
+};
+
+class CtcSearch {
+public:
+    CtcSearch(const Scorer& scorer, size_t beam, size_t candidates, double unit_floor, double blank_only)
+        : spelling_(scorer.spelling()), search_(spelling_, checked({beam, candidates, unit_floor, blank_only}), scorer.fusion()) {}
+
+    template <class Real>
+    void push(Frames<Real> rows) {
+        if (search_.finished()) throw nb::value_error("frames after finish(): a search is for one utterance; make a new one");
+        if (rows.shape(1) != spelling_.size() + 1) throw nb::value_error("expected [frames, units + 1], blank last");
+        const nb::gil_scoped_release released;
+        for (size_t row = 0; row < rows.shape(0); ++row) search_.advance(rows.data() + row * rows.shape(1));
+    }
+
+    size_t frames() const { return search_.frames(); }
+    size_t prefixes() const { return search_.prefixes().size(); }
+    void finish() { search_.finish(); }
+
+    // Units of the most probable text.
+    std::vector<int32_t> units() const {
+        return search_.prefixes().units(search_.entries()[texts_of(search_, spelling_).front().path].node);
+    }
+
+    nb::list best(size_t n, double frame_s) const {
+        nb::list found;
+        for (const Hypothesis& hypothesis : best_hypotheses(search_, spelling_, n, frame_s)) {
+            nb::list units, words;
+            for (const int32_t unit : hypothesis.units) units.append(unit);
+            for (const Word& word : hypothesis.words)
+                words.append(nb::make_tuple(word.begin, word.end, word.start_s, word.end_s, word.confidence));
+            found.append(nb::make_tuple(nb::tuple(units), words, hypothesis.probability));
+        }
+        return found;
+    }
+
+private:
+    static Limits checked(Limits limits) {
+        if (!limits.beam || !limits.candidates) throw nb::value_error("beam and candidates must be at least 1");
+        return limits;
+    }
+
+    const Spelling& spelling_;
+    PrefixSearch search_;
+};
+
+}  // namespace
+
+NB_MODULE(kernels, m) {
+    nb::class_<Scorer>(m, "Scorer")
+        .def(nb::init<const std::vector<std::pair<std::string, bool>>&, const NgramModel*, double, double, double,
+                      const std::vector<uint32_t>&>(),
+             "units"_a, "model"_a.none(), "alpha"_a, "beta"_a, "unknown"_a, "words"_a, nb::keep_alive<1, 3>())
+        .def(nb::init<const Scorer&, const std::vector<std::pair<std::string, double>>&>(), "base"_a, "phrases"_a,
+             nb::keep_alive<1, 2>());
+    nb::class_<CtcSearch>(m, "CtcSearch")
+        .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
+             "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())
+        .def("push", &CtcSearch::push<float>, "log_probs"_a.noconvert())
+        .def("push", &CtcSearch::push<double>, "log_probs"_a.noconvert())
+        .def_prop_ro("frames", &CtcSearch::frames)
+        .def_prop_ro("prefixes", &CtcSearch::prefixes)
+        .def("finish", &CtcSearch::finish)
+        .def("units", &CtcSearch::units)
+        .def("best", &CtcSearch::best, "n"_a, "frame_s"_a);
+}

@@ -1,0 +1,64 @@
+"""The searches' inner loops, compiled from `kernels.cpp` and the headers beside it.
+
+Units are numbers in the order of `Scorer`'s; the blank comes after the last.
+"""
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.lm.ngrams import NgramModel
+
+class Scorer:
+    """Scores beside the acoustic model's; immutable, so threads and searches may share it."""
+
+    @overload
+    def __init__(
+        self,
+        units: Sequence[tuple[str, bool]],
+        model: NgramModel | None,
+        alpha: float,
+        beta: float,
+        unknown: float,
+        words: Sequence[int],
+    ) -> None:
+        """units: text without the space before it, and whether a word starts with it.
+
+        model: None: no language model. alpha, beta, unknown: as of `sonorant.decoding.NgramFusion`. words: the
+        language model's word for each unit; empty: a word consists of several units.
+        """
+
+    @overload
+    def __init__(self, base: Scorer, phrases: Sequence[tuple[str, float]]) -> None:
+        """Units and language model of `base`. phrases: words, one space apart, and boost."""
+
+class CtcSearch:
+    """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""
+
+    def __init__(self, scorer: Scorer, beam: int, candidates: int, unit_floor: float, blank_only: float) -> None: ...
+    def push(self, log_probs: NDArray[np.float32] | NDArray[np.float64]) -> None:
+        """Search the next contiguous [frames, units + 1], without the GIL; raises ValueError for invalid ones."""
+
+    @property
+    def frames(self) -> int:
+        """Frames searched so far."""
+
+    @property
+    def prefixes(self) -> int:
+        """Prefixes in memory."""
+
+    def finish(self) -> None:
+        """End the utterance; more calls change nothing."""
+
+    def units(self) -> list[int]:
+        """Return the units of the most probable text."""
+
+    def best(
+        self, n: int, frame_s: float
+    ) -> list[tuple[tuple[int, ...], list[tuple[int, int, float, float, float]], float]]:
+        """Return units, words and probability of at most `n` texts, most probable first.
+
+        A word: first unit, end of its units, start and end in seconds, confidence.
+        """

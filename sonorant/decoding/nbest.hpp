@@ -1,0 +1,121 @@
+// From the beam to transcripts with words, their places in time and confidences.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "prefix_search.hpp"
+
+namespace sonorant::decoding {
+
+// Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
+constexpr double SAME_TIME_S = 0.1;
+
+struct Word {
+    std::string text;
+    uint32_t begin, end;  // its units
+    double start_s, end_s, confidence;
+};
+
+struct Hypothesis {
+    std::string text;
+    std::vector<int32_t> units;
+    std::vector<Word> words;
+    double probability;  // of all paths of the beam that spell the text
+};
+
+// The texts of the beam, the most probable first; of equals the older. `path` is the text's most probable entry.
+struct Text {
+    std::string text;
+    size_t path;
+    double probability;
+};
+
+inline std::string text_of(const std::vector<int32_t>& units, const Spelling& spelling) {
+    std::string text;
+    bool open = false;
+    for (const int32_t unit : units) {
+        const Unit& spelt = spelling[unit];
+        open = open && !spelt.starts_word;
+        if (spelt.text.empty()) continue;
+        if (!open && !text.empty()) text += ' ';
+        text += spelt.text;
+        open = true;
+    }
+    return text;
+}
+
+inline std::vector<Text> texts_of(const PrefixSearch& search, const Spelling& spelling) {
+    const std::vector<Entry>& entries = search.entries();
+    std::vector<Text> texts;
+    std::unordered_map<std::string, size_t> known;
+    for (size_t i = 0; i < entries.size(); ++i) {
+        std::string text = text_of(search.prefixes().units(entries[i].node), spelling);
+        const auto [found, is_new] = known.emplace(text, texts.size());
+        if (is_new) {
+            texts.push_back({std::move(text), i, entries[i].total()});
+            continue;
+        }
+        Text& same = texts[found->second];
+        if (entries[i].total() >= entries[same.path].total()) same.path = i;
+        same.probability += entries[i].total();
+    }
+    std::stable_sort(texts.begin(), texts.end(),
+                     [](const Text& a, const Text& b) { return a.probability > b.probability; });
+    return texts;
+}
+
+// Groups units to words; a unit that writes only a space belongs to no word, so it moves no word's edges.
+inline Hypothesis hypothesis_of(const Text& text, const PrefixSearch& search, const Spelling& spelling, double frame_s) {
+    const Entry& entry = search.entries()[text.path];
+    Hypothesis spelt{text.text, search.prefixes().units(entry.node), {}, text.probability};
+    const auto spans = search.emissions().spans(entry.best());
+    bool open = false;
+    for (uint32_t i = 0; i < spelt.units.size(); ++i) {
+        const Unit& unit = spelling[spelt.units[i]];
+        open = open && !unit.starts_word;
+        if (unit.text.empty()) continue;
+        if (!open) spelt.words.push_back({"", i, 0, spans[i].first * frame_s, 0, 0});
+        open = true;
+        Word& word = spelt.words.back();
+        word.text += unit.text;
+        word.end = i + 1;
+        word.end_s = (spans[i].second + 1) * frame_s;
+    }
+    return spelt;
+}
+
+// The confidence of a word is the sum of the probabilities of all texts that have the same word at the same time.
+inline void set_confidence(std::vector<Word>& words, const std::vector<Hypothesis>& alternatives) {
+    for (const Hypothesis& other : alternatives) {
+        size_t at = 0;
+        for (Word& word : words) {
+            while (at < other.words.size() && other.words[at].end_s < word.start_s - SAME_TIME_S) ++at;
+            for (size_t near = at; near < other.words.size() && other.words[near].start_s <= word.end_s + SAME_TIME_S; ++near)
+                if (other.words[near].text == word.text) {
+                    word.confidence += other.probability;
+                    break;
+                }
+        }
+    }
+    for (Word& word : words) word.confidence = std::min(1.0, word.confidence);
+}
+
+// At most `n` hypotheses with distinct texts, the most probable first; frame_s: seconds from frame to frame.
+inline std::vector<Hypothesis> best_hypotheses(const PrefixSearch& search, const Spelling& spelling, size_t n, double frame_s) {
+    std::vector<Hypothesis> alternatives;
+    for (const Text& text : texts_of(search, spelling))
+        alternatives.push_back(hypothesis_of(text, search, spelling, frame_s));
+    std::vector<Hypothesis> best(alternatives.begin(), alternatives.begin() + std::min(n, alternatives.size()));
+    for (Hypothesis& hypothesis : best) {
+        set_confidence(hypothesis.words, alternatives);
+        hypothesis.probability = std::min(1.0, hypothesis.probability);
+    }
+    return best;
+}
+
+}  // namespace sonorant::decoding

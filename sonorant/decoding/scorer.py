@@ -1,0 +1,144 @@
+"""Scores beside the model's: an n-gram language model, and phrases to boost.
+
+All searches of a model share a `Scorer`, which is immutable.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sonorant.decoding.kernels import Scorer as Kernel
+from sonorant.decoding.section import DecodingRecipe
+from sonorant.errors import BadRecipe, SonorantError
+from sonorant.lm.model import NgramModel
+from sonorant.text import hangul
+from sonorant.text.normalisation import normalise
+from sonorant.text.pieces import WORD_START
+from sonorant.text.section import SUBWORDS, TextRecipe
+from sonorant.text.units import Units
+
+__all__ = ["NgramFusion", "Scorer", "WrongVocabulary", "load_scorer"]
+
+_SHOWN = 5  # tokens that an error names
+_SHARED = 0.5  # less of the tokens in common is another vocabulary
+
+
+class WrongVocabulary(SonorantError):
+    """A language model or phrase that the units of the acoustic model do not spell."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True)
+class NgramFusion:
+    """Shallow fusion with an n-gram model (Hannun et al. 2014, "Deep Speech", section 2.2).
+
+    alpha: weight of its log-probability. beta: score of each word. unknown: added to the log-probability of a token
+    outside its vocabulary. tokens: what its tokens are; with words as units both are the same.
+    """
+
+    model: NgramModel
+    alpha: float
+    beta: float
+    unknown: float = 0.0
+    tokens: Literal["words", "units"] = "words"
+
+
+class Scorer:
+    """Scores of units: those of a language model, if there is one, and boosts of phrases.
+
+    fusion: the language model and its weights; None: none. kernel: the compiled form.
+    """
+
+    def __init__(self, units: Units, fusion: NgramFusion | None = None) -> None:
+        """Raise WrongVocabulary if less than half the vocabularies of units and language model agree."""
+        self._units = units
+        self.fusion = fusion
+        spelling = [(_spelling(units, unit), units.starts_word(unit)) for unit in range(units.size)]
+        if fusion is None:
+            self.kernel = Kernel(spelling, None, 0.0, 0.0, 0.0, [])
+        else:
+            tokens = _tokens(units, fusion)
+            self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
+
+    def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
+        """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
+
+        It has no other phrases, and shares the language model. Raises WrongVocabulary if the units do not spell a
+        phrase, BadRecipe if a boost is not above 0 and finite.
+        """
+        boosts = []
+        for phrase, boost in phrases.items():
+            if not 0 < boost < math.inf:
+                raise BadRecipe(f"phrase {phrase!r}: boost {boost}: must be > 0 and finite; 2 for each word is usual")
+            words = " ".join((hangul.decompose(phrase) if self._units.jamo else phrase).split())
+            _check_phrase(words, phrase, self._units)
+            boosts.append((words, boost))
+        scorer = Scorer.__new__(Scorer)
+        scorer._units, scorer.fusion, scorer.kernel = self._units, self.fusion, Kernel(self.kernel, boosts)
+        return scorer
+
+
+def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder: Path) -> Scorer:
+    """Return the scorer of a recipe, whose language model lies below `folder`.
+
+    Raises BadRecipe for a language model that is missing, BadLanguageModel for one that is damaged, WrongVocabulary for
+    one of another vocabulary, or a phrase that the units do not spell.
+    """
+    lm, fusion = decoding.lm, None
+    if lm is not None:
+        path = folder / lm.path
+        if not path.is_file():
+            raise BadRecipe(f"decoding.lm.path={path}: no such file; `sonorant lm` makes one from text")
+        fusion = NgramFusion(NgramModel.read(path), lm.alpha, lm.beta, lm.unknown, lm.tokens)
+    scorer = Scorer(units, fusion)
+    boosts = {}
+    for phrase in decoding.phrases:
+        words = normalise(phrase, text)
+        boosts[words] = decoding.phrase_boost * len(words.split())
+        if not words:
+            raise BadRecipe(f"decoding.phrases: {phrase!r} has no word left after normalisation; leave it out")
+    return scorer.with_phrases(boosts) if boosts else scorer
+
+
+def _spelling(units: Units, unit: int) -> str:
+    """Return what a unit writes, without the space before it; jamo stay apart, so that they join across units."""
+    symbol = units.symbols[unit]
+    return (symbol.replace(WORD_START, " ") if units.kind in SUBWORDS else symbol).lstrip()
+
+
+def _check_phrase(words: str, phrase: str, units: Units) -> None:
+    if not words:
+        raise WrongVocabulary(f"phrase {phrase!r}: is empty; leave it out")
+    known = set(units.symbols if units.kind == "words" else "".join(units.symbols))
+    parts = words.split() if units.kind == "words" else words.replace(" ", "")
+    for part in parts:
+        if part not in known:
+            raise WrongVocabulary(f"phrase {phrase!r}: {part!r} is not among the {units}; correct it, or leave it out")
+
+
+def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
+    """Return the language model's token for each unit; none if its words consist of several units."""
+    if units.kind == "words" or fusion.tokens == "units":
+        symbols = [symbol.replace(" ", WORD_START) for symbol in units.symbols]
+        numbers = [fusion.model.index(symbol) for symbol in symbols]
+        foreign = [symbol for symbol, number in zip(symbols, numbers, strict=True) if not number]
+        _agree(foreign, units.size, f"{units.kind} of the model", "are not in the language model")
+        return numbers
+    letters = set("".join(units.symbols))
+    words = [word for word in map(fusion.model.word, range(fusion.model.size)) if not word.startswith("<")]
+    foreign = [word for word in words if not letters.issuperset(word)]
+    _agree(foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}")
+    return []
+
+
+def _agree(foreign: list[str], total: int, what: str, fault: str) -> None:
+    if total - len(foreign) < _SHARED * total:
+        shown = ", ".join(map(repr, foreign[:_SHOWN]))
+        raise WrongVocabulary(
+            f"{len(foreign)} of {total} {what} {fault}, such as {shown}: one was made for another vocabulary; "
+            "train the language model on transcripts that are normalised like the corpus (jamo: decomposed likewise), "
+            "and give decoding.lm.tokens: words or units"
+        )
