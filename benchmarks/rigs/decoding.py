@@ -94,7 +94,8 @@ class Ours:
         return search.text()
 
     def _acoustic(self, utterance: Utterance, text: str) -> float:
-        return log_likelihood(utterance.log_probs, self._language.pieces(text))
+        spellings = self._language.spellings(text)
+        return float(np.logaddexp.reduce([log_likelihood(utterance.log_probs, pieces) for pieces in spellings]))
 
     def _fused(self, text: str, task: Task) -> float:
         if not task.lm:

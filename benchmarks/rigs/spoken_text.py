@@ -61,6 +61,12 @@ class Language:
         spelt = [(f"\u2581{word[:3]}", *(word[at : at + 3] for at in range(3, len(word), 3))) for word in text.split()]
         return [self._numbers[piece] for pieces in spelt for piece in pieces]
 
+    def spellings(self, text: str) -> list[list[int]]:
+        """Return all unit sequences with this text: its first piece may lack the mark of a word's start."""
+        marked = self.pieces(text)
+        unmarked = [self._numbers[piece] for piece in (text[:3],) if piece in self._numbers]
+        return [marked, unmarked + marked[1:]] if unmarked else [marked]
+
     def _words(self) -> list[tuple[int, ...]]:
         spelt: dict[tuple[int, ...], None] = {}
         while len(spelt) < _WORDS:

@@ -36,7 +36,8 @@ class NgramFusion:
     """Shallow fusion with an n-gram model (Hannun et al. 2014, "Deep Speech", section 2.2).
 
     alpha: weight of its log-probability. beta: score of each word. unknown: added to the log-probability of a token
-    outside its vocabulary. tokens: what its tokens are; with words as units both are the same.
+    outside its vocabulary. tokens: what its tokens are; with words as units both are the same. Raises BadRecipe for
+    weights out of range.
     """
 
     model: NgramModel
@@ -44,6 +45,13 @@ class NgramFusion:
     beta: float
     unknown: float = 0.0
     tokens: Literal["words", "units"] = "words"
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.alpha < math.inf and math.isfinite(self.beta) and -math.inf < self.unknown <= 0):
+            raise BadRecipe(
+                f"alpha={self.alpha}, beta={self.beta}, unknown={self.unknown}: must be finite, alpha >= 0, "
+                "unknown <= 0"
+            )
 
 
 class Scorer:

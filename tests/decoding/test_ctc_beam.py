@@ -194,6 +194,28 @@ def test_the_compiled_search_finds_what_the_reference_finds_with_many_units(beam
         same(*(pushed(kind(language.units, HOP, beam), utterance.log_probs) for kind in (CtcBeamSearch, Reference)))
 
 
+@pytest.mark.parametrize("frame", [[0.6, 0.3, 0.1], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_frame_and_a_small_beam_find_what_the_reference_finds(frame, beam):
+    units = Units("words", ("one", "two"))
+    same(*(pushed(kind(units, HOP, beam), frames(frame)) for kind in (CtcBeamSearch, Reference)))
+
+
+def test_without_units_there_is_only_silence():
+    for units in (Units("words", ()), Units("characters", ())):
+        (best,) = pushed(CtcBeamSearch(units, HOP), np.zeros((3, 1)))
+        assert (best.text, best.words, best.confidence) == ("", (), 1.0)
+
+
+def test_spaces_within_units_and_jamo_across_them_are_those_of_the_reference():
+    spaces = Units("characters", (" ", "a b", " c", "d"))
+    jamo = Units("characters", (" ", *"\u1100\u1102\u1161\u11a8"), jamo=True)
+    for units in (spaces, jamo):
+        for seed in range(20):
+            log_probs = log_softmax(3 * np.random.default_rng(seed).standard_normal((12, units.size + 1)))
+            same(*(pushed(kind(units, HOP), log_probs) for kind in (CtcBeamSearch, Reference)))
+
+
 def pushed(search, log_probs):
     search.push(log_probs)
     return search.hypotheses(4)
@@ -213,7 +235,10 @@ def same(found, expected):
         (np.zeros((2, 3)), "expected .*, 4.*, blank last"),
         (np.zeros(4), "expected"),
         (np.full((1, 4), np.nan), "NaN"),
+        (np.array([[0.0, 0.0, 0.0, np.nan]]), "NaN"),
+        (np.array([[0.0, np.nan, -9.0, 0.0]], np.float32), "NaN"),
         (np.full((1, 4), -np.inf), "frame 0 leaves a total probability of 0.0"),
+        (np.full((1, 4), np.inf), "frame 0 leaves a total probability of inf"),
     ],
 )
 def test_impossible_log_probs_are_refused(log_probs, reason):

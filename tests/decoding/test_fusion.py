@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from rigs.arpa import ARPA, log_probability
 
 from sonorant.decoding import CtcBeamSearch, NgramFusion, Scorer, WrongVocabulary
+from sonorant.errors import BadRecipe
 from sonorant.lm.model import NgramModel
 from sonorant.text.units import Units
 
@@ -183,6 +184,47 @@ def test_no_word_is_impossible_because_of_the_model(model):
         search.push(np.log(np.array([[0.0, 0.0, 1.0, 0.0]] * 3)))
     search.finish()
     assert search.text() == "zzz"
+
+
+def test_without_an_unknown_word_in_the_model_others_are_nearly_impossible(tmp_path):
+    arpa = "\n".join(line for line in ARPA.splitlines() if "<unk>" not in line).replace("ngram 1=10", "ngram 1=9")
+    (tmp_path / "small.arpa").write_text(arpa, encoding="utf-8")
+    units = Units("words", ("a", "zzz"))
+    scorer = Scorer(units, NgramFusion(NgramModel.read(tmp_path / "small.arpa"), 1.0, 0.0))
+    found = searched(np.log(np.array([[1e-4, 0.9, 0.0999]])), units, scorer)
+    assert found["zzz"] == pytest.approx(0.0, abs=1e-90)
+    assert found["a"] > 0
+
+
+def test_phrases_leave_the_scorer_as_it_was_and_share_its_model(model):
+    units, log_probs = Units("words", ("a", "b", "ab")), np.log(np.array([[0.3, 0.3, 0.2, 0.2]]))
+    plain = Scorer(units, NgramFusion(model, 0.5, 1.0))
+    before = searched(log_probs, units, plain)
+    biased = searched(log_probs, units, plain.with_phrases({"b": 2.0}))
+    assert searched(log_probs, units, plain) == before
+    assert biased["b"] / biased["a"] == pytest.approx(math.exp(2) * before["b"] / before["a"])
+    assert searched(log_probs, units, plain.with_phrases({"b": 2.0}).with_phrases({})) == before
+
+
+def test_a_phrase_is_found_in_jamo():
+    units = Units("characters", (" ", *"\u1100\u1102\u1161\u11a8"), jamo=True)
+    log_probs = log_softmax(np.random.default_rng(1).standard_normal((3, 6)))
+    plain, biased = (
+        searched(log_probs, units, s) for s in (Scorer(units), Scorer(units).with_phrases({"\uac00": 1.0}))
+    )
+    assert biased["\uac00"] / biased["\ub098"] == pytest.approx(math.e * plain["\uac00"] / plain["\ub098"])
+
+
+@pytest.mark.parametrize("boost", [0.0, -1.0, math.nan, math.inf])
+def test_a_boost_out_of_range_is_refused(boost):
+    with pytest.raises(BadRecipe, match="phrase 'a': boost"):
+        Scorer(KINDS[0]).with_phrases({"a": boost})
+
+
+@pytest.mark.parametrize("weights", [(-0.1, 0.0, 0.0), (math.nan, 0.0, 0.0), (1.0, math.inf, 0.0), (1.0, 0.0, 1.0)])
+def test_weights_out_of_range_are_refused(model, weights):
+    with pytest.raises(BadRecipe, match="alpha="):
+        NgramFusion(model, *weights)
 
 
 @pytest.mark.parametrize(
