@@ -89,13 +89,14 @@ def main() -> None:
     folder = Path(sys.argv[1])
     with np.load(folder / "utterances.npz") as arrays:
         utterances = [arrays[name] for name in sorted(arrays.files)]
-    made = {}
+    made: dict[str, Pyctcdecode | Flashlight] = {}
     for line in sys.stdin:
         key = line.strip()
         try:
             if key not in made:
                 task = json.loads(key)
-                made[key] = {"pyctcdecode": Pyctcdecode, "flashlight-text": Flashlight}[task["peer"]](folder, task)
+                peer = Pyctcdecode if task["peer"] == "pyctcdecode" else Flashlight
+                made[key] = peer(folder, task)
                 made[key].decode(utterances[0])
         except ImportError as error:
             print(json.dumps({"missing": str(error)}), flush=True)

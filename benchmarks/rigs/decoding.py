@@ -111,6 +111,7 @@ class Peers:
     """The program of the peers, in a Python of their own."""
 
     def __init__(self, python: str, folder: Path) -> None:
+        self._python = python
         command = [python, decoder_peers.__file__, str(folder)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -134,7 +135,7 @@ class Peers:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise Unavailable(f"{self._process.args}: ended by itself on {task}; its traceback is above")
+            raise Unavailable(f"{self._python}: the peers' program ended by itself on {task}; its traceback is above")
         return json.loads(answer)
 
 

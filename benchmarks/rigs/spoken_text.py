@@ -99,5 +99,6 @@ class Language:
 
 
 def _zipf(size: int) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = 1 / np.arange(1, size + 1)
-    return weights / weights.sum()
+    weights = 1 / np.arange(1, size + 1)
+    frequency: NDArray[np.float64] = weights / weights.sum()
+    return frequency

@@ -11,8 +11,7 @@ from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
-from sonorant.decoding.label_prior import label_prior
-from sonorant.decoding.scorer import NgramFusion, Scorer, WrongVocabulary, load_scorer
+from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
 from sonorant.decoding.search import Search, open_search
 
 __all__ = [
@@ -24,13 +23,13 @@ __all__ = [
     "LabelDecoder",
     "LabelModel",
     "NgramFusion",
+    "Prior",
     "Scorer",
     "Scoring",
     "Search",
     "Word",
     "WrongVocabulary",
     "best_path",
-    "label_prior",
     "load_scorer",
     "open_search",
 ]

@@ -70,9 +70,11 @@ class CtcBeamSearch:
             raise BadLogProbs(
                 f"log_probs of shape {log_probs.shape}: expected [frames, {self._units.size + 1}], blank last"
             )
-        kind = np.float32 if log_probs.dtype == np.float32 else np.float64
         try:
-            self._search.push(np.ascontiguousarray(log_probs, dtype=kind))
+            if log_probs.dtype == np.float32:
+                self._search.push(np.ascontiguousarray(log_probs, np.float32))
+            else:
+                self._search.push(np.ascontiguousarray(log_probs, np.float64))
         except ValueError as error:
             raise BadLogProbs(str(error)) from None
 

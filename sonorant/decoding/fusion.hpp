@@ -86,6 +86,15 @@ public:
         for (const Unit& unit : spelling) begins_.push_back(factor_of(ahead({}, unit)));
     }
 
+    // The most that a hypothesis gains for each further unit, and once beside: its open word may turn out likelier than
+    // anticipated. Probabilities of the model are at most 1.
+    double most_gain() const {
+        return (ngram_ ? std::max(0.0, ngram_->beta()) : 0) + (phrases_ ? phrases_->most_gain() : 0);
+    }
+    double most_ahead() const {
+        return ngram_ && ngram_->of_words() ? std::max(0.0, ngram_->beta() - ngram_->least_ahead()) : 0;
+    }
+
     Context start() const {
         Context context{};
         if (ngram_) context.state = ngram_->begin();

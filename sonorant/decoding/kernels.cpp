@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "label_fusion.hpp"
 #include "nbest.hpp"
 
 namespace nb = nanobind;
@@ -106,6 +107,36 @@ private:
     PrefixSearch search_;
 };
 
+class LabelScorer {
+public:
+    using Symbols = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using Gains = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+
+    explicit LabelScorer(const Scorer& scorer) : labels_(scorer.spelling(), checked(scorer)) {}
+
+    LabelState begin(size_t batch) const { return labels_.begin(batch); }
+    double most_gain() const { return labels_.fusion().most_gain(); }
+    double most_ahead() const { return labels_.fusion().most_ahead(); }
+
+    std::pair<Gains, LabelState> next(Symbols before, Symbols parents, const LabelState& state) const {
+        const size_t batch = before.shape(0), hypotheses = before.shape(1);
+        if (parents.shape(0) != batch || parents.shape(1) != hypotheses || batch * state.hypotheses != state.open.size())
+            throw nb::value_error("expected labels and parents [utterances, hypotheses] of the state's utterances");
+        auto* gains = new double[batch * hypotheses * labels_.symbols()];
+        const nb::capsule owner(gains, [](void* data) noexcept { delete[] static_cast<double*>(data); });
+        LabelState after = labels_.next(state, before.data(), parents.data(), hypotheses, gains);
+        return {Gains(gains, {batch, hypotheses, labels_.symbols()}, owner), std::move(after)};
+    }
+
+private:
+    static const Fusion& checked(const Scorer& scorer) {
+        if (!scorer.fusion()) throw nb::value_error("a scorer without language model and phrases has no gains");
+        return *scorer.fusion();
+    }
+
+    LabelFusion labels_;
+};
+
 }  // namespace
 
 NB_MODULE(kernels, m) {
@@ -115,6 +146,13 @@ NB_MODULE(kernels, m) {
              "units"_a, "model"_a.none(), "alpha"_a, "beta"_a, "unknown"_a, "words"_a, nb::keep_alive<1, 3>())
         .def(nb::init<const Scorer&, const std::vector<std::pair<std::string, double>>&>(), "base"_a, "phrases"_a,
              nb::keep_alive<1, 2>());
+    nb::class_<LabelState>(m, "LabelState");
+    nb::class_<LabelScorer>(m, "LabelScorer")
+        .def(nb::init<const Scorer&>(), "scorer"_a, nb::keep_alive<1, 2>())
+        .def("begin", &LabelScorer::begin, "batch"_a)
+        .def("next", &LabelScorer::next, "before"_a, "parents"_a, "state"_a)
+        .def_prop_ro("most_gain", &LabelScorer::most_gain)
+        .def_prop_ro("most_ahead", &LabelScorer::most_ahead);
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
              "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())

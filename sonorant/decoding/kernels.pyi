@@ -34,6 +34,28 @@ class Scorer:
     def __init__(self, base: Scorer, phrases: Sequence[tuple[str, float]]) -> None:
         """Units and language model of `base`. phrases: words, one space apart, and boost."""
 
+class LabelState:
+    """Language model and phrases after each open hypothesis of a batch; never changed."""
+
+class LabelScorer:
+    """A `sonorant.decoding.LabelModel`, whose scores are weighted: those of language model and phrases together."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        """Raise ValueError for a scorer with neither."""
+
+    def begin(self, batch: int) -> LabelState: ...
+    def next(
+        self, before: NDArray[np.int32], parents: NDArray[np.int32], state: LabelState
+    ) -> tuple[NDArray[np.float64], LabelState]:
+        """Return natural logarithms [B, K, units + 1], the end last, and the state; raises ValueError, IndexError."""
+
+    @property
+    def most_gain(self) -> float:
+        """Upper bound of what each further label adds, and `most_ahead` once beside."""
+
+    @property
+    def most_ahead(self) -> float: ...
+
 class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""
 

@@ -149,8 +149,10 @@ class LabelBeam:
 
         left: labels that may still follow. Log-probabilities add nothing, so that only the other terms may gain.
         """
-        gain = max(0.0, float(self._gains[: self._end].max(initial=0.0)))
-        most = hypotheses.scores.max(1) + gain * left + max(0.0, float(self._gains[self._end]))
+        fusion = self._scoring.fusion
+        most_of_label = float(self._gains[: self._end].max(initial=0.0)) + fusion.weight * fusion.most_gain
+        most_of_end = float(self._gains[self._end]) + fusion.weight * (fusion.most_gain + fusion.most_ahead)
+        most = hypotheses.scores.max(1) + max(0.0, most_of_label) * left + max(0.0, most_of_end)
         if self._scoring.coverage_weight > 0:
             most += self._scoring.coverage_weight * hypotheses.attended.shape[2]
         floors = [found[-1].score if len(found) == self._beam else -math.inf for found in ended]

@@ -47,11 +47,14 @@ class LabelModel(Protocol):
 class Fusion(NamedTuple):
     """Shallow fusion (Kim 2019, Eq. 3): a label y adds log P(y | x) - prior_weight log P(y) + weight log P_lm(y).
 
-    prior: log P(y), Float64[symbols], of labels without context in the training's transcripts (`label_prior`); None:
-    none. model: the language model; None: none.
+    prior: log P(y), Float64[symbols], of labels without context in the training's transcripts; None: none. model: the
+    language model; None: none. most_gain, most_ahead: upper bounds of what the model adds for each further label, and
+    once beside: 0 for probabilities.
     """
 
     prior: NDArray[np.float64] | None = None
     prior_weight: float = 0.0
     model: LabelModel | None = None
     weight: float = 0.0
+    most_gain: float = 0.0
+    most_ahead: float = 0.0

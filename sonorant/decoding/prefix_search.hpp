@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,24 +33,13 @@ struct Limits {
     double unit_floor, blank_only;
 };
 
-struct Entry {
-    uint32_t node;
-    int32_t last;        // unit of the node; -1: the empty prefix
-    double blank, unit;  // probability of all alignments that end in blank, or in the last unit
-    Alignment best_blank, best_unit;  // the best single one of them
-
-    double total() const { return blank + unit; }
-    const Alignment& best() const { return best_blank.score >= best_unit.score ? best_blank : best_unit; }
-};
-
 class PrefixSearch {
 public:
     // fusion: nullptr: acoustic probabilities alone.
     PrefixSearch(const Spelling& spelling, Limits limits, const Fusion* fusion)
         : spelling_(&spelling), limits_(limits), fusion_(fusion), probability_(spelling.size() + 1),
           known_(spelling.size() + 1, 0), candidate_(spelling.size() + 1, NONE) {
-        constexpr double never = -std::numeric_limits<double>::infinity();
-        entries_.push_back({0, -1, 1, 0, {0, {NONE, -1, -1}}, {never, {NONE, -1, -1}}});
+        entries_.push_back({0, -1, 1, 0, {0, {NONE, -1, -1}}, IMPOSSIBLE});
         if (fusion_) contexts_.push_back(fusion_->start());
     }
 
@@ -103,6 +93,7 @@ private:
         uint32_t entry, candidate;
     };
     static constexpr size_t KEPT_AT_LEAST = 1024;
+    static constexpr Alignment IMPOSSIBLE{-std::numeric_limits<double>::infinity(), {NONE, -1, -1}};
 
     [[noreturn]] void fail(const std::string& what) const {
         throw std::domain_error("frame " + std::to_string(frames_) + " " + what);
@@ -218,9 +209,7 @@ private:
     void select(int32_t frame) {
         const double least = last_in_beam();  // all above it stay in the beam, and some of those that equal it
         size_t as_good = least > 0 ? static_cast<size_t>(std::count(totals_.begin(), totals_.end(), least)) : 0;
-        const auto wins = [&](double mass) {
-            return mass > least || (mass == least && as_good > 0 && as_good--);
-        };
+        const auto wins = [&](double mass) { return mass > least || (mass == least && as_good > 0 && as_good--); };
         size_t kept = 0;
         for (size_t i = 0; i < stayed_.size(); ++i)
             if (wins(stayed_[i].total())) stayed_[kept++] = stayed_[i];
@@ -237,9 +226,7 @@ private:
             node = prefixes_.add(parent, unit);
             if (fusion_) contexts_.push_back(fusion_->after(contexts_[parent], unit));
         }
-        constexpr double never = -std::numeric_limits<double>::infinity();
-        const Alignment aligned = extended(extension.entry, extension.candidate, frame);
-        return {node, unit, 0, extension.mass, {never, {NONE, -1, -1}}, aligned};
+        return {node, unit, 0, extension.mass, IMPOSSIBLE, extended(extension.entry, extension.candidate, frame)};
     }
 
     void rescale() {

@@ -131,4 +131,15 @@ private:
     std::vector<Emission> emissions_;
 };
 
+// A prefix in the beam.
+struct Entry {
+    uint32_t node;
+    int32_t last;        // unit of the node; -1: the empty prefix
+    double blank, unit;  // probability of all alignments that end in blank, or in the last unit
+    Alignment best_blank, best_unit;  // the best single one of them
+
+    double total() const { return blank + unit; }
+    const Alignment& best() const { return best_blank.score >= best_unit.score ? best_blank : best_unit; }
+};
+
 }  // namespace sonorant::decoding

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding.kernels import LabelScorer
 from sonorant.decoding.kernels import Scorer as Kernel
+from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import BadRecipe, SonorantError
 from sonorant.lm.model import NgramModel
@@ -19,7 +24,7 @@ from sonorant.text.pieces import WORD_START
 from sonorant.text.section import SUBWORDS, TextRecipe
 from sonorant.text.units import Units
 
-__all__ = ["NgramFusion", "Scorer", "WrongVocabulary", "load_scorer"]
+__all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
@@ -54,22 +59,33 @@ class NgramFusion:
             )
 
 
+@dataclass(frozen=True)
+class Prior:
+    """Context-free prior of labels: the unigrams of an n-gram model of units; `weight` log P(y) is subtracted."""
+
+    model: NgramModel
+    weight: float
+
+
 class Scorer:
     """Scores of units: those of a language model, if there is one, and boosts of phrases.
 
-    fusion: the language model and its weights; None: none. kernel: the compiled form.
+    fusion: the language model and its weights; None: none. kernel: the compiled form. by_label: the same for the search
+    by label, less the prior.
     """
 
-    def __init__(self, units: Units, fusion: NgramFusion | None = None) -> None:
-        """Raise WrongVocabulary if less than half the vocabularies of units and language model agree."""
+    def __init__(self, units: Units, fusion: NgramFusion | None = None, prior: Prior | None = None) -> None:
+        """Raise WrongVocabulary if less than half the vocabularies of units and language model or prior agree."""
         self._units = units
         self.fusion = fusion
+        self._prior = prior
         spelling = [(_spelling(units, unit), units.starts_word(unit)) for unit in range(units.size)]
         if fusion is None:
             self.kernel = Kernel(spelling, None, 0.0, 0.0, 0.0, [])
         else:
             tokens = _tokens(units, fusion)
             self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
+        self.by_label = self._fusion_by_label(is_scored=fusion is not None)
 
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
         """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
@@ -85,8 +101,19 @@ class Scorer:
             _check_phrase(words, phrase, self._units)
             boosts.append((words, boost))
         scorer = Scorer.__new__(Scorer)
-        scorer._units, scorer.fusion, scorer.kernel = self._units, self.fusion, Kernel(self.kernel, boosts)
+        scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
+        scorer.kernel = Kernel(self.kernel, boosts)
+        scorer.by_label = scorer._fusion_by_label(is_scored=bool(boosts) or self.fusion is not None)
         return scorer
+
+    def _fusion_by_label(self, *, is_scored: bool) -> Fusion:
+        fusion = Fusion()
+        if is_scored:
+            model = LabelScorer(self.kernel)
+            fusion = Fusion(model=model, weight=1.0, most_gain=model.most_gain, most_ahead=model.most_ahead)
+        if self._prior is None:
+            return fusion
+        return fusion._replace(prior=_log_prior(self._prior.model, self._units), prior_weight=self._prior.weight)
 
 
 def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder: Path) -> Scorer:
@@ -95,13 +122,12 @@ def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder
     Raises BadRecipe for a language model that is missing, BadLanguageModel for one that is damaged, WrongVocabulary for
     one of another vocabulary, or a phrase that the units do not spell.
     """
-    lm, fusion = decoding.lm, None
+    lm, fusion, prior = decoding.lm, None, None
     if lm is not None:
-        path = folder / lm.path
-        if not path.is_file():
-            raise BadRecipe(f"decoding.lm.path={path}: no such file; `sonorant lm` makes one from text")
-        fusion = NgramFusion(NgramModel.read(path), lm.alpha, lm.beta, lm.unknown, lm.tokens)
-    scorer = Scorer(units, fusion)
+        fusion = NgramFusion(_read(folder / lm.path, "lm"), lm.alpha, lm.beta, lm.unknown, lm.tokens)
+    if decoding.prior is not None:
+        prior = Prior(_read(folder / decoding.prior.path, "prior"), decoding.prior.weight)
+    scorer = Scorer(units, fusion, prior)
     boosts = {}
     for phrase in decoding.phrases:
         words = normalise(phrase, text)
@@ -109,6 +135,12 @@ def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder
         if not words:
             raise BadRecipe(f"decoding.phrases: {phrase!r} has no word left after normalisation; leave it out")
     return scorer.with_phrases(boosts) if boosts else scorer
+
+
+def _read(path: Path, key: str) -> NgramModel:
+    if not path.is_file():
+        raise BadRecipe(f"decoding.{key}.path={path}: no such file; `sonorant lm` makes one from text")
+    return NgramModel.read(path)
 
 
 def _spelling(units: Units, unit: int) -> str:
@@ -130,16 +162,26 @@ def _check_phrase(words: str, phrase: str, units: Units) -> None:
 def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
     """Return the language model's token for each unit; none if its words consist of several units."""
     if units.kind == "words" or fusion.tokens == "units":
-        symbols = [symbol.replace(" ", WORD_START) for symbol in units.symbols]
-        numbers = [fusion.model.index(symbol) for symbol in symbols]
-        foreign = [symbol for symbol, number in zip(symbols, numbers, strict=True) if not number]
-        _agree(foreign, units.size, f"{units.kind} of the model", "are not in the language model")
-        return numbers
+        return [fusion.model.index(token) for token in _known(units, fusion.model, "language model")]
     letters = set("".join(units.symbols))
     words = [word for word in map(fusion.model.word, range(fusion.model.size)) if not word.startswith("<")]
     foreign = [word for word in words if not letters.issuperset(word)]
     _agree(foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}")
     return []
+
+
+def _known(units: Units, model: NgramModel, name: str) -> list[str]:
+    """Return the token of each unit; raises WrongVocabulary if the model lacks most of them."""
+    tokens = [symbol.replace(" ", WORD_START) for symbol in units.symbols]
+    foreign = [token for token in tokens if not model.index(token)]
+    _agree(foreign, units.size, f"{units.kind} of the model", f"are not in the {name}")
+    return tokens
+
+
+def _log_prior(model: NgramModel, units: Units) -> NDArray[np.float64]:
+    """Return log P(y), natural, Float64[units + 1], of units and end."""
+    prior: NDArray[np.float64] = model.unigrams([*_known(units, model, "prior"), "</s>"]).astype(np.float64)
+    return prior * math.log(10)
 
 
 def _agree(foreign: list[str], total: int, what: str, fault: str) -> None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sonorant.section import Section
 
-__all__ = ["DecodingRecipe", "NgramRecipe"]
+__all__ = ["DecodingRecipe", "NgramRecipe", "PriorRecipe"]
 
 
 class NgramRecipe(Section):
@@ -27,6 +27,17 @@ class NgramRecipe(Section):
     unknown: float = Field(
         0.0, ge=-100, le=0, description="Added to log P_lm of each token outside the language model's vocabulary."
     )
+
+
+class PriorRecipe(Section):
+    """Context-free prior of the labels: weight log P(y) is subtracted (Kim 2019, Eq. 3)."""
+
+    path: str = Field(
+        min_length=1,
+        description="N-gram model of the units, such as `sonorant lm --order 1` of the training's transcripts spelt in "
+        "units; its unigrams are the prior. An export has a copy.",
+    )
+    weight: float = Field(0.3, ge=0, le=10, description="Weight of the prior, lambda_p.")
 
 
 class DecodingRecipe(Section):
@@ -53,6 +64,9 @@ class DecodingRecipe(Section):
         0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
     )
     lm: NgramRecipe | None = Field(None, description="N-gram language model; absent: none.")
+    prior: PriorRecipe | None = Field(
+        None, description="Context-free prior of the labels (search by label); absent: none."
+    )
     phrases: tuple[str, ...] = Field((), description="Contextual biasing: phrases whose score is boosted.")
     phrase_boost: float = Field(
         2.0, gt=0, le=50, description="Score of each word of a phrase, where the whole phrase occurs."

@@ -1,4 +1,4 @@
-"""The language model of an export: a copy below its folder, so that the export is complete without the original."""
+"""Language model and prior of an export: copies below its folder, so that it is complete without the originals."""
 
 import hashlib
 import shutil
@@ -7,29 +7,35 @@ from pathlib import Path
 from sonorant.export.manifest import BadExport
 from sonorant.recipe import Recipe
 
-__all__ = ["copy_language_model", "language_model_sha256"]
+__all__ = ["copy_language_models", "language_models_sha256"]
+
+_SECTIONS = ("lm", "prior")  # of decoding; each has a path
 
 
-def copy_language_model(recipe: Recipe, folder: Path) -> Recipe:
-    """Copy the recipe's language model into `folder`; return the recipe with the path of the copy, relative to it."""
-    lm = recipe.decoding.lm
-    if lm is None:
-        return recipe
-    name = f"lm{Path(lm.path).suffix}"
-    shutil.copyfile(lm.path, folder / name)
-    decoding = recipe.decoding.model_copy(update={"lm": lm.model_copy(update={"path": name})})
-    return recipe.model_copy(update={"decoding": decoding})
+def copy_language_models(recipe: Recipe, folder: Path) -> Recipe:
+    """Copy the models of the recipe into `folder`; return the recipe with the paths of the copies, relative to it."""
+    changed = {}
+    for name, path in _paths(recipe).items():
+        copy = f"{name}{path.suffix}"
+        shutil.copyfile(path, folder / copy)
+        changed[name] = getattr(recipe.decoding, name).model_copy(update={"path": copy})
+    return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update=changed)})
 
 
-def language_model_sha256(recipe: Recipe) -> bytes:
-    """Return the digest of the recipe's language model, b"" without one; raises BadExport if it cannot be read."""
-    lm = recipe.decoding.lm
-    if lm is None:
-        return b""
-    try:
-        with open(lm.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    except OSError as error:
-        raise BadExport(
-            f"decoding.lm.path={lm.path}: {error.strerror}; `sonorant lm` makes a language model from text"
-        ) from error
+def language_models_sha256(recipe: Recipe) -> bytes:
+    """Return the digests of the models of the recipe, b"" without any; raises BadExport if one cannot be read."""
+    digests = b""
+    for name, path in _paths(recipe).items():
+        try:
+            with open(path, "rb") as file:
+                digests += hashlib.file_digest(file, "sha256").digest()
+        except OSError as error:
+            raise BadExport(
+                f"decoding.{name}.path={path}: {error.strerror}; `sonorant lm` makes a language model from text"
+            ) from error
+    return digests
+
+
+def _paths(recipe: Recipe) -> dict[str, Path]:
+    sections = {name: getattr(recipe.decoding, name) for name in _SECTIONS}
+    return {name: Path(section.path) for name, section in sections.items() if section is not None}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.decoding import load_scorer
-from sonorant.export.language_model import copy_language_model
+from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.signatures import signature, signatures
@@ -56,7 +56,7 @@ def _write(draft: Path, model: Model, recipe: Recipe, units: Units, version: int
     extractor = FeatureExtractor(recipe.features, rate_hz)
     module, functions = signatures(model)
     tf.saved_model.save(module, str(draft), signatures=functions)
-    (draft / "recipe.yaml").write_text(dump_recipe(copy_language_model(recipe, draft)), encoding="utf-8")
+    (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
     state = model.initial_state(1) if isinstance(model, Streaming) else []
     manifest = Manifest(

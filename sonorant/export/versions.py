@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.export.language_model import language_model_sha256
+from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -36,7 +36,7 @@ def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, u
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(recipe.model_dump_json(exclude={"pipeline", "training"}).encode())
     digest.update(units.to_json().encode())
-    digest.update(language_model_sha256(recipe))
+    digest.update(language_models_sha256(recipe))
     return digest.hexdigest()
 
 

@@ -100,6 +100,11 @@ class Recipe(Section):
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
                 f"{family} has outputs by label; leave both at their defaults, ctc and 0"
             )
+        if self.decoding.prior is not None and not self.model.label_synchronous:
+            raise ValueError(
+                f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
+                "subtracted; leave it out, or take a label-synchronous family, such as bfa"
+            )
         if training.alignment_weight and self.model.label_synchronous and not training.ctc_weight:
             raise ValueError(
                 f"training.alignment_weight={training.alignment_weight}: model.family={family} has outputs by frame "

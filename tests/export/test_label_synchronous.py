@@ -11,6 +11,7 @@ from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.lm.training import train
 from sonorant.models.bfa import Bfa
 from sonorant.models.family import DecoderStep
 from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
@@ -95,6 +96,36 @@ def test_a_stream_is_recognized_when_it_is_over_however_it_is_cut(exported, cuts
     assert result.alternatives[0].units == expected[0].labels
     assert len(expected[0].labels) > 2
     assert all(0 <= word.start_s < word.end_s <= 2.1 for word in result.alternatives[0].words)
+
+
+def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(trained, exported, tmp_path):
+    (tmp_path / "text.txt").write_text("alpha beta\nbeta beta\ngamma delta beta\n" * 3)
+    train([tmp_path / "text.txt"], tmp_path / "lm.arpa", order=2)
+    train([tmp_path / "text.txt"], tmp_path / "unigrams.arpa.gz", order=1)
+    lm, prior = {"path": str(tmp_path / "lm.arpa"), "alpha": 3.0}, {"path": str(tmp_path / "unigrams.arpa.gz")}
+    document = RECIPE.model_dump(mode="json")
+    document["decoding"] |= {"lm": lm, "prior": prior}
+    export = export_model(trained, Recipe.model_validate(document), UNITS, tmp_path / "exports")
+    for path in tmp_path.glob("*.arpa*"):
+        path.unlink()
+    model = load_exported(export.path)
+    session = Session(model, SessionOptions(max_alternatives=3))
+    session.push(AUDIO)
+    found = session.finish().alternatives
+    samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
+    scoring = Scoring(model.scorer.by_label, BONUS)
+    assert scoring.fusion.prior_weight == 0.3
+    encoded = model.finish((model.extractor(samples),))
+    (expected,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, scoring).search([encoded])
+    (plain,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS)).search([encoded])
+    assert [one.units for one in found] == [one.labels for one in expected[:3]]
+    assert expected[0].labels != plain[0].labels
+
+
+def test_a_prior_for_a_model_by_frame_is_refused():
+    document = babble_recipe().model_dump(mode="json") | {"decoding": {"prior": {"path": "unigrams.arpa"}}}
+    with pytest.raises(ValueError, match=r"decoding\.prior: model\.family=lstm_ctc has outputs by frame"):
+        Recipe.model_validate(document)
 
 
 class Forgetful(Bfa):

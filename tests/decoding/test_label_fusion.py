@@ -1,0 +1,104 @@
+"""Fusion in the search by label, beside exhaustive search: all label sequences, scores by their definition."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rigs.arpa import ARPA, MODEL, log_probability
+
+from sonorant.decoding import LabelBeam, NgramFusion, Prior, Scorer, Scoring, WrongVocabulary
+from sonorant.lm.model import NgramModel
+from sonorant.text.units import Units
+
+KINDS = [
+    Units("words", ("a", "b", "ab")),
+    Units("characters", (" ", "a", "b")),
+    Units("bpe", ("\u2581", "\u2581a", "\u2581b", "a", "b"), b"none"),
+]
+PHRASES = {"a": 0.7, "b a": 1.5, "b a b": 1.0}
+FRAMES = 3
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lm") / "small.arpa"
+    path.write_text(ARPA, encoding="utf-8")
+    return NgramModel.read(path)
+
+
+class Rows:
+    """A decoder whose log-probabilities [steps, symbols] do not depend on the labels before."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def begin(self, encoded):
+        return 0
+
+    def next(self, before, parents, state):
+        log_probs = np.broadcast_to(self.rows[state], (*before.shape, self.rows.shape[1]))
+        return log_probs.astype(np.float32), np.zeros((*before.shape, FRAMES), np.float32), state + 1
+
+
+def tokens(units, labels):
+    return [units.symbols[label].replace(" ", "\u2581") for label in labels]
+
+
+def fused(units, labels, alpha, beta, unit_model, phrases, prior_weight):
+    words = units.text(labels).split()
+    lm = log_probability([*(tokens(units, labels) if unit_model else words), "</s>"])
+    starts = [words[at : at + len(p.split())] == p.split() for p in phrases for at in range(len(words))]
+    boosts = [phrases[p] for p in phrases for _ in range(len(words))]
+    prior = sum(MODEL[token][0] for token in [*tokens(units, labels), "</s>"]) * math.log(10)
+    boosted = sum(boost for boost, found in zip(boosts, starts, strict=True) if found)
+    return alpha * lm + beta * len(words) + boosted - prior_weight * prior
+
+
+@pytest.mark.parametrize("units", KINDS, ids=lambda units: units.kind)
+@given(
+    seed=st.integers(0, 10_000), alpha=st.floats(0, 2), beta=st.floats(-2, 2), of_units=st.booleans(),
+    phrases=st.sampled_from([{}, PHRASES]), prior_weight=st.floats(0, 1),
+)  # fmt: skip
+@settings(max_examples=15, deadline=None)
+def test_the_best_of_a_full_beam_are_those_of_exhaustive_search(
+    model, units, seed, alpha, beta, of_units, phrases, prior_weight
+):
+    rows = 3 * np.random.default_rng(seed).standard_normal((FRAMES + 1, units.size + 1))
+    rows = (rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)).astype(np.float32)
+    of_units = of_units and units.kind != "words"
+    fusion = NgramFusion(model, alpha, beta, tokens="units" if of_units else "words")
+    scorer = Scorer(units, fusion, Prior(model, prior_weight)).with_phrases(phrases)
+    beam = units.size**FRAMES
+    (ended,) = LabelBeam(Rows(rows), units.size, beam, Scoring(scorer.by_label)).search([np.zeros((FRAMES, 1))])
+    every = [labels for n in range(FRAMES + 1) for labels in itertools.product(range(units.size), repeat=n)]
+    expected = {
+        labels: float(sum(rows[t][y] for t, y in enumerate([*labels, units.size])))
+        + fused(units, labels, alpha, beta, of_units, phrases, prior_weight)
+        for labels in every
+    }
+    assert [one.score for one in ended] == pytest.approx(sorted(expected.values(), reverse=True)[:beam], abs=1e-3)
+    for one in ended:
+        assert one.score == pytest.approx(expected[one.labels], abs=1e-3)
+
+
+def test_hypotheses_of_a_state_are_extended_in_any_order(model):
+    units = KINDS[2]
+    scores = Scorer(units, NgramFusion(model, 1.0, 0.5)).by_label.model
+    start = np.full((2, 1), units.size, np.int32)
+    first, state = scores.next(start, np.zeros((2, 1), np.int32), scores.begin(2))
+    np.testing.assert_array_equal(first[0], first[1])
+    before, parents = np.array([[1, 3], [3, 1]], np.int32), np.zeros((2, 2), np.int32)
+    gains, state = scores.next(before, parents, state)
+    np.testing.assert_array_equal(gains[0], gains[1][::-1])
+    swapped, _ = scores.next(np.array([[2, 2]] * 2, np.int32), np.array([[1, 0], [0, 1]], np.int32), state)
+    np.testing.assert_array_equal(swapped[0], swapped[1])
+    with pytest.raises(IndexError, match="none of the state's"):
+        scores.next(before, parents + 2, state)
+
+
+def test_a_prior_of_another_vocabulary_is_refused(model):
+    with pytest.raises(WrongVocabulary, match=r"2 of 2 words of the model are not in the prior.*'ONE'"):
+        Scorer(Units("words", ("ONE", "TWO")), prior=Prior(model, 0.3))
