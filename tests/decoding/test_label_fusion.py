@@ -84,6 +84,56 @@ def test_the_best_of_a_full_beam_are_those_of_exhaustive_search(
         assert one.score == pytest.approx(expected[one.labels], abs=1e-3)
 
 
+ONLY_A = r"""\data\
+ngram 1=4
+ngram 2=3
+
+\1-grams:
+-2	<unk>
+-99	<s>	0
+-1	</s>
+-3	a	0
+
+\2-grams:
+-0.3	<s> a
+-0.3	<s> </s>
+-0.01	a </s>
+
+\end\
+"""
+
+
+@pytest.fixture(scope="module")
+def only_a(tmp_path_factory):
+    """A model in which "a" is rare without history, and likely at the start: look-ahead is below the final score."""
+    path = tmp_path_factory.mktemp("lm") / "a.arpa"
+    path.write_text(ONLY_A, encoding="utf-8")
+    return NgramModel.read(path)
+
+
+@pytest.mark.parametrize("units", [Units("words", ("a",)), Units("bpe", ("\u2581a",), b"none")], ids=str)
+@given(
+    seed=st.integers(0, 10_000), alpha=st.floats(0, 5), beta=st.floats(-2, 4),
+    phrases=st.sampled_from([{}, {"a a": 3.0}]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_the_search_ends_only_when_no_open_hypothesis_can_win(only_a, units, seed, alpha, beta, phrases):
+    """With one unit and a beam of one, nothing is pruned."""
+    rows = 3 * np.random.default_rng(seed).standard_normal((FRAMES + 1, 2))
+    rows = (rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)).astype(np.float32)
+    scorer = Scorer(units, NgramFusion(only_a, alpha, beta)).with_phrases(phrases)
+    (ended,) = LabelBeam(Rows(rows), 1, 1, Scoring(scorer.by_label)).search([np.zeros((FRAMES, 1))])
+    expected = []
+    for words in range(FRAMES + 1):
+        lm, state = 0.0, only_a.begin()
+        for word in [*[only_a.index("a")] * words, only_a.end_word]:
+            log10, state = only_a.score(state, word)
+            lm += log10 * math.log(10)
+        boost = sum(phrases.values()) * max(0, words - 1)
+        expected.append(float(rows[:words, 0].sum() + rows[words, 1]) + alpha * lm + beta * words + boost)
+    assert ended[0].score == pytest.approx(max(expected), abs=1e-3)
+
+
 def test_hypotheses_of_a_state_are_extended_in_any_order(model):
     units = KINDS[2]
     scores = Scorer(units, NgramFusion(model, 1.0, 0.5)).by_label.model
