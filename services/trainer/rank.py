@@ -92,6 +92,9 @@ class Rank:
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
             trainer = self._trainer(source, reporter, generation, checkpoint, progress)
+            if (initial := trainer.parts.initial) and self._collective.rank == 0:
+                given = {"source": initial.source, "loaded": len(initial.matching), "unmatched": initial.unmatched}
+                log.info("weights_initialised", **given)
             feeder = trainer.parts.feeder
             feeder.start()
             try:

@@ -21,6 +21,11 @@ class TrainingRecipe(Section):
     pool_examples: int = Field(
         256, ge=1, description="Examples a rank holds to sort by length before it forms batches."
     )
+    init_from: str = Field(
+        "",
+        description="Folder of a run (best checkpoint), a checkpoint or an exported model, whose weights of the same "
+        "name and shape a new run starts with; the log lists the others.",
+    )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
     optimizer: Literal["adam", "nesterov"] = Field(

@@ -31,6 +31,11 @@ class WeightAverage(tf.Module):
         for average, variable in zip(self.averages, self._variables, strict=True):
             average.assign(decay * average + (1 - decay) * variable)
 
+    def restart(self) -> None:
+        """Begin at the variables' present values."""
+        for average, variable in zip(self.averages, self._variables, strict=False):
+            average.assign(variable)
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Assign the averages to the variables while the context lasts."""

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from sonorant.models.family import Model
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Progress
+from sonorant.training.collective import Collective
 from sonorant.training.evaluation import DevUtterance, Evaluator
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
+from sonorant.training.initial_weights import InitialWeights, read_weights
 from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer, TrainerParts, TrainerPorts
@@ -47,7 +51,8 @@ def build_trainer(
 ) -> Trainer:
     """Return a rank's trainer that resumes from a checkpoint, or begins; its feeder is not started yet.
 
-    progress: that of the checkpoint, see `resumed_progress`.
+    progress: that of the checkpoint, see `resumed_progress`. Before the first step rank 0 reads `training.init_from`;
+    raises BadRecipe, BadCheckpoint or BadExport if it cannot be used.
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
@@ -70,10 +75,21 @@ def build_trainer(
             ),
             evaluator=Evaluator(model, data.units, data.dev, ports.collective),
             held_up=held_up,
+            initial=_initial_weights(recipe.training.init_from, model, ports.collective)
+            if progress.step == 0
+            else None,
         ),
         ports,
         progress,
     )
+
+
+def _initial_weights(source: str, model: Model, collective: Collective) -> InitialWeights | None:
+    """Return the weights to start with, the same on all ranks, or None."""
+    if not source:
+        return None
+    read = InitialWeights.of(source, read_weights(Path(source)), model) if collective.rank == 0 else None
+    return collective.broadcast(read)
 
 
 def _build_intake(

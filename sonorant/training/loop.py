@@ -18,6 +18,7 @@ from sonorant.training.evaluation import Evaluator
 from sonorant.training.example_source import ExampleSource
 from sonorant.training.feeder import Feeder
 from sonorant.training.identity import identity
+from sonorant.training.initial_weights import InitialWeights
 from sonorant.training.metrics import SessionMeter
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.reporting import Reporter
@@ -64,7 +65,7 @@ class TrainerParts:
     """The parts of a loop.
 
     held_up: called at every step for which this rank has a batch and another is late; None: no step waits for a late
-    rank (`pipeline.order: fast`).
+    rank (`pipeline.order: fast`). initial: weights to start with, if not all are random.
     """
 
     recipe: Recipe
@@ -72,6 +73,7 @@ class TrainerParts:
     feeder: Feeder
     evaluator: Evaluator
     held_up: Callable[[], None] | None
+    initial: InitialWeights | None = None
 
 
 class Trainer:
@@ -113,7 +115,10 @@ class Trainer:
         return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s
 
     def _normalise(self) -> bool:
-        """Set the model's normalisation from all ranks' first examples; False if a signal arrived."""
+        """Set the model's normalisation from all ranks' first examples; False if a signal arrived.
+
+        Initial weights are set after it, as they go with a normalisation of their own.
+        """
         own: list[Features] | None = None
         while True:
             self.ports.on_iteration()
@@ -130,6 +135,8 @@ class Trainer:
             self._meter.add(0.0, elapsed_s, 0.0)
             self.ports.reporter.waited(elapsed_s)
         self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.ports.collective.gather(m)))
+        if self.parts.initial:
+            self.parts.step.start_from(self.parts.initial)
         return True
 
     def iterate(self) -> StepResult:

@@ -14,6 +14,7 @@ from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature
 from sonorant.training.checkpoints import Checkpoint
 from sonorant.training.collective import Collective, LostRank
+from sonorant.training.initial_weights import InitialWeights
 from sonorant.training.optimizer import build_optimizer, check_state
 from sonorant.training.schedule import learning_rate
 
@@ -105,6 +106,11 @@ class TrainStep(tf.Module):
         reports = self.objective.reports
         means = dict(zip(reports, rest, strict=False))
         return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
+
+    def start_from(self, initial: InitialWeights) -> None:
+        """Set the weights that match, and begin their average there."""
+        initial.load(self.model)
+        self.average.restart()
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Set weights, their average and the optimizer's state; raises WrongWeights or BadCheckpoint."""

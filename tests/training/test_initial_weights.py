@@ -1,0 +1,128 @@
+"""training.init_from: what matches is loaded, the rest is listed, and resuming never reads it."""
+
+import shutil
+
+import numpy as np
+import pytest
+from training.harness import run, tiny_trainer, weights
+from training.tiny import BINS, tiny_recipe, tiny_units
+
+from sonorant.delivery.ledger import MemoryLedger
+from sonorant.errors import BadRecipe
+from sonorant.export.saved_model import export_model
+from sonorant.models.registry import build_model
+from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
+from sonorant.training.initial_weights import InitialWeights, read_weights
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A run of one epoch, whose average differs from its weights."""
+    folder = tmp_path_factory.mktemp("source")
+    run(tiny_trainer(tiny_recipe(epochs=1, weight_average=0.9), folder, MemoryLedger(22), total=22))
+    return folder
+
+
+def begun(recipe, folder):
+    """Return the trainer of a new run, and its weights and average when the first step begins."""
+    trainer = tiny_trainer(recipe, folder, MemoryLedger(22), total=22)
+    step, found = trainer.parts.step, []
+    start_from = step.start_from
+
+    def start(initial):
+        start_from(initial)
+        found.append(step.model.named_weights())
+        with step.average.applied():
+            found.append(step.model.named_weights())
+
+    step.start_from = start
+    run(trainer)
+    return trainer, found
+
+
+def test_a_new_run_begins_with_weights_normalisation_and_average_of_another(source, tmp_path):
+    expected = load_checkpoint(source / "checkpoints", "best").evaluated
+    recipe = tiny_recipe(epochs=1, init_from=str(source), weight_average=0.5)
+    trainer, found = begun(recipe, tmp_path)
+    assert trainer.parts.initial.unmatched == ()
+    assert any("normalisation" in name for name in expected)
+    for begin in found:
+        for name, array in expected.items():
+            np.testing.assert_array_equal(begin[name], array, err_msg=name)
+
+
+def with_cells(recipe, cells):
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"cells": cells})})
+
+
+def test_what_does_not_match_stays_and_is_listed_with_both_shapes(source):
+    model = build_model(with_cells(tiny_recipe(), 7).model, BINS, tiny_units().size, seed=5)
+    before = model.named_weights()
+    initial = InitialWeights.of("there", read_weights(source), model)
+    initial.load(model)
+    after = model.named_weights()
+    assert set(initial.matching) == {"normalisation/mean", "normalisation/deviation", "projection/bias"}
+    assert "lstm_0/weight: [18, 48] in the source, [13, 28] here" in initial.unmatched
+    assert len(initial.unmatched) == 3
+    np.testing.assert_array_equal(after["lstm_0/weight"], before["lstm_0/weight"])
+    np.testing.assert_array_equal(after["projection/bias"], initial.matching["projection/bias"])
+
+
+def test_a_weight_that_only_one_has_is_listed():
+    model = build_model(tiny_recipe().model, BINS, tiny_units().size)
+    found = {k: v for k, v in model.named_weights().items() if k != "lstm_0/bias"} | {"old/bias": np.zeros(3)}
+    assert InitialWeights.of("there", found, model).unmatched == (
+        "lstm_0/bias: none in the source, [48] here",
+        "old/bias: [3] in the source, none here",
+    )
+
+
+def test_nothing_that_matches_is_an_error_with_shapes():
+    model = build_model(tiny_recipe().model, BINS, tiny_units().size)
+    with pytest.raises(BadRecipe, match=r"init_from=there.*lstm_0/bias: \[2\] in the source, \[48\] here"):
+        InitialWeights.of("there", {"lstm_0/bias": np.zeros(2, np.float32)}, model)
+
+
+def test_checkpoint_and_export_are_read_as_well_as_a_run(source, tmp_path):
+    expected = read_weights(source)
+    step = (source / "checkpoints" / "best").read_text()
+    recipe = tiny_recipe()
+    model = build_model(recipe.model, BINS, tiny_units().size)
+    model.assign(expected)
+    export = export_model(model, recipe, tiny_units(), tmp_path)
+    for folder in (source / "checkpoints" / step, export.path):
+        found = read_weights(folder)
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_a_folder_that_is_none_of_these_is_named(tmp_path):
+    with pytest.raises(BadRecipe, match="nowhere: no such folder; expected a run"):
+        read_weights(tmp_path / "nowhere")
+    with pytest.raises(BadRecipe, match="unknown content"):
+        read_weights(tmp_path)
+
+
+def test_a_damaged_file_is_named(source, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(source, copy)
+    best = copy / "checkpoints" / (copy / "checkpoints" / "best").read_text()
+    (best / "arrays.npz").write_bytes(b"cut")
+    with pytest.raises(BadCheckpoint, match=r"arrays\.npz: its checksum"):
+        read_weights(copy)
+
+
+def test_a_resumed_run_does_not_read_it_and_ends_with_the_same_bits(source, tmp_path):
+    copy = tmp_path / "source"
+    shutil.copytree(source, copy)
+    recipe = tiny_recipe(epochs=2, init_from=str(copy), weight_average=0.9)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+    run(whole)
+    ledger = MemoryLedger(22)
+    run(tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=3))
+    shutil.rmtree(copy)
+    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    assert second.parts.initial is None
+    run(second)
+    np.testing.assert_array_equal(weights(second), weights(whole))
