@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from sonorant.arrays import Features
+from sonorant.models.applications import Applications, decoder_applications, pooled_applications
 from sonorant.models.attention import FeedbackAttention
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.bidirectional import BidirectionalEncoder
@@ -82,6 +83,15 @@ class Bfa(LabelSynchronous):
     def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """See `LabelSynchronous`."""
         return self.decoder.step(before, memory, state)
+
+    def applications(self, path: str, vectors: int) -> Applications:
+        """See `Model`: a layer of the encoder is applied before its pooling, weights of the decoder once a label."""
+        layer = path.partition("/")[0]
+        if layer.startswith("lstm_"):
+            return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
+        if layer.startswith(("decoder", "attention")):
+            return decoder_applications(path, self.framing.frames(vectors))
+        return super().applications(path, vectors)
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
         """See `Model`: mean and deviation of each bin."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.errors import SonorantError
+from sonorant.models.applications import Applications
 from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
@@ -138,13 +139,27 @@ class Model(keras.Model):
         """Set the rate of dropout; only families whose section says `anneals_dropout` have one that can change."""
         raise NotImplementedError
 
+    @property
+    def receptive_field(self) -> tuple[int | None, int | None]:
+        """Vectors before and after the one that a frame stands for, which it depends on; None: all of the utterance."""
+        return None, None
+
+    def applications(self, path: str, vectors: int) -> Applications:
+        """Return how often the weight of that path is applied in an utterance; by default once a frame."""
+        del path
+        return Applications(audio=self.framing.frames(vectors))
+
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all weights, trained or not, by path."""
+        return {_path(v): tuple(v.shape) for v in self.weights}
+
     def named_weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, trained or not, by path, as `lstm_0/weight`."""
         return {_path(v): np.asarray(v) for v in self.weights}
 
     def assign(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Set the weights that `named_weights` returned; raises WrongWeights if names or shapes differ."""
-        expected = {_path(v): tuple(v.shape) for v in self.weights}
+        expected = self.weight_shapes()
         found = {name: value.shape for name, value in weights.items()}
         if found != expected:
             wrong = sorted(k for k in expected.keys() | found.keys() if expected.get(k) != found.get(k))
@@ -162,6 +177,11 @@ class Streaming(Model):
     The first `framing.lead` frames of a stream are void: whoever steps drops them. After its last vector come
     `framing.tail` times `padding`.
     """
+
+    @property
+    def receptive_field(self) -> tuple[int | None, int | None]:
+        """See `Model`: by default all of the past, and what the framing waits for."""
+        return None, self.framing.tail
 
     @property
     def padding(self) -> NDArray[np.float32]:

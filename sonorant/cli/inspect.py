@@ -1,0 +1,74 @@
+"""`sonorant inspect`: a model's layers, parameters, latency and cost."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sonorant.cli.settings import resolve_recipe, set_option
+from sonorant.errors import BadRun
+from sonorant.recipe.loading import load_recipe
+from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from sonorant.models.figures import Inspection
+    from sonorant.recipe import Recipe
+
+__all__ = ["command"]
+
+_ASSUMED_UNITS = 32
+
+
+@click.command("inspect")
+@click.argument("source", type=click.Path(exists=True, path_type=Path), metavar="RECIPE|RUN|EXPORT")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@set_option
+def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
+    """Print layers, shapes, parameters, receptive field, latency, operations and memory of a model.
+
+    Takes a recipe's file, the folder of a run or of an exported model, `exports/<model>/<version>`. The units of a
+    recipe are those of its tokenizer or of runs/<name>; if there are none yet, `text.pieces`, or 32 are assumed.
+
+    Exit codes: 65 the folder has no recipe, or its units are damaged; 78 the recipe is wrong.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
+    if source.is_dir():
+        path = source / "recipe.yaml"
+        if not path.is_file():
+            raise BadRun(f"{source}: has no {path.name}; expected a recipe, a run folder or an exported model")
+        recipe = load_recipe(path)
+        folder = source / "units.json" if (source / "units.json").is_file() else RunFolder(source).shards / "units.json"
+    else:
+        recipe = resolve_recipe(source, assignments)
+        folder = RunFolder(Path("runs") / recipe.name).shards / "units.json"
+    units, origin = _units(recipe, folder)
+    from sonorant.models.inspection import inspect_model
+
+    figures = inspect_model(recipe, units)
+    if as_json:
+        click.echo(json.dumps(asdict(figures) | {"units_from": origin}, indent=2))
+    else:
+        _show(figures, origin)
+
+
+def _units(recipe: "Recipe", path: Path) -> tuple[int, str]:
+    """Return the number of units, and where it is from."""
+    from sonorant.text.section import SUBWORDS
+    from sonorant.text.units import Units
+
+    if path.is_file():
+        return Units.from_json(path.read_text(encoding="utf-8"), str(path)).size, str(path)
+    if recipe.text.units in SUBWORDS:
+        return recipe.text.pieces, "text.pieces"
+    return _ASSUMED_UNITS, "assumed, as the run is not prepared"
+
+
+def _show(figures: "Inspection", origin: str) -> None:
+    from rich.console import Console
+
+    from sonorant.report.inspection_view import render_inspection
+
+    Console().print(render_inspection(figures, origin), soft_wrap=True)

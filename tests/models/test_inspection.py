@@ -1,0 +1,102 @@
+"""sonorant inspect: figures of models against sums by hand, for every family."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from training.tiny import tiny_recipe
+
+from sonorant.cli.inspect import command
+from sonorant.errors import BadRun
+from sonorant.models.inspection import inspect_model
+from sonorant.models.registry import build_model
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe, load_recipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+VECTORS_PER_SECOND = 100  # of the tiny recipe: a frame every 10 ms, none stacked
+UNITS = 4
+
+
+def recipe_of(**model):
+    values = tiny_recipe().model_dump(mode="json")
+    values["training"]["ctc_weight"] = 0.3 if model.get("ctc") else 0.0
+    return Recipe.model_validate(values | {"model": model})
+
+
+def figures_of(**model):
+    return inspect_model(recipe_of(**model), UNITS)
+
+
+def test_figures_of_the_first_family_are_those_by_hand():
+    found = figures_of(family="lstm_ctc", layers=2, cells=12)
+    lstm_0, lstm_1, projection = (6 + 12) * 48, (12 + 12) * 48, 12 * (UNITS + 1)
+    assert found.trained == lstm_0 + lstm_1 + projection + 2 * 48 + UNITS + 1
+    assert found.parameters == found.trained + 2 * 6  # mean and deviation
+    assert found.bytes == 4 * found.parameters
+    assert found.flops_per_second == pytest.approx(2 * (lstm_0 + lstm_1 + projection) * VECTORS_PER_SECOND)
+    assert found.flops_per_label == 0
+    assert (found.vector_ms, found.vector_audio_ms, found.frame_ms) == (10, 25, 10)
+    assert (found.past_ms, found.future_ms, found.latency_ms) == (None, 0, 10)
+
+
+def test_output_delay_is_latency_and_future():
+    found = figures_of(family="delayed_lstm", layers=1, cells=3, delay_vectors=5)
+    assert (found.past_ms, found.future_ms, found.latency_ms) == (None, 50, 60)
+
+
+def test_a_strided_convolution_waits_for_its_window():
+    found = figures_of(family="conv_lstm_ctc", width_vectors=7, stride=2, filters=4, layers=1, cells=3)
+    # A frame for the last vector of its window of 7: blocks of 2 end a vector later, and two vectors wait for a block.
+    assert (found.frame_ms, found.future_ms, found.latency_ms) == (20, 10, 30)
+    convolution = next(layer for layer in found.layers if layer.name == "convolution")
+    assert convolution.flops_per_second == pytest.approx(2 * 7 * 6 * 4 * VECTORS_PER_SECOND / 2, rel=0.01)
+
+
+def test_pooling_makes_layers_cheaper_and_the_decoder_runs_once_a_label():
+    model = {"layers": 2, "cells": 3, "pooling": [4], "decoder_cells": 5, "embedding": 7, "attention": 8, "readout": 6}
+    found = figures_of(family="bfa", ctc=True, **model)
+    by_name = {layer.name: layer for layer in found.layers}
+    assert by_name["lstm_0_backward"].flops_per_second == pytest.approx(2 * (6 + 3) * 12 * VECTORS_PER_SECOND)
+    assert by_name["lstm_1_forward"].flops_per_second == pytest.approx(2 * (6 + 3) * 12 * VECTORS_PER_SECOND / 4)
+    assert by_name["ctc"].flops_per_second == pytest.approx(2 * 6 * (UNITS + 1) * VECTORS_PER_SECOND / 4)
+    frames = 10 * VECTORS_PER_SECOND / 4  # of the utterance of 10 s
+    assert by_name["attention"].flops_per_second == pytest.approx(2 * (6 * 8 + 6) * VECTORS_PER_SECOND / 4)
+    assert by_name["attention"].flops_per_label == pytest.approx(2 * (5 * 8 + frames * (8 + 8)))
+    assert by_name["decoder_lstm"].flops_per_label == 2 * (7 + 6 + 5) * 4 * 5
+    assert by_name["decoder"].flops_per_label == 2 * ((5 + 7 + 6) * 6 + 3 * (UNITS + 1))
+    assert by_name["lstm_0_forward"].flops_per_label == 0
+    assert (found.past_ms, found.future_ms, found.latency_ms) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["digits", "digits-bfa", "digits-deepspeech", "digits-thesis"])
+def test_shapes_are_those_of_the_model_that_trains(name):
+    recipe = load_recipe(RECIPES / f"{name}.yaml")
+    found = inspect_model(recipe, UNITS)
+    model = build_model(recipe.model, found.bins, UNITS)
+    assert found.parameters == sum(int(np.prod(w.shape)) for w in model.weights)
+    shapes = {f"{layer.name}/{name}": tuple(s) for layer in found.layers for name, s in layer.shapes.items()}
+    assert shapes == {path: array.shape for path, array in model.named_weights().items()}
+
+
+def test_the_paper_s_size_is_counted_without_its_memory():
+    result = CliRunner().invoke(command, [str(RECIPES / "librispeech-bfa.yaml"), "--json"], catch_exceptions=False)
+    found = json.loads(result.output)
+    assert found["trained"] == pytest.approx(372e6, rel=0.01)
+    assert found["units_from"] == "text.pieces"
+
+
+def test_the_table_has_each_layer_and_the_latency(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(tiny_recipe()))
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards/units.json").write_text('{"kind": "words", "symbols": ["one", "two"]}')
+    printed = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False).output
+    for said in ("2 units (", "lstm_0", "weight 18×48", "projection", "all before, 0 ms after", "latency: 10 ms"):
+        assert said in printed
+
+
+def test_a_folder_without_a_recipe_is_named(tmp_path):
+    with pytest.raises(BadRun, match=r"has no recipe\.yaml; expected a recipe, a run folder or an exported model"):
+        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
