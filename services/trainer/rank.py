@@ -29,8 +29,9 @@ from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.completion import Reason
 from sonorant.training.evaluation import DevUtterance, dev_utterances
-from sonorant.training.loop import Trainer, TrainerPorts
+from sonorant.training.loop import Trainer
 from sonorant.training.metrics import MetricsLog
+from sonorant.training.parts import TrainerPorts
 from sonorant.training.reporting import Reporter
 
 __all__ = ["Rank"]

@@ -26,6 +26,9 @@ class TrainingRecipe(Section):
         description="Folder of a run (best checkpoint), a checkpoint or an exported model, whose weights of the same "
         "name and shape a new run starts with; the log lists the others.",
     )
+    accumulate_batches: int = Field(
+        1, ge=1, description="Batches of each rank whose gradients are summed up for one step (gradient accumulation)."
+    )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
     optimizer: Literal["adam", "nesterov"] = Field(
@@ -96,7 +99,10 @@ class TrainingRecipe(Section):
     )
     anneal_patience: int = Field(2, ge=1, description="Evaluations on dev without a better WER that anneal dropout.")
     checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
-    keep_checkpoints: int = Field(3, ge=1, description="Checkpoints to keep, beside the best.")
+    keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints to keep, beside the best.")
+    keep_best_checkpoints: int = Field(
+        1, ge=1, description="Checkpoints with the lowest WER on dev to keep, such as for `sonorant export --average`."
+    )
 
 
 class TestSetRecipe(Section):

@@ -17,7 +17,8 @@ from sonorant.training.feeder import Feeder
 from sonorant.training.initial_weights import InitialWeights, read_weights
 from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
-from sonorant.training.loop import Trainer, TrainerParts, TrainerPorts
+from sonorant.training.loop import Trainer
+from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.step import TrainStep
 from sonorant.training.strict_intake import StrictIntake
 
@@ -51,7 +52,7 @@ def build_trainer(
 ) -> Trainer:
     """Return a rank's trainer that resumes from a checkpoint, or begins; its feeder is not started yet.
 
-    progress: that of the checkpoint, see `resumed_progress`. Before the first step rank 0 reads `training.init_from`;
+    progress: that of the checkpoint, see `resumed_progress`. Before the first batch rank 0 reads `training.init_from`;
     raises BadRecipe, BadCheckpoint or BadExport if it cannot be used.
     """
     objective = build_objective(recipe, data.units)
@@ -71,12 +72,12 @@ def build_trainer(
                 intake,
                 Labeller(objective, data.shard_counts),
                 recipe.training.epochs,
-                measure=progress.step == 0,
+                measure=not progress.begun,
             ),
             evaluator=Evaluator(model, data.units, data.dev, ports.collective),
             held_up=held_up,
             initial=_initial_weights(recipe.training.init_from, model, ports.collective)
-            if progress.step == 0
+            if not progress.begun
             else None,
         ),
         ports,

@@ -22,7 +22,7 @@ Arrays = Mapping[str, NDArray[np.float32]]
 _CONTENT = ("arrays.npz", "state.json", "ledger.bin")
 # Of a checkpoint from before recipes were kept: no recipe equals it, so that nobody trains over it.
 _EARLIER = {"version": "before 0.2"}
-_GROUPS = ("weights", "evaluated", "average", "optimizer")
+_GROUPS = ("weights", "evaluated", "average", "optimizer", "accumulated")
 _EARLIER_GROUPS = {"adam": "optimizer"}  # names from before there was another optimizer
 
 
@@ -37,8 +37,8 @@ class Progress:
     """Progress of training; times in seconds, summed over resumptions.
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; looks_without_better: of dev, in a row; anneals: of dropout; train_s:
-    wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
+    skipped_steps: all of those; wer: of dev, with the weights of step `wer_step`; looks_without_better: of dev, in a
+    row; anneals: of dropout; train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -49,6 +49,7 @@ class Progress:
     bad_steps: int = 0
     skipped_steps: int = 0
     wer: float | None = None
+    wer_step: int | None = None
     best_wer: float | None = None
     looks_without_better: int = 0
     anneals: int = 0
@@ -56,12 +57,18 @@ class Progress:
     session_s: float = 0.0
     elapsed_s: float = 0.0
 
+    @property
+    def begun(self) -> bool:
+        """Whether a batch has been trained on, so that the normalisation is set; `step` may be 0 then."""
+        return self.examples > 0
+
 
 @dataclass(frozen=True)
 class Checkpoint:
     """All state to resume from.
 
-    identity: of the recipe; evaluated: the weights to export, the average's if one is kept; arrays by name.
+    identity: of the recipe; evaluated: the weights to export, the average's if one is kept; accumulated: sums over the
+    batches since the last step; arrays by name.
     """
 
     progress: Progress
@@ -71,6 +78,7 @@ class Checkpoint:
     average: Arrays
     optimizer: Arrays
     ledger: bytes
+    accumulated: Arrays = field(default_factory=dict)
 
 
 def encode(checkpoint: Checkpoint, generation: int, best: bool) -> dict[str, bytes]:
@@ -115,6 +123,7 @@ def decode(path: Path) -> Checkpoint:
         evaluated=groups["evaluated"],
         average=groups["average"],
         optimizer=groups["optimizer"],
+        accumulated=groups["accumulated"],
     )
 
 

@@ -1,79 +1,25 @@
 """The training loop: batches, steps, evaluations of dev, checkpoints; every rank decides alike."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 from sonorant.arrays import Features
-from sonorant.delivery.ledger import Ledger, LedgerLost, Receipt
-from sonorant.errors import SonorantError
-from sonorant.recipe.schema import Recipe
+from sonorant.delivery.ledger import LedgerLost, Receipt
 from sonorant.training.annealing import annealed_rate
 from sonorant.training.batch import Batch, empty_tensors
-from sonorant.training.checkpoints import Checkpoint, Checkpoints, Progress
-from sonorant.training.collective import Collective
+from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.completion import Reason, reason_to_end
-from sonorant.training.evaluation import Evaluator
-from sonorant.training.example_source import ExampleSource
-from sonorant.training.feeder import Feeder
 from sonorant.training.identity import identity
-from sonorant.training.initial_weights import InitialWeights
 from sonorant.training.metrics import SessionMeter
+from sonorant.training.non_finite import NonFiniteSteps
+from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
-from sonorant.training.reporting import Reporter
 from sonorant.training.schedule import learning_rate
-from sonorant.training.step import Notes, StepResult, TrainStep
+from sonorant.training.step import Notes, StepResult
 
-__all__ = ["NonFiniteSteps", "Reason", "Trainer", "TrainerParts", "TrainerPorts"]
+__all__ = ["Reason", "Trainer"]
 
 _PATIENCE_S = 1.0  # time-out of a rank's batch, after which it joins the step without one, or as late
-
-
-class NonFiniteSteps(SonorantError):
-    """Loss or gradient were not finite several steps in a row; `utterances` were in the last of their batches."""
-
-    def __init__(self, step: int, count: int, utterances: list[str]) -> None:
-        super().__init__(
-            f"step {step}: loss or gradient not finite in {count} steps in a row; the last batch was {utterances}; "
-            "look at these utterances, or lower training.learning_rate"
-        )
-        self.utterances = tuple(utterances)
-
-
-@dataclass(frozen=True)
-class TrainerPorts:
-    """What a service provides to a trainer.
-
-    generation: the gang's, at the ledger. clock: seconds, monotonic. terminated: whether a signal ends training.
-    on_iteration: called in every iteration.
-    """
-
-    source: ExampleSource
-    ledger: Ledger
-    generation: int
-    checkpoints: Checkpoints
-    reporter: Reporter
-    collective: Collective
-    clock: Callable[[], float]
-    terminated: Callable[[], bool]
-    on_iteration: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class TrainerParts:
-    """The parts of a loop.
-
-    held_up: called at every step for which this rank has a batch and another is late; None: no step waits for a late
-    rank (`pipeline.order: fast`). initial: weights to start with, if not all are random.
-    """
-
-    recipe: Recipe
-    step: TrainStep
-    feeder: Feeder
-    evaluator: Evaluator
-    held_up: Callable[[], None] | None
-    initial: InitialWeights | None = None
 
 
 class Trainer:
@@ -91,6 +37,8 @@ class Trainer:
         self._held: Batch | None = None  # another rank was late for its step
         self._spoiled = False  # too many of the epoch's examples were rejected
         self._last_lap_s = 0.0
+        self._step_s = 0.0
+        self._utterances: list[str] = []  # of this rank's batches in the step
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
@@ -98,7 +46,7 @@ class Trainer:
             return reason
         self.parts.evaluator.load()  # while waiting for the first examples
         self._last_lap_s = self.ports.clock()
-        if self.progress.step == 0 and not self._normalise():
+        if not self.progress.begun and not self._normalise():
             return Reason.TERMINATED
         while True:
             self.ports.on_iteration()
@@ -163,9 +111,10 @@ class Trainer:
             self.parts.feeder.commit(batch)
             self.ports.reporter.worked(step_s, len(batch.ordinals), batch.audio_s)
             self._batches = batch.number + 1
+            self._utterances += batch.utterances
         self._count(result, step_s)
-        if result.examples:
-            self._after_step(result, step_s, batch)
+        if result.examples and not result.pending:
+            self._after_step(result)
         return result
 
     def _next_batch(self) -> Batch | None:
@@ -187,13 +136,15 @@ class Trainer:
         return TooManyRejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
 
     def _count(self, result: StepResult, step_s: float) -> None:
-        elapsed_s, session_s = self._lap(), step_s if result.examples else 0.0
-        self._meter.add(session_s, elapsed_s, result.notes.audio_s if result.examples else 0.0)
+        examples = result.examples - result.counted_examples
+        elapsed_s, session_s = self._lap(), step_s if examples else 0.0
+        self._meter.add(session_s, elapsed_s, result.notes.audio_s - result.counted_audio_s if examples else 0.0)
+        self._step_s += session_s
         self.ports.reporter.waited(elapsed_s - session_s)
         progress = self.progress
         progress.session_s, progress.elapsed_s = self._meter.session_s, self._meter.elapsed_s
         progress.audio_s = self._meter.audio_s
-        progress.examples += result.examples
+        progress.examples += examples
 
     def _lap(self) -> float:
         """Return the time since the last call, and count it as training time."""
@@ -202,16 +153,18 @@ class Trainer:
         self.progress.train_s += lap_s
         return lap_s
 
-    def _after_step(self, result: StepResult, step_s: float, batch: Batch | None) -> None:
+    def _after_step(self, result: StepResult) -> None:
         rate = learning_rate(self.progress.step, self._recipe)
         self.progress.step += 1
         self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.progress.skipped_steps += not result.applied
-        self.ports.reporter.step(self.progress, result, rate, step_s, self._meter)
-        if self.progress.bad_steps >= self._recipe.max_bad_steps:
-            own = list(batch.utterances) if batch else []
+        self.ports.reporter.step(self.progress, result, rate, self._step_s, self._meter)
+        own, self._utterances, self._step_s = self._utterances, [], 0.0
+        if not result.applied:
             everyones = [u for utterances in self.ports.collective.gather(own) for u in utterances]
-            raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
+            self.ports.reporter.skipped(self.progress, everyones)
+            if self.progress.bad_steps >= self._recipe.max_bad_steps:
+                raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
         if self.progress.step % self._recipe.checkpoint_every_steps == 0:
             self.save(best=False)
 
@@ -225,7 +178,11 @@ class Trainer:
         if notes.time_over:
             self.save(best=self._look_at_dev())
             return Reason.TIME
-        return self._end_epoch() if notes.drained == self.ports.collective.size else None
+        if notes.drained < self.ports.collective.size:
+            return None
+        if rest := self.parts.step.flush(self.progress.step):
+            self._after_step(rest)
+        return self._end_epoch()
 
     def _end_epoch(self) -> Reason | None:
         self.progress.epoch += 1
@@ -248,7 +205,7 @@ class Trainer:
         self._lap()
         progress = self.progress
         better = progress.best_wer is None or wer < progress.best_wer
-        progress.wer = wer
+        progress.wer, progress.wer_step = wer, progress.step
         progress.best_wer = wer if better else progress.best_wer
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
         self.ports.reporter.dev(progress, self.ports.clock() - started_s)
@@ -265,6 +222,7 @@ class Trainer:
         self.parts.step.restore(best)
         self.parts.step.model.set_dropout(rate)
         self.progress.anneals += 1
+        self.progress.wer_step = None  # the weights are others now
         self.progress.looks_without_better = 0
 
     def _recognised(self, utterances: int) -> None:
@@ -292,6 +250,7 @@ class Trainer:
                 evaluated=evaluated,
                 average=step.average.state(),
                 optimizer=step.optimizer.state(),
+                accumulated=step.accumulation.state(),
                 ledger=self._snapshot([receipt for _, receipt in gathered], over),
             )
             self.ports.checkpoints.save(checkpoint, best)

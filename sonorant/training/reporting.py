@@ -63,6 +63,11 @@ class Reporter:
             }
         )
 
+    def skipped(self, progress: Progress, utterances: list[str]) -> None:
+        """Report the utterances of a step that was not finite, and skipped."""
+        if self._log:
+            self._log.write("skipped", {"time_s": progress.train_s, "step": progress.step, "utterances": utterances})
+
     def recognised(self, utterances: int) -> None:
         """Report recognised utterances of dev, during an evaluation."""
         self._evaluated += utterances

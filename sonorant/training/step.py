@@ -1,15 +1,15 @@
 """One optimizer step of the whole gang: exact for uneven ranks, the same decision on all of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sonorant.models.family import Model
 from sonorant.objectives.objective import BatchTensors, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
+from sonorant.training.accumulation import Accumulation
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature
 from sonorant.training.checkpoints import Checkpoint
@@ -47,6 +47,8 @@ class StepResult:
     figures: the objective's, each a mean over all utterances, the watched one first;
     gradient_norm: before clipping; examples: in all ranks' batches, 0 if none had any, or one was late and no step was
     made; applied: false if the loss or the gradient was not finite, and nothing changed.
+    pending: whether the step needs more batches, and nothing changed; all figures are then of those so far, of which
+    earlier results have counted `counted_examples` and `counted_audio_s`.
     """
 
     figures: dict[str, float]
@@ -54,6 +56,9 @@ class StepResult:
     examples: int
     applied: bool
     notes: Notes
+    pending: bool = False
+    counted_examples: int = 0
+    counted_audio_s: float = 0.0
 
     @property
     def loss(self) -> float:
@@ -76,33 +81,70 @@ class TrainStep(tf.Module):
         self._variables = [v.value for v in model.trainable_variables]
         self.optimizer = build_optimizer(recipe.training, self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
+        self.accumulation = Accumulation(recipe.training.accumulate_batches)
         found = objective.n_best.targets if objective.n_best else ()
-        self._graph = tf.function(
-            self._step,
-            input_signature=[
-                batch_signature(model.bins, (*objective.padding, *found)),
-                tf.TensorSpec([1 + len(objective.schedule(0))], tf.float32),
-                tf.TensorSpec([2], tf.int32),
-                tf.TensorSpec([len(Notes._fields)], tf.float32),
-            ],
-        )
+        signature = [
+            batch_signature(model.bins, (*objective.padding, *found)),
+            tf.TensorSpec([1 + len(objective.schedule(0))], tf.float32),
+            tf.TensorSpec([2], tf.int32),
+            tf.TensorSpec([len(Notes._fields)], tf.float32),
+        ]
+        self._graph = tf.function(self._step, input_signature=signature)
+        self._summed_graph = tf.function(self._summed, input_signature=signature)
+        self._update_graph = tf.function(self._update)
 
     def __call__(self, batch: BatchTensors, step: int, notes: Notes) -> StepResult:
-        """Do step 0, 1, …; all ranks must call it with the same `step`."""
+        """Do step 0, 1, …, or add a batch to it; all ranks must call it with the same `step`."""
         if self.objective.n_best:
             batch = batch._replace(targets=batch.targets | self.objective.n_best(self.model, batch))
-        rates = (learning_rate(step, self._recipe.training), *self.objective.schedule(step))
-        seed = np.array([self._recipe.seed % 2**31, (step * self._collective.size + self._collective.rank) * 1000])
+        pending = self.accumulation
+        number = step * pending.needed + pending.batches
+        seed = np.array([self._recipe.seed % 2**31, (number * self._collective.size + self._collective.rank) * 1000])
+        rates = self._rates(step)
+        inputs = (batch, rates, tf.constant(seed % 2**31, tf.int32), tf.constant(notes, tf.float32))
         try:
-            figures: NDArray[np.float32] = self._graph(
-                batch,
-                tf.constant(rates, tf.float32),
-                tf.constant(seed % 2**31, tf.int32),
-                tf.constant(notes, tf.float32),
-            ).numpy()
+            if pending.needed == 1 and not pending.batches:
+                return self._result(self._graph(*inputs))
+            return self._accumulate(self._summed_graph(*inputs), rates)
         except tf.errors.UnknownError as error:  # Horovod's error for a lost rank
             raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
-        norm, examples, applied, *rest = (float(f) for f in figures)
+
+    def flush(self, step: int) -> StepResult | None:
+        """Do the step with the batches that there are, at the end of an epoch; None if there are none."""
+        if not self.accumulation.batches:
+            return None
+        counted = self._result(self._counts(self.accumulation.sums[-1]))
+        return replace(
+            self._result(self._update_graph(self.accumulation.take(), self._rates(step))),
+            counted_examples=counted.examples,
+            counted_audio_s=counted.notes.audio_s,
+        )
+
+    def _accumulate(self, summed: list[tf.Tensor], rates: tf.Tensor) -> StepResult:
+        """Add the sums of a batch, and do the step if it is the last one."""
+        pending = self.accumulation
+        own = self._result(self._counts(summed[-1]))
+        before = self._result(self._counts(pending.sums[-1])) if pending.batches else None
+        if own.examples:
+            pending.add(summed)
+        done = own.examples > 0 and pending.complete
+        vector = self._update_graph(pending.take(), rates) if done else self._counts((pending.sums or summed)[-1])
+        result = self._result(vector)
+        whole = result.notes
+        return replace(
+            result,
+            pending=not done,
+            notes=own.notes._replace(audio_s=whole.audio_s, vectors=whole.vectors, padded=whole.padded),
+            counted_examples=before.examples if before else 0,
+            counted_audio_s=before.notes.audio_s if before else 0.0,
+        )
+
+    def _rates(self, step: int) -> tf.Tensor:
+        rates = (learning_rate(step, self._recipe.training), *self.objective.schedule(step))
+        return tf.constant(rates, tf.float32)
+
+    def _result(self, vector: tf.Tensor) -> StepResult:
+        norm, examples, applied, *rest = (float(f) for f in vector.numpy())
         reports = self.objective.reports
         means = dict(zip(reports, rest, strict=False))
         return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
@@ -118,29 +160,40 @@ class TrainStep(tf.Module):
         self.model.assign(checkpoint.weights)
         self.average.restore(checkpoint.average)
         self.optimizer.restore(checkpoint.optimizer)
+        self.accumulation.restore(checkpoint.accumulated)
 
     def _step(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> tf.Tensor:
-        reports = self.objective.reports
+        return self._update(self._summed(batch, rates, seed, notes), rates)
+
+    def _summed(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> list[tf.Tensor]:
+        """Return sums over utterances and ranks: gradients, the model's `batch_sums`, [examples, reports, notes]."""
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = tf.reduce_sum(batch.weights * losses.minimised)
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
         gradients = [tf.convert_to_tensor(g) for g in tape.gradient(minimised, self._variables)]
-        figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in reports]
+        figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in self.objective.reports]
         own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
         sums = [one * tf.reduce_max(batch.weights) for one in self.model.batch_sums()]  # a placeholder counts for none
-        *summed, totals = self._collective.sum([*gradients, *sums, own], name="step")
-        gradients, sums = summed[: len(gradients)], summed[len(gradients) :]
-        late = totals[1 + len(reports) + Notes._fields.index("late")]
-        examples = tf.where(late > 0, 0.0, totals[0])
-        share = tf.maximum(examples, 1)
-        gradients = [g / share for g in gradients]
+        return self._collective.sum([*gradients, *sums, own], name="step")
+
+    def _update(self, summed: list[tf.Tensor], rates: tf.Tensor) -> tf.Tensor:
+        *summed, totals = summed
+        gradients, sums = summed[: len(self._variables)], summed[len(self._variables) :]
+        _, examples, _, *means = tf.unstack(self._counts(totals))
+        gradients = [g / tf.maximum(examples, 1) for g in gradients]
         norm = tf.linalg.global_norm(gradients)
-        means = totals[1 : 1 + len(reports)] / share
         applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(means[0])
         tf.cond(applied, lambda: self._apply(gradients, sums, norm, rates[0]), lambda: tf.constant(0.0))
-        counts = [norm, examples, tf.cast(applied, tf.float32)]
-        return tf.concat([counts, means, totals[1 + len(reports) :]], 0)
+        return tf.stack([norm, examples, tf.cast(applied, tf.float32), *means])
+
+    def _counts(self, totals: tf.Tensor) -> tf.Tensor:
+        """Return the vector of a result, [norm, examples, applied, means, notes], before the step is done."""
+        reports = len(self.objective.reports)
+        late = totals[1 + reports + Notes._fields.index("late")]
+        examples = tf.where(late > 0, 0.0, totals[0])
+        means = totals[1 : 1 + reports] / tf.maximum(examples, 1)
+        return tf.concat([[0.0, examples, 0.0], means, totals[1 + reports :]], 0)
 
     def _apply(self, gradients: list[tf.Tensor], sums: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
         scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1

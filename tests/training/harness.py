@@ -12,8 +12,8 @@ from sonorant.training.checkpoints import Checkpoints
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance
 from sonorant.training.identity import identity
-from sonorant.training.loop import TrainerPorts
 from sonorant.training.metrics import MetricsLog
+from sonorant.training.parts import TrainerPorts
 from sonorant.training.reporting import Reporter
 
 

@@ -7,7 +7,8 @@ import pytest
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
-from sonorant.training.loop import NonFiniteSteps, Reason
+from sonorant.training.loop import Reason
+from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.rejections import TooManyRejected
 
 
