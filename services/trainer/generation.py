@@ -20,7 +20,8 @@ def run_checkpoints(run: SharedRun, recipe: Recipe) -> Checkpoints:
     def warn(message: str) -> None:
         log.warning("checkpoint_ignored", reason=message)
 
-    return Checkpoints(run.folder.checkpoints, recipe.training.keep_checkpoints, warn)
+    training = recipe.training
+    return Checkpoints(run.folder.checkpoints, training.keep_checkpoints, warn, training.keep_best_checkpoints)
 
 
 def begin_generation(

@@ -17,7 +17,11 @@ __all__ = ["command"]
 @click.option(
     "--checkpoint", default="best", show_default=True, help="Which checkpoint: best (on dev), latest, or its step."
 )
-def command(run: Path, store_url: str, checkpoint: str) -> None:
+@click.option(
+    "--average", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+    help="Export the mean of N checkpoints: the best ones, or the last ones up to that of --checkpoint.",
+)  # fmt: skip
+def command(run: Path, store_url: str, checkpoint: str, average: int) -> None:
     """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run
@@ -27,7 +31,7 @@ def command(run: Path, store_url: str, checkpoint: str) -> None:
     shared.pull_shards()
     shared.pull_checkpoints()
     shared.pull_exports()
-    done = export_run(find_run(run), checkpoint)
+    done = export_run(find_run(run), checkpoint, average)
     shared.push_exports()
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")

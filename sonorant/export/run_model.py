@@ -8,20 +8,21 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
-from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.checkpoint_average import averaged_checkpoint
 from sonorant.training.identity import differences, identity
 
 __all__ = ["export_run"]
 
 
-def export_run(run: RunFolder, which: str = "best") -> Export:
+def export_run(run: RunFolder, which: str = "best", average: int = 1) -> Export:
     """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
+    average: the mean of so many checkpoints, see `averaged_checkpoint`.
     Raises BadCheckpoint, BadRecipe or BadExport, naming what is missing or does not fit.
     """
     recipe = load_recipe(run.recipe)
     units = _units(run.shards / "units.json")
-    checkpoint = load_checkpoint(run.checkpoints, which)
+    checkpoint = averaged_checkpoint(run.checkpoints, which, average)
     if found := differences(checkpoint.identity, identity(recipe)):
         raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {', '.join(found)}; train again")
     version, content = newest_version(run.exports / recipe.name)

@@ -14,7 +14,7 @@ which sets the pointers again.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from sonorant.training.checkpoint_files import (
 )
 from sonorant.training.identity import Identity, differences, identity
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "check_recipe", "load_checkpoint"]
+__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "best_first", "check_recipe", "load_checkpoint"]
 
 _SHOWN_DIFFERENCES = 5
 
@@ -48,12 +48,14 @@ class _Saved(NamedTuple):
 class Checkpoints:
     """The checkpoints of a run; `warn` is called with the reason for each that is ignored.
 
+    keep: the newest ones to keep; keep_best: those of the lowest WER on dev.
     A gang calls `begin` first; without it, the folder is only read.
     """
 
-    def __init__(self, folder: Path, keep: int, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, keep: int, warn: Callable[[str], None], keep_best: int = 1) -> None:
         self._folder = folder
         self._keep = keep
+        self._keep_best = keep_best
         self._warn = warn
         self._generation = 0
         self._best: str | None = None
@@ -153,11 +155,11 @@ class Checkpoints:
         )
 
     def _prune(self, newest: Path) -> None:
-        """Remove steps outside the newest one's history, such as damaged ones of higher steps, and all but `keep`."""
+        """Remove all but those to keep, and steps outside the newest one's history, as damaged ones of higher steps."""
         best = _named(self._folder, "best")
         own = [saved.path for saved in self._saved() if saved.generation <= self._generation]
         history = [path for path in own if path.name <= newest.name]
-        for path in {*own} - {*history[-self._keep :], best}:
+        for path in {*own} - {*history[-self._keep :], *best_first(history)[: self._keep_best], best}:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -184,6 +186,16 @@ def load_checkpoint(folder: Path, which: str) -> Checkpoint:
             f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); train first: sonorant train --recipe RECIPE"
         )
     return decode(path)
+
+
+def best_first(paths: Sequence[Path]) -> list[Path]:
+    """Return the checkpoints that were evaluated on dev, the lowest WER first, and of equals the older."""
+    measured = []
+    for path in paths:
+        progress = read_state(path).get("progress", {})
+        if progress.get("wer_step") == progress.get("step") and progress.get("wer") is not None:
+            measured.append((progress["wer"], path.name, path))
+    return [path for *_, path in sorted(measured)]
 
 
 def _name(checkpoint: Checkpoint) -> str:

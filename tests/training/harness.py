@@ -37,7 +37,9 @@ def tiny_trainer(
     show=lambda figures: None,
 ):
     """Return a trainer; after `terminate_after` iterations of the loop a signal comes."""
-    checkpoints = Checkpoints(folder / "checkpoints", recipe.training.keep_checkpoints, (warnings or []).append)
+    training = recipe.training
+    kept = (training.keep_checkpoints, (warnings or []).append, training.keep_best_checkpoints)
+    checkpoints = Checkpoints(folder / "checkpoints", *kept)
     generation, checkpoint = begin(ledger, checkpoints, recipe)
     progress = resumed_progress(checkpoint, ranks=1)
     dev = (DevUtterance(e.features, e.text) for e in (tiny_example(o) for o in range(1000, 1010)))
