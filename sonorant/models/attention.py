@@ -6,13 +6,14 @@ utterances, K hypotheses of each (1 in training), T encoded frames. What depends
 """
 
 import abc
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sonorant.tensorflow import keras, tf
 
-__all__ = ["Attended", "Attention", "FeedbackAttention"]
+__all__ = ["MASKED", "Attended", "Attending", "Attention", "FeedbackAttention"]
 
-_MASKED = -1e30  # finite, as a softmax over nothing but -inf is NaN
+MASKED = -1e30
+"""Energy of padding: finite, as a softmax over nothing but -inf is NaN."""
 
 
 class Attended(NamedTuple):
@@ -21,6 +22,18 @@ class Attended(NamedTuple):
     context: tf.Tensor
     weights: tf.Tensor
     state: list[tf.Tensor]
+
+
+class Attending(Protocol):
+    """What a decoder drives: an `Attention`, or what one is in training."""
+
+    def initial_state(self, memory: list[tf.Tensor], hypotheses: int | tf.Tensor) -> list[tf.Tensor]:
+        """Return the state [B, hypotheses, ...] before the first label."""
+        ...
+
+    def attend(self, query: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> Attended:
+        """Attend for one label of each hypothesis; query: [B, K, n], the decoder's hidden state."""
+        ...
 
 
 class Attention(keras.layers.Layer):
@@ -78,6 +91,6 @@ class FeedbackAttention(Attention):
         queries = tf.tensordot(query, self.query.value, 1)
         inner = keys[:, tf.newaxis] + queries[:, :, tf.newaxis] + feedback[..., tf.newaxis] * self.feedback.value[0]
         energies = tf.tensordot(tf.tanh(inner), self.energy.value, 1)[..., 0]  # [B, K, T]
-        weights = tf.nn.softmax(tf.where(present[:, tf.newaxis] > 0, energies, _MASKED))
+        weights = tf.nn.softmax(tf.where(present[:, tf.newaxis] > 0, energies, MASKED))
         after = feedback + weights * fertility[:, tf.newaxis]
         return Attended(tf.matmul(weights, encoded), weights, [after])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sonorant.models.attention import Attention
+from sonorant.models.attention import Attending, Attention
 from sonorant.models.family import DecoderStep
 from sonorant.models.lstm import LstmCell
 from sonorant.tensorflow import keras, tf
@@ -55,14 +55,26 @@ class AttentionDecoder(keras.layers.Layer):
     def initial_state(self, memory: list[tf.Tensor], hypotheses: int | tf.Tensor) -> list[tf.Tensor]:
         """Return the state [B, hypotheses, ...] before the first label."""
         batch = tf.shape(memory[0])[0]
-        sizes = (self.cell.cells, self.cell.cells, self._encoded)
-        return [tf.zeros((batch, hypotheses, n)) for n in sizes] + self.attention.initial_state(memory, hypotheses)
+        return self._zeros((batch, hypotheses)) + self.attention.initial_state(memory, hypotheses)
 
     def step(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """Return what follows the labels `before`, Int32[B, K]; `end` before the first."""
         embedded = tf.gather(self.embedding.value, before)
-        joined, weights, state = self._advance(embedded, memory, state)
+        joined, weights, state = self._advance(embedded, memory, state, self.attention)
         return DecoderStep(self._log_probs(joined), weights, state)
+
+    def unattended(self, hypotheses: int | tf.Tensor) -> list[tf.Tensor]:
+        """Return cell, hidden state and context [hypotheses, n] before the first label."""
+        return self._zeros((hypotheses,))
+
+    def query(self, before: tf.Tensor, state: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Return cell and hidden state after labels `before`, Int32[N]; state: those before, and context, [N, n]."""
+        cell, hidden, context = state
+        return list(self.cell.advance(tf.concat([tf.gather(self.embedding.value, before), context], -1), cell, hidden))
+
+    def read(self, before: tf.Tensor, hidden: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
+        """Return log-probabilities [N, symbols] of what follows the labels `before`, Int32[N]."""
+        return self._log_probs(tf.concat([hidden, tf.gather(self.embedding.value, before), context], -1))
 
     def teach(
         self,
@@ -70,23 +82,27 @@ class AttentionDecoder(keras.layers.Layer):
         memory: list[tf.Tensor],
         sampling: Sampling | None = None,
         drop: Callable[[tf.Tensor], tf.Tensor] = lambda readout: readout,
+        attention: Attending | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return log-probabilities [B, L + 1, symbols] of each label and of the end, and the weights [B, L + 1, T].
 
         labels: Int32[B, L], those before each (teacher forcing), but for what `sampling` draws from the model in their
-        place. drop: dropout of the readout.
+        place. drop: dropout of the readout. attention: what the attention is in training, if it differs.
         """
         before = tf.pad(tf.clip_by_value(labels, 0, self.end), ((0, 0), (1, 0)), constant_values=self.end)
         embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))[
             :, :, tf.newaxis
         ]  # [L + 1, B, 1, n]
-        joined, weights = self._through_labels(embedded, memory, self._next_label(sampling))
+        joined, weights = self._through_labels(
+            embedded, memory, attention or self.attention, self._next_label(sampling)
+        )
         return tf.transpose(self._log_probs(joined, drop), (1, 0, 2)), tf.transpose(weights, (1, 0, 2))
 
     def _through_labels(
         self,
         embedded: tf.Tensor,
         memory: list[tf.Tensor],
+        attention: Attending,
         choose: Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor] | None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return what the readout takes [L + 1, B, n], and the weights [L + 1, B, T]; the readout needs no loop.
@@ -102,23 +118,27 @@ class AttentionDecoder(keras.layers.Layer):
         def advance(
             number: tf.Tensor, before: tf.Tensor, state: list[tf.Tensor], written: Any, looked: Any
         ) -> tuple[Any, ...]:
-            joined, weights, state = self._advance(before, memory, state)
+            joined, weights, state = self._advance(before, memory, state, attention)
             after = taught.read(tf.minimum(number + 1, steps - 1))
             if choose is not None:
                 after = choose(number, joined, after)
             return number + 1, after, state, written.write(number, joined), looked.write(number, weights)
 
-        first = (tf.constant(0), embedded[0], self.initial_state(memory, 1), written, looked)
+        state = self._zeros((tf.shape(memory[0])[0], 1)) + attention.initial_state(memory, 1)
+        first = (tf.constant(0), embedded[0], state, written, looked)
         *_, written, looked = tf.while_loop(lambda number, *_: number < steps, advance, first)
         return written.stack()[:, :, 0], looked.stack()[:, :, 0]
 
+    def _zeros(self, shape: tuple[int | tf.Tensor, ...]) -> list[tf.Tensor]:
+        return [tf.zeros((*shape, n)) for n in (self.cell.cells, self.cell.cells, self._encoded)]
+
     def _advance(
-        self, embedded: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]
+        self, embedded: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor], attention: Attending
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Return [s_l, y_{l-1}, c_l] [B, K, n], the attention's weights [B, K, T], and the state after."""
         cell, hidden, context = state[:_STATES]
         cell, hidden = self.cell.advance(tf.concat([embedded, context], -1), cell, hidden)
-        attended = self.attention.attend(hidden, memory, state[_STATES:])
+        attended = attention.attend(hidden, memory, state[_STATES:])
         joined = tf.concat([hidden, embedded, attended.context], -1)
         return joined, attended.weights, [cell, hidden, attended.context, *attended.state]
 

@@ -27,7 +27,17 @@ from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
 
-__all__ = ["DecoderStep", "Inputs", "LabelSynchronous", "Model", "Outputs", "Streaming", "Symbols", "WrongWeights"]
+__all__ = [
+    "DecoderStep",
+    "Inputs",
+    "LabelSynchronous",
+    "Model",
+    "Monotonic",
+    "Outputs",
+    "Streaming",
+    "Symbols",
+    "WrongWeights",
+]
 
 
 class WrongWeights(SonorantError):
@@ -221,6 +231,33 @@ class LabelSynchronous(Model):
 
     def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """Return what follows the labels `before`, Int32[B, K], in the state after those before them."""
+        raise NotImplementedError
+
+
+class Monotonic(Streaming, LabelSynchronous):
+    """A label-synchronous model that streams: frames after the one that a label attends to do not change the label.
+
+    Its outputs are encoded frames, [B, 1, encoded_size] of a block. Its decoder has hypotheses side by side, each with
+    the labels before and, as `state`, tensors [N, ...]: `seek` begins the search for the next label's frame, `look`
+    offers it frame after frame. window: last frames that a label depends on.
+    """
+
+    window: int
+
+    def begin_seeking(self) -> list[tf.Tensor]:
+        """Return the state [1, ...] of the hypothesis without labels, before `seek`."""
+        raise NotImplementedError
+
+    def seek(self, before: tf.Tensor, state: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Return the state [N, ...] in which hypotheses seek a frame for what follows the labels `before`, Int32[N]."""
+        raise NotImplementedError
+
+    def look(self, frames: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        """Return who attends, Bool[N], log-probabilities [N, symbols] of what follows, and the state for `seek`.
+
+        frames: [at most `window`, encoded_size], the last of those so far; the last one is offered. None: the utterance
+        is over, and all attend to nothing. Where a hypothesis does not attend, the others have no meaning.
+        """
         raise NotImplementedError
 
 

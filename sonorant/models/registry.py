@@ -15,6 +15,7 @@ FAMILIES = {
     "deep_speech": "sonorant.models.deep_speech:DeepSpeech",
     "delayed_lstm": "sonorant.models.delayed_lstm:DelayedLstm",
     "lstm_ctc": "sonorant.models.lstm_ctc:LstmCtc",
+    "mocha": "sonorant.models.mocha:Mocha",
 }
 """Module and class of each family, by the name that `model.family` has in a recipe."""
 

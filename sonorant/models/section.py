@@ -14,6 +14,7 @@ __all__ = [
     "DeepSpeechRecipe",
     "DelayedLstmRecipe",
     "LstmCtcRecipe",
+    "MochaRecipe",
     "ModelRecipe",
     "ModelSection",
 ]
@@ -23,11 +24,13 @@ class ModelSection(Section):
     """What the sections of all families share.
 
     anneals_dropout: whether the rate of dropout can change in training. label_synchronous: whether outputs are by
-    label, and not by frame.
+    label, and not by frame. monotonic: whether attention may go past the last frame, so that a label's weights sum to
+    less than 1.
     """
 
     anneals_dropout: ClassVar[bool] = False
     label_synchronous: ClassVar[bool] = False
+    monotonic: ClassVar[bool] = False
 
     @property
     def framing(self) -> Framing:
@@ -163,13 +166,30 @@ class BfaRecipe(ModelSection):
         return self
 
 
+class MochaRecipe(BfaRecipe):
+    """Monotonic chunkwise attention: uni-directional LSTM encoder with time reduction, LSTM decoder; streaming."""
+
+    monotonic: ClassVar[bool] = True
+
+    family: Literal["mocha"] = Field(description="Family of the model.")  # type: ignore[assignment]
+    layers: int = Field(6, ge=1, le=16, description="LSTM layers of the encoder.")
+    cells: int = Field(1024, ge=1, le=8192, description="Cells of each encoder layer.")
+    chunk: int = Field(2, ge=1, le=32, description="Encoded frames that a label attends to, the last one the head's.")
+    energy_offset: float = Field(
+        -4.0,
+        ge=-20,
+        le=20,
+        description="First value of the monotonic energy's offset: the lower, the later labels attend.",
+    )
+
+
 def _with_family(section: Any) -> Any:
     """Name the first family in a section that names none."""
     return {"family": "lstm_ctc", **section} if isinstance(section, dict) else section
 
 
 ModelRecipe: TypeAlias = Annotated[
-    LstmCtcRecipe | BfaRecipe | ConvLstmCtcRecipe | DeepSpeechRecipe | DelayedLstmRecipe,
+    LstmCtcRecipe | BfaRecipe | ConvLstmCtcRecipe | DeepSpeechRecipe | DelayedLstmRecipe | MochaRecipe,
     Field(discriminator="family"),
     BeforeValidator(_with_family),
 ]

@@ -13,16 +13,17 @@ from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["LabelCrossEntropy", "label_cross_entropy", "with_end"]
+__all__ = ["LabelCrossEntropy", "label_cross_entropy", "quantity_loss", "with_end"]
 
 
 class LabelCrossEntropy:
     """Teacher forcing, with scheduled sampling (Bengio 2015), label smoothing and joint CTC (Kim 2017) as options.
 
-    Minimises (1 - w) CE + w CTC of each utterance, where w is `training.ctc_weight` and CE is summed over labels; CTC
-    is that of `CtcObjective`, guided if the recipe says so. Needs a model with `labels`, and `frames` if w is not 0.
-    Reports "loss", the cross-entropy without smoothing; "label_error", the share of labels, the end among them, that
-    are not the most probable; and "ctc" if w is not 0.
+    Minimises (1 - w) CE + w CTC + q QUA of each utterance, where w is `training.ctc_weight`, q `quantity_weight`, and
+    CE is summed over labels; CTC is that of `CtcObjective`, guided if the recipe says so, and QUA `quantity_loss`.
+    Needs a model with `labels`, with `frames` if w is not 0, and `attention` if q is not. Reports "loss", the
+    cross-entropy without smoothing; "label_error", the share of labels, the end among them, that are not the most
+    probable; "ctc" if w is not 0, and "quantity" if q is not.
     """
 
     n_best: BatchSearch | None = None
@@ -33,7 +34,8 @@ class LabelCrossEntropy:
         self._framing = framing
         self._ctc = CtcObjective(training, units, features, framing) if training.ctc_weight else None
         self.padding = {"labels": 0} if self._ctc is None else self._ctc.padding
-        self.reports = ("loss", "label_error") if self._ctc is None else ("loss", "label_error", "ctc")
+        optional = {"ctc": training.ctc_weight, "quantity": training.quantity_weight}
+        self.reports = ("loss", "label_error", *(name for name, weight in optional.items() if weight))
 
     def targets(self, example: Example, frames: int) -> Targets:
         """Return "labels", the numbers of the units, and what CTC needs."""
@@ -69,6 +71,9 @@ class LabelCrossEntropy:
             ctc, weight = self._ctc.losses_of(outputs, batch, schedule[1:]), self._training.ctc_weight
             minimised = (1 - weight) * minimised + weight * ctc.minimised
             reported["ctc"] = ctc.reported["loss"]
+        if self._training.quantity_weight:
+            reported["quantity"] = quantity_loss(outputs.attention, lengths + 1)
+            minimised += self._training.quantity_weight * reported["quantity"]
         return Losses(minimised, reported)
 
 
@@ -85,6 +90,17 @@ def label_cross_entropy(
     if smoothing:
         chosen = (1 - smoothing) * chosen + smoothing * tf.reduce_mean(log_probs, -1)
     return -tf.reduce_sum(tf.where(present, chosen, 0.0), 1)
+
+
+def quantity_loss(attention: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+    """Return Float32[B]: |number of labels - sum of their attention weights| (quantity loss of Dong 2020).
+
+    attention: [B, L, T], of which the first `lengths` labels count. Where heads go past the last frame, weights are
+    lost.
+    """
+    present = tf.sequence_mask(lengths, tf.shape(attention)[1])
+    attended = tf.where(present, tf.reduce_sum(attention, -1), 0.0)
+    return tf.abs(tf.cast(lengths, tf.float32) - tf.reduce_sum(attended, 1))
 
 
 def _label_error(log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:

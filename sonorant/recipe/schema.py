@@ -95,6 +95,16 @@ class Recipe(Section):
                     f"training.{name}={value}: model.family={family} has no labels before; set it to 0, or take a "
                     "label-synchronous family, such as bfa"
                 )
+        if training.quantity_weight and not self.model.monotonic:
+            raise ValueError(
+                f"training.quantity_weight={training.quantity_weight}: model.family={family} has no attention that may "
+                "go past the last frame; set it to 0, or take mocha"
+            )
+        if self.model.monotonic and self.decoding.coverage_weight:
+            raise ValueError(
+                f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
+                "frames arrive, and never attends twice; set it to 0"
+            )
         if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
             raise ValueError(
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="

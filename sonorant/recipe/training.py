@@ -80,6 +80,12 @@ class TrainingRecipe(Section):
         lt=1,
         description="Weight w of joint CTC: (1 - w) cross-entropy + w CTC (label-synchronous families).",
     )
+    quantity_weight: float = Field(
+        0.0,
+        ge=0,
+        description="Weight of the quantity loss: difference between the number of labels, the end among them, and the "
+        "sum of their attention weights (mocha).",
+    )
     mwer_hypotheses: int = Field(
         0,
         ge=0,

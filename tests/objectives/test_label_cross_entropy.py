@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from rigs.tiny_bfa import SECTION, tiny_bfa
+from rigs.tiny_mocha import tiny_mocha
 
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
@@ -8,7 +9,7 @@ from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs
 from sonorant.models.section import BfaRecipe
 from sonorant.objectives.ctc import ctc_loss
-from sonorant.objectives.label_cross_entropy import LabelCrossEntropy, label_cross_entropy
+from sonorant.objectives.label_cross_entropy import LabelCrossEntropy, label_cross_entropy, quantity_loss
 from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
@@ -65,12 +66,33 @@ def test_what_is_minimised_and_reported_is_of_labels_and_end_without_their_paddi
         np.testing.assert_allclose(found.minimised, 0.75 * (0.9 * expected + 0.1 * smooth) + 0.25 * ctc, rtol=1e-4)
 
 
+def test_quantity_is_the_difference_of_labels_and_weights_without_padding():
+    attention = np.random.default_rng(2).uniform(0, 0.4, (2, 4, 3)).astype(np.float32)
+    expected = [abs(4 - attention[0].sum()), abs(2 - attention[1, :2].sum())]
+    np.testing.assert_allclose(quantity_loss(attention, [4, 2]), expected, rtol=1e-5)
+    np.testing.assert_allclose(quantity_loss(attention * 9, [1, 2])[0], attention[0, 0].sum() * 9 - 1, rtol=1e-5)
+
+
+def test_quantity_loss_is_added_with_its_weight_and_reported():
+    model, tensors, seed = tiny_mocha(), batch([[0, 1, 3], [2, 0, 0]], [3, 1]), tf.constant([1, 2])
+    plain, weighted = (
+        objective(**options).losses(model, tensors, tf.constant([0.0]), seed)
+        for options in ({}, {"quantity_weight": 2})
+    )
+    quantity = quantity_loss(model.outputs(_inputs(tensors), seed).attention, tf.constant([4, 2]))
+    assert (quantity.numpy() > 0.1).any()
+    np.testing.assert_allclose(weighted.reported["quantity"], quantity, rtol=1e-5)
+    np.testing.assert_allclose(weighted.minimised - plain.minimised, 2 * quantity, atol=1e-4)
+    assert "quantity" not in plain.reported
+
+
 def _inputs(tensors):
     return Inputs(tensors.features, tensors.lengths, *tensors.targets["labels"])
 
 
 def test_reports_are_what_losses_report():
     assert objective().reports == ("loss", "label_error")
+    assert objective(quantity_weight=0.3).reports == ("loss", "label_error", "quantity")
     assert objective(ctc_weight=0.3).reports == ("loss", "label_error", "ctc")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from rigs.tiny_bfa import SECTION
+from rigs import tiny_bfa, tiny_mocha
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_recipe
 
@@ -15,15 +15,20 @@ from sonorant.training.loop import Reason
 TOTAL = 22
 
 
-def bfa_recipe(order="fast", model=(), **training):
+BFA, MOCHA = tiny_bfa.SECTION, tiny_mocha.SECTION
+
+
+def label_recipe(section, order="fast", model=(), **training):
     values = tiny_recipe(**training).model_dump(mode="json")
     values["training"] |= {"ctc_weight": 0.3, "label_smoothing": 0.1, "sampling": 0.2, "sampling_steps": 20}
-    values |= {"model": {**SECTION, "ctc": True} | dict(model), "pipeline": {"order": order}}
+    values["training"]["quantity_weight"] = 0.2 * (section is MOCHA)
+    values |= {"model": {**section, "ctc": True} | dict(model), "pipeline": {"order": order}}
     return Recipe.model_validate(values)
 
 
-def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
-    recipe = bfa_recipe("strict", epochs=2, weight_average=0.9)
+@pytest.mark.parametrize("section", [BFA, MOCHA], ids=["bfa", "mocha"])
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(section, tmp_path):
+    recipe = label_recipe(section, "strict", epochs=2, weight_average=0.9)
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(TOTAL), TOTAL)
     assert run(whole) is Reason.EPOCHS
     ledger = MemoryLedger(TOTAL)
@@ -35,10 +40,10 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
 
 
 def test_minimum_word_error_training_goes_on_with_a_trained_run_and_resumes_bit_for_bit(tmp_path):
-    recipe = bfa_recipe("strict", epochs=1)
+    recipe = label_recipe(BFA, "strict", epochs=1)
     for name in ("whole", "cut"):
         run(tiny_trainer(recipe, tmp_path / name, MemoryLedger(TOTAL), TOTAL))
-    recipe = bfa_recipe("strict", epochs=2, mwer_hypotheses=3)
+    recipe = label_recipe(BFA, "strict", epochs=2, mwer_hypotheses=3)
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(TOTAL), TOTAL)
     began = whole.progress.step
     assert run(whole) is Reason.EPOCHS
@@ -53,7 +58,9 @@ def test_minimum_word_error_training_goes_on_with_a_trained_run_and_resumes_bit_
 
 def test_a_tiny_task_is_learnt(tmp_path):
     model = {"cells": 16, "decoder_cells": 16, "attention": 16, "pooling": [1]}
-    recipe = bfa_recipe(model=model, epochs=25, patience=25, learning_rate=0.02, decay_steps=150, batch_examples=8)
+    recipe = label_recipe(
+        BFA, model=model, epochs=25, patience=25, learning_rate=0.02, decay_steps=150, batch_examples=8
+    )
     trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(64), 64)
     run(trainer)
     assert trainer.progress.best_wer < 0.2
@@ -65,13 +72,18 @@ def test_a_tiny_task_is_learnt(tmp_path):
     ("change", "message"),
     [
         ({"model": {"family": "lstm_ctc"}, "training": {"ctc_weight": 0.3}}, r"training.ctc_weight=0.3: .*=lstm_ctc"),
+        (
+            {"training": {"quantity_weight": 1.0}},
+            r"training.quantity_weight=1.0: model.family=bfa has no attention that",
+        ),
+        ({"model": MOCHA, "decoding": {"coverage_weight": 1.0}}, r"decoding.coverage_weight=1.0: model.family=mocha"),
         ({"training": {"ctc_weight": 0.3}}, r"model.ctc=false with training.ctc_weight=0.3"),
-        ({"model": {**SECTION, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
+        ({"model": {**BFA, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
         ({"training": {"mwer_hypotheses": 1}}, r"training.mwer_hypotheses=1 .*: expected 0, or at least 2"),
         ({"training": {"alignment_weight": 1.0}}, r"alignment_weight=1.0: model.family=bfa has outputs by frame"),
     ],
 )
 def test_options_that_a_family_has_no_use_for_are_refused(change, message):
-    values = tiny_recipe().model_dump(mode="json") | {"model": SECTION} | change
+    values = tiny_recipe().model_dump(mode="json") | {"model": BFA} | change
     with pytest.raises(ValidationError, match=message):
         Recipe.model_validate(values)

@@ -1,0 +1,152 @@
+"""Monotonic chunkwise attention: the streaming encoder-decoder model of Kim 2019 (arXiv 1912.11040), section 3.
+
+A block of vectors that an utterance's end cuts off is filled up with the corpus' mean, in training and in streams.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features
+from sonorant.models.attention_decoder import AttentionDecoder, Sampling
+from sonorant.models.dropout import Dropout
+from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
+from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
+from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.models.section import MochaRecipe
+from sonorant.models.unidirectional import UnidirectionalEncoder
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["Mocha"]
+
+# Added to the seed of dropout, which adds numbers of layers to its second number.
+_SAMPLING, _NOISE = [1, 0], [2, 0]
+
+
+class Mocha(Monotonic):
+    """Features to log-probabilities of units and end (the last), label by label, as soon as their frames are there.
+
+    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. With `recipe.ctc` the
+    encoded frames have log-probabilities of units and blank too.
+    """
+
+    search = "monotonic"
+
+    def __init__(self, recipe: MochaRecipe, bins: int, units: int, seed: int = 0) -> None:
+        super().__init__(recipe.family, bins, Symbols(units, end=units))
+        self.recipe = recipe
+        self.framing = recipe.framing
+        self.window = recipe.chunk
+        self.normalisation = Normalisation(bins)
+        self.dropout = Dropout(recipe.dropout)
+        self.encoder = UnidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
+        self.encoded_size = self.encoder.size
+        attention = MonotonicAttention(
+            self.encoded_size, recipe.decoder_cells, recipe.attention, recipe.chunk, recipe.energy_offset, seed
+        )
+        self.decoder = AttentionDecoder(
+            attention,
+            encoded=self.encoded_size,
+            symbols=self.symbols.size,
+            cells=recipe.decoder_cells,
+            embedding=recipe.embedding,
+            readout=recipe.readout,
+            seed=seed,
+        )
+        self.monotonic_attention = attention
+        self.ctc = None
+        if recipe.ctc:
+            glorot = keras.initializers.GlorotUniform(seed=seed)
+            self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
+            self.ctc.build((None, self.encoded_size))
+        self.built = True
+
+    @property
+    def padding(self) -> NDArray[np.float32]:
+        """See `Streaming`: the corpus' mean vector."""
+        return np.asarray(self.normalisation.mean)
+
+    def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
+        """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`.
+
+        Attention is in expectation, with noise, where there is dropout, that is in training; else hard.
+        """
+        encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
+        frames = None if self.ctc is None else tf.nn.log_softmax(self.ctc(encoded))
+        if inputs.labels is None:
+            return Outputs(lengths, frames)
+        sampling = expected = None
+        if dropout_seed is not None:
+            expected = ExpectedAttention(self.monotonic_attention, dropout_seed + tf.constant(_NOISE))
+            if inputs.sampling is not None:
+                sampling = Sampling(inputs.sampling, dropout_seed + tf.constant(_SAMPLING))
+        labels, attention = self.decoder.teach(
+            inputs.labels,
+            self.monotonic_attention.memory(encoded, lengths),
+            sampling,
+            lambda readout: self.dropout(readout, seed=dropout_seed, layer=self.recipe.layers),
+            expected,
+        )
+        return Outputs(lengths, frames, labels, attention)
+
+    def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
+        """See `Streaming`: that of the encoder."""
+        return self.encoder.initial_state(batch)
+
+    def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Return the encoded frame [B, 1, encoded_size] of the next block, and the state after it; see `Streaming`."""
+        return self.encoder.encode(self.normalisation(features), state, lambda hidden, layer: hidden)
+
+    def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See `LabelSynchronous`."""
+        return self._encode(features, lengths, None)
+
+    def begin(
+        self, encoded: tf.Tensor, lengths: tf.Tensor, hypotheses: int | tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """See `LabelSynchronous`: memory is that of the attention, the state that of the decoder."""
+        memory = self.monotonic_attention.memory(encoded, lengths)
+        return memory, self.decoder.initial_state(memory, hypotheses)
+
+    def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
+        """See `LabelSynchronous`."""
+        return self.decoder.step(before, memory, state)
+
+    def begin_seeking(self) -> list[tf.Tensor]:
+        """See `Monotonic`: cell, hidden state and context of the decoder, and the label before."""
+        return [*self.decoder.unattended(1), tf.fill((1,), self.symbols.size - 1)]
+
+    def seek(self, before: tf.Tensor, state: list[tf.Tensor]) -> list[tf.Tensor]:
+        """See `Monotonic`."""
+        *decoder, _ = state
+        return [*self.decoder.query(before, decoder), decoder[-1], before]
+
+    def look(self, frames: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        """See `Monotonic`; the readout, most of the work, is only computed where anyone attends."""
+        cell, hidden, _, before = state
+        attends, context = self.monotonic_attention.look(hidden, frames)
+        log_probs = tf.cond(
+            tf.reduce_any(attends),
+            lambda: self.decoder.read(before, hidden, context),
+            lambda: tf.zeros((tf.shape(before)[0], self.symbols.size)),
+        )
+        return attends, log_probs, [cell, hidden, context, before]
+
+    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
+        """See `Model`: mean and deviation of each bin."""
+        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+
+    def _encode(
+        self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        block = self.encoder.block
+        padded = tf.pad(features, ((0, 0), (0, -tf.shape(features)[1] % block), (0, 0)))
+        present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
+        normal = tf.where(present, self.normalisation(padded), 0.0)
+        encoded, _ = self.encoder.encode(
+            normal,
+            self.initial_state(tf.shape(features)[0]),
+            lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
+        )
+        return encoded, -(-lengths // block)

@@ -1,0 +1,49 @@
+"""A uni-directional LSTM encoder that shortens the sequence between its layers, with explicit state for streams."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from sonorant.models.lstm import Lstm
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["UnidirectionalEncoder"]
+
+
+class UnidirectionalEncoder(keras.layers.Layer):
+    """Layers of LSTMs, max-pooled over time (Zeyer 2018, section 3), without look-ahead.
+
+    pooling: frames that become one after the first, second, ... layer; layers beyond it keep the length. block: their
+    product, vectors that become one frame.
+    """
+
+    def __init__(
+        self, inputs: int, layers: int, cells: int, pooling: Sequence[int], seed: int, name: str = "encoder"
+    ) -> None:
+        super().__init__(name=name)
+        self.size = cells
+        self.block = math.prod(pooling)
+        self._pooling = (*pooling, *(1,) * (layers - len(pooling)))
+        sizes = [inputs] + [cells] * (layers - 1)
+        self.lstms = [Lstm(n, cells, seed + i, f"lstm_{i}") for i, n in enumerate(sizes)]
+        self.built = True
+
+    def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
+        """Return cell and hidden state [batch, cells] of each layer in turn, before the first vector."""
+        return [tf.zeros((batch, self.size)) for _ in range(2 * len(self.lstms))]
+
+    def encode(
+        self, features: tf.Tensor, state: list[tf.Tensor], drop: Callable[[tf.Tensor, int], tf.Tensor]
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Return encoded frames [B, T / block, cells] of whole blocks [B, T, inputs], and the state after them.
+
+        drop: dropout of the outputs of a layer, by its number.
+        """
+        hidden = tf.transpose(features, (1, 0, 2))  # the kernel's loop takes [T, B, inputs]
+        after: list[tf.Tensor] = []
+        for i, (layer, pool) in enumerate(zip(self.lstms, self._pooling, strict=True)):
+            hidden, *last = layer(hidden, state[2 * i], state[2 * i + 1])
+            after += last
+            if pool > 1:
+                hidden = tf.reduce_max(tf.reshape(hidden, (-1, pool, tf.shape(hidden)[1], self.size)), 1)
+            hidden = drop(hidden, i)
+        return tf.transpose(hidden, (1, 0, 2)), after
