@@ -1,9 +1,9 @@
 """Searches: from a model's outputs to transcripts.
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
-first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each
-search is a file (`ctc_beam.py`, `greedy.py`, `label_beam.py`). What all searches of a model share, language model and
-phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the headers beside it.
+first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each search is a file
+(`ctc_beam.py`, `greedy.py`, `label_beam.py`, `monotonic_search.py`). What all searches of a model share, language model
+and phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the headers beside it.
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
@@ -11,6 +11,8 @@ from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
+from sonorant.decoding.monotonic_decoder import MonotonicDecoder
+from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
 from sonorant.decoding.search import Search, open_search
 
@@ -22,6 +24,8 @@ __all__ = [
     "LabelBeam",
     "LabelDecoder",
     "LabelModel",
+    "MonotonicDecoder",
+    "MonotonicSearch",
     "NgramFusion",
     "Prior",
     "Scorer",

@@ -17,6 +17,7 @@ from sonorant.decoding.hypothesis import Hypothesis
 from sonorant.decoding.label_beam import Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.decoding.label_search import LabelSearch
+from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.scorer import Scorer
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
@@ -63,7 +64,11 @@ def _labels(
     return LabelSearch(decoder, units, frame_seconds, decoding.beam, scoring)
 
 
-_SEARCHES = {"ctc": _ctc, "labels": _labels}
+def _monotonic(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: Any, scorer: Scorer) -> Search:
+    return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, decoding.length_bonus)
+
+
+_SEARCHES = {"ctc": _ctc, "labels": _labels, "monotonic": _monotonic}
 
 
 def open_search(
@@ -71,12 +76,12 @@ def open_search(
     units: Units,
     frame_seconds: float,
     decoding: DecodingRecipe,
-    decoder: LabelDecoder | None,
+    decoder: Any,
     scorer: Scorer,
 ) -> Search:
     """Return a search of a new utterance.
 
-    kind: the model's `search`; frame_seconds: time from frame to frame; decoder: of a label-synchronous model; scorer:
-    language model and phrases, shared by all searches of the model.
+    kind: the model's `search`; frame_seconds: time from frame to frame; decoder: of a label-synchronous model, as its
+    search drives it; scorer: language model and phrases, shared by all searches of the model.
     """
     return _SEARCHES[kind](units, frame_seconds, decoding, decoder, scorer)

@@ -12,6 +12,7 @@ from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
@@ -23,7 +24,7 @@ __all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "use_f
 class ExportedModel:
     """What exported models of all signatures share. None holds a stream's state, so threads may share it.
 
-    decoder: that of a label-synchronous model, whose outputs are encoded frames; else None.
+    decoder: that of a label-synchronous model, whose outputs are encoded frames, for its search; else None.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -44,8 +45,10 @@ class ExportedModel:
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
         signatures = self._module.signatures
-        self.decoder = None
-        if "decoder_next" in signatures:
+        self.decoder: TensorDecoder | TensorMonotonicDecoder | None = None
+        if "monotonic_look" in signatures:
+            self.decoder = TensorMonotonicDecoder(signatures)
+        elif "decoder_next" in signatures:
             self.decoder = TensorDecoder(signatures["decoder_begin"], signatures["decoder_next"])
         self._output = "encoded" if self.decoder else "log_probs"
         outputs = signatures[manifest.signature].structured_outputs
@@ -142,10 +145,9 @@ def load_exported(folder: Path) -> ExportedModel:
             )
         model = _KINDS[manifest.signature](folder, manifest)
         _, state = model.step(np.zeros((model.framing.block, manifest.bins), np.float32), model.initial_state())
-        outputs = model.finish(state)
+        model.finish(state)
         if model.decoder:
-            one = np.zeros((1, 1), np.int32)
-            model.decoder.next(one, one, model.decoder.begin([outputs]))
+            model.decoder.warm(model.no_frames.shape[1])
     except SonorantError:
         raise
     except (OSError, ValueError, KeyError, tf.errors.OpError) as error:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
-from sonorant.decoding import load_scorer
+from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
@@ -15,6 +15,7 @@ from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
+from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.tensorflow import tf
@@ -124,13 +125,39 @@ def _compare_decoders(
     """Compare label by label with what training gives for a whole sequence of random labels."""
     assert exported.decoder is not None
     labels = np.random.default_rng(0).integers(0, model.symbols.units, _CHECKED_LABELS).astype(np.int32)
-    state, steps = exported.decoder.begin([encoded]), []
-    for label in (model.symbols.size - 1, *labels):
-        log_probs, _, state = exported.decoder.next(np.array([[label]]), np.zeros((1, 1), np.int32), state)
-        steps.append(log_probs[0, 0])
+    before = np.array([model.symbols.size - 1, *labels], np.int32)
+    if isinstance(exported.decoder, TensorMonotonicDecoder):
+        steps = _monotonic_steps(exported.decoder, encoded, before)
+    else:
+        steps = _label_steps(exported.decoder, encoded, before)
     inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]), tf.constant(labels[None]))
     taught = np.asarray(model.outputs(inputs).labels)[0]
-    _check("trained one, by teacher forcing,", np.stack(steps), taught, _ORDER_TOLERANCE)
+    _check("trained one, by teacher forcing,", steps, taught, _ORDER_TOLERANCE)
+
+
+def _label_steps(decoder: LabelDecoder, encoded: NDArray[np.float32], before: NDArray[np.int32]) -> NDArray[np.float32]:
+    state, steps = decoder.begin([encoded]), []
+    for label in before:
+        log_probs, _, state = decoder.next(np.array([[label]]), np.zeros((1, 1), np.int32), state)
+        steps.append(log_probs[0, 0])
+    return np.stack(steps)
+
+
+def _monotonic_steps(
+    decoder: MonotonicDecoder, encoded: NDArray[np.float32], before: NDArray[np.int32]
+) -> NDArray[np.float32]:
+    """Offer frame after frame, and in the end none."""
+    state = decoder.seek(before[:1], decoder.begin())
+    steps: list[NDArray[np.float32]] = []
+    windows = [encoded[max(0, last - decoder.window) : last] for last in range(1, len(encoded) + 1)]
+    for window in [*windows, encoded[:0]]:
+        while len(steps) < len(before):
+            attends, log_probs, after = decoder.look(window, state)
+            if not attends[0]:
+                break
+            steps.append(log_probs[0])
+            state = decoder.seek(before[len(steps) : len(steps) + 1], after) if len(steps) < len(before) else state
+    return np.stack(steps)
 
 
 def _check(what: str, found: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float) -> None:

@@ -2,14 +2,16 @@
 
 A `Streaming` model has two: `start`, number of streams in, their first state out; and `stream`, features and state in,
 log-probabilities and the state after them out. Any other has one, `whole`: padded utterances and their lengths in,
-log-probabilities and the lengths of these out. Of a `LabelSynchronous` model these are encoded frames (`encoded`), and
-there are the functions of its decoder (`sonorant.models.tensor_decoder`).
+log-probabilities and the lengths of these out. A `LabelSynchronous` model has encoded frames (`encoded`) in place of
+log-probabilities, and the functions of its decoder (`sonorant.models.tensor_decoder`, or `monotonic_decoder` beside
+it).
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
+from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
+from sonorant.models.monotonic_decoder import monotonic_functions
 from sonorant.models.tensor_decoder import decoder_functions
 from sonorant.tensorflow import tf
 
@@ -26,7 +28,9 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
     functions = _stream(model) if isinstance(model, Streaming) else _whole(model)
-    if isinstance(model, LabelSynchronous):
+    if isinstance(model, Monotonic):
+        functions |= monotonic_functions(model)
+    elif isinstance(model, LabelSynchronous):
         functions |= decoder_functions(model)
     for name, function in functions.items():
         setattr(module, name, function)
@@ -40,6 +44,7 @@ def _stream(model: Streaming) -> dict[str, Any]:
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
     """
     block, padding = model.framing.block, model.padding
+    name, size = ("encoded", model.encoded_size) if isinstance(model, Monotonic) else ("log_probs", model.symbols.size)
 
     def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
         tiled = {"padding": tf.tile(padding[None], (streams, 1))} if model.framing.tail else {}
@@ -47,14 +52,14 @@ def _stream(model: Streaming) -> dict[str, Any]:
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         blocks = tf.shape(features)[1] // block
-        written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, model.symbols.size])
+        written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, size])
 
         def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
-            log_probs, state = model.step(features[:, t * block : (t + 1) * block], state)
-            return t + 1, written.write(t, log_probs[:, 0]), state
+            outputs, state = model.step(features[:, t * block : (t + 1) * block], state)
+            return t + 1, written.write(t, outputs[:, 0]), state
 
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
-        return {"log_probs": tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
+        return {name: tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
 
     first = model.initial_state(1)
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]

@@ -52,6 +52,11 @@ class TensorDecoder:
         after = _State(state.memory, _starting(tensors, "state"))
         return tensors["log_probs"].numpy(), tensors["attention"].numpy(), after
 
+    def warm(self, encoded_size: int) -> None:
+        """Call each function once, because the first call is slow."""
+        one = np.zeros((1, 1), np.int32)
+        self.next(one, one, self.begin([np.zeros((1, encoded_size), np.float32)]))
+
 
 def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
     """Return `decoder_begin` and `decoder_next`, of any number of utterances and hypotheses.

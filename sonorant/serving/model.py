@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.decoding import LabelDecoder, Scorer
+from sonorant.decoding import Scorer
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
@@ -22,7 +22,8 @@ class StreamingModel(Protocol):
 
     search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
     no_frames: log-probabilities [0, symbols]. scorer: language model and phrases of its searches. decoder: that of a
-    label-synchronous model, which has encoded frames in place of log-probabilities; else None.
+    label-synchronous model, which has encoded frames in place of log-probabilities, of the kind that its search drives;
+    else None.
     """
 
     name: str
@@ -37,7 +38,7 @@ class StreamingModel(Protocol):
     scorer: Scorer
 
     @property
-    def decoder(self) -> LabelDecoder | None:
+    def decoder(self) -> Any:
         """See the class."""
 
     def initial_state(self) -> Any:

@@ -1,0 +1,182 @@
+"""Beam search of a model with monotonic attention, frame by frame, while the audio runs.
+
+A hypothesis without the end waits for the frame that its next label attends to. The frame depends on the labels before
+alone, so at any frame the waiting and the ended hypotheses are disjoint events, whose probabilities sum to 1: prefixes
+of different lengths compare by them, and the best is an interim result. With a frame each waiting hypothesis stays as
+it is, or attends and is replaced by its extensions. These are offered the same frame, at most `_LABELS_A_FRAME` times,
+which bounds a frame's cost. After the last frame all attend to nothing, as often, and end.
+
+The score of a hypothesis is the sum of its labels' log-probabilities, the end among them, and of `length_bonus` for
+every other label. Nothing but the beam and that bound approximates.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
+from sonorant.decoding.monotonic_decoder import MonotonicDecoder, States
+from sonorant.text.units import Units
+
+__all__ = ["MonotonicSearch"]
+
+# Labels that may attend to one encoded frame, which lasts some 60 ms.
+_LABELS_A_FRAME = 4
+
+# Labels of a hypothesis, last first: (labels before, label, frame of the head); None: none.
+_Labels: TypeAlias = "tuple[_Labels, int, int] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Hypotheses that seek a frame. scores: Float64[N]; labels: N; states: of the decoder, N rows each."""
+
+    scores: NDArray[np.float64]
+    labels: list[_Labels]
+    states: States
+
+    def take(self, rows: NDArray[np.int64]) -> "_Waiting":
+        states = tuple(state[rows] for state in self.states)
+        return _Waiting(self.scores[rows], [self.labels[row] for row in rows.tolist()], states)
+
+    def join(self, others: "_Waiting") -> "_Waiting":
+        states = tuple(np.concatenate(pair) for pair in zip(self.states, others.states, strict=True))
+        return _Waiting(np.concatenate([self.scores, others.scores]), self.labels + others.labels, states)
+
+
+class MonotonicSearch:
+    """A `Search` that is pushed encoded frames, whose hypotheses appear as they arrive.
+
+    A unit is where its head stopped. frame_seconds: time from one frame to the next; beam: hypotheses kept, waiting and
+    ended, as many of each.
+    """
+
+    def __init__(
+        self, decoder: MonotonicDecoder, units: Units, frame_seconds: float, beam: int, length_bonus: float = 0.0
+    ) -> None:
+        self._decoder = decoder
+        self._units = units
+        self._frame_seconds = frame_seconds
+        self._beam = beam
+        self._bonus = length_bonus
+        self._end = units.size
+        self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
+        self._frames = 0
+        self._finished = False
+        states = decoder.seek(np.array([self._end], np.int32), decoder.begin())
+        self._waiting = _Waiting(np.zeros(1), [None], states)
+        self._ended: list[tuple[float, _Labels]] = []
+
+    @property
+    def frames(self) -> int:
+        """Encoded frames searched so far."""
+        return self._frames
+
+    def push(self, outputs: NDArray[np.floating[Any]]) -> None:
+        """Search the next encoded frames [frames, size]; raises BadLogProbs for NaN, and after `finish`."""
+        if self._finished:
+            raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
+        if np.isnan(outputs).any():
+            raise BadLogProbs(f"encoded frames {self._frames}..{self._frames + len(outputs) - 1} have NaN values")
+        for frame in outputs.astype(np.float32):
+            before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
+            self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
+            self._offer(self._window)
+            self._frames += 1
+
+    def finish(self) -> None:
+        """End the utterance: what still waits attends to nothing."""
+        self._finished = True
+        if self._window is not None:
+            left = self._offer(self._window[:0])
+            if left.labels:
+                _, log_probs, _ = self._look(self._window[:0], left)
+                self._end_all(left, log_probs)
+        if self._ended:
+            self._waiting = self._waiting.take(np.empty(0, np.int64))
+
+    def hypotheses(self, n: int = 1) -> list[Hypothesis]:
+        """Return the `n` most probable transcripts so far, best first; never empty."""
+        paths = [
+            UnitPath(tuple(y for y, _ in spelled), tuple((frame, frame) for _, frame in spelled), posterior)
+            for spelled, posterior in ((_spelled(labels), p) for labels, p in self._posteriors())
+        ]
+        return n_best(paths, self._units, self._frame_seconds, n) if paths else [Hypothesis((), "", (), 0.0)]
+
+    def text(self) -> str:
+        """Return the most probable text so far."""
+        sequences = [([y for y, _ in _spelled(labels)], posterior) for labels, posterior in self._posteriors()]
+        return best_text(sequences, self._units) if sequences else ""
+
+    def _posteriors(self) -> list[tuple[_Labels, float]]:
+        """Return the hypotheses of the beam with their probabilities among them."""
+        labels = [*self._waiting.labels, *(labels for _, labels in self._ended)]
+        scores = np.concatenate([self._waiting.scores, [score for score, _ in self._ended]])
+        posteriors = np.exp(scores - np.logaddexp.reduce(scores)) if len(scores) else scores
+        return list(zip(labels, posteriors.tolist(), strict=True))
+
+    def _offer(self, window: NDArray[np.float32]) -> _Waiting:
+        """Offer the last frame of a window to all that wait; return those that have attended to it most often."""
+        offered, self._waiting = self._waiting, self._waiting.take(np.empty(0, np.int64))
+        for _ in range(_LABELS_A_FRAME):
+            if not len(offered.labels):
+                break
+            attends, log_probs, states = self._look(window, offered)
+            self._waiting = self._waiting.join(offered.take(np.flatnonzero(~attends)))
+            attending = _Waiting(offered.scores, offered.labels, states).take(np.flatnonzero(attends))
+            offered = self._extended(attending, log_probs[attends])
+        self._waiting = self._waiting.join(offered)
+        return offered
+
+    def _look(
+        self, window: NDArray[np.float32], hypotheses: _Waiting
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], States]:
+        attends, log_probs, states = self._decoder.look(window, hypotheses.states)
+        if np.isnan(log_probs[attends]).any():
+            raise BadLogProbs(f"log_probs of a label at encoded frame {self._frames} have NaN values")
+        return attends, log_probs.astype(np.float64), states
+
+    def _extended(self, attending: _Waiting, log_probs: NDArray[np.float64]) -> _Waiting:
+        """End hypotheses that attend; return those of their extensions that are of the beam, and prune what waits."""
+        self._end_all(attending, log_probs)
+        scores = (attending.scores[:, np.newaxis] + log_probs[:, : self._end] + self._bonus).ravel()
+        chosen = _highest(scores, self._beam)
+        kept = _highest(np.concatenate([self._waiting.scores, scores[chosen]]), self._beam)
+        waiting = len(self._waiting.labels)
+        self._waiting = self._waiting.take(kept[kept < waiting])
+        chosen = chosen[kept[kept >= waiting] - waiting]
+        parents, before = np.divmod(chosen, self._end)
+        longer = attending.take(parents)
+        frame = self._frames - 1 if self._finished else self._frames
+        labels: list[_Labels] = [(rest, y, frame) for rest, y in zip(longer.labels, before.tolist(), strict=True)]
+        states = self._decoder.seek(before.astype(np.int32), longer.states) if labels else longer.states
+        return _Waiting(scores[chosen], labels, states)
+
+    def _end_all(self, hypotheses: _Waiting, log_probs: NDArray[np.float64]) -> None:
+        """End hypotheses, and keep the best of all that have ended."""
+        ends = hypotheses.scores + log_probs[:, self._end]
+        self._ended += [pair for pair in zip(ends.tolist(), hypotheses.labels, strict=True) if pair[0] > -math.inf]
+        self._ended.sort(key=lambda pair: -pair[0])
+        del self._ended[self._beam :]
+
+
+def _highest(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the indices of the `count` highest that are possible, highest first; of equal ones the earlier."""
+    among = np.flatnonzero(scores > -math.inf)
+    if len(among) > 4 * count:  # a partition of all is cheaper than to sort them
+        among = np.sort(among[np.argpartition(-scores[among], count)[:count]])
+    order: NDArray[np.int64] = among[np.argsort(-scores[among], kind="stable")][:count]
+    return order
+
+
+def _spelled(labels: _Labels) -> list[tuple[int, int]]:
+    """Return labels and their frames, first to last."""
+    backwards: list[tuple[int, int]] = []
+    while labels is not None:
+        labels, label, frame = labels
+        backwards.append((label, frame))
+    return backwards[::-1]

@@ -1,0 +1,209 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sonorant.decoding import BadLogProbs, MonotonicSearch
+from sonorant.text.units import Units
+
+WORDS = Units("words", ("one", "three", "two"))
+END = WORDS.size
+WINDOW = 2
+DEEPEST = 40  # labels that a state has room for
+
+
+class Table:
+    """A made-up decoder: whether labels attend to a frame, and what follows, are functions of labels and window.
+
+    A frame's only value is its number, or any other that names it. A state has the labels, their number, and the label
+    that is sought after.
+    """
+
+    window = WINDOW
+
+    def __init__(self, seed, attends=0.4):
+        self.seed, self.attends, self.looks, self.most = seed, attends, 0, 0
+
+    def stops(self, labels, frame):
+        return np.random.default_rng([self.seed, 1, int(frame), *(y + 1 for y in labels)]).random() < self.attends
+
+    def row(self, labels, window):
+        key = [self.seed, 2, *(int(frame) + 1 for frame in window), 0, *(y + 1 for y in labels)]
+        scores = np.random.default_rng(key).normal(0, 2, END + 1)
+        return scores - np.logaddexp.reduce(scores)
+
+    def begin(self):
+        return np.zeros((1, DEEPEST), np.int32), np.array([-1])
+
+    def seek(self, before, states):
+        labels, counts = (state.copy() for state in states)
+        assert len(before) == len(labels) > 0
+        for row, label in enumerate(before):
+            if label != END:
+                labels[row, counts[row]] = label
+            counts[row] += 1
+        return labels, counts
+
+    def look(self, frames, states):
+        self.looks += 1
+        self.most = max(self.most, len(states[0]))
+        hypotheses = [tuple(labels[:count].tolist()) for labels, count in zip(*states, strict=True)]
+        stops = [not len(frames) or self.stops(labels, frames[-1, 0]) for labels in hypotheses]
+        rows = [self.row(labels, frames[:, 0]) for labels in hypotheses]
+        blank = np.full(END + 1, np.nan)  # of who does not attend: no meaning
+        return np.array(stops), np.array([r if s else blank for r, s in zip(rows, stops, strict=True)]), states
+
+
+def exhaustive(table, frames, bonus=0.0):
+    """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
+    windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
+    ended = {}
+
+    def follow(labels, heads, score, t, here):
+        """Here: labels that have attended to frame t."""
+        while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
+            t, here = t + 1, 0
+        row = table.row(labels, windows[t])
+        ended[labels] = (score + row[END], heads)
+        if t == len(frames) and here == 4:
+            return
+        for y in range(END):
+            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + row[y] + bonus, t, here + 1)
+
+    follow((), (), 0.0, 0, 0)
+    return ended
+
+
+def searched(table, frames, cuts=(), beam=100_000, bonus=0.0):
+    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus)
+    edges = [0, *sorted(cuts), len(frames)]
+    for a, b in itertools.pairwise(edges):
+        search.push(np.array(frames[a:b], np.float32).reshape(-1, 1))
+    search.finish()
+    return search
+
+
+seeds = st.integers(0, 10_000)
+
+
+@given(seeds, st.integers(1, 3), st.sampled_from([0.0, 0.25]), st.sampled_from([0.0, 0.7]))
+@settings(max_examples=12, deadline=None)
+def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, attends, bonus):
+    table, frames = Table(seed, attends), np.arange(count)
+    ended = exhaustive(table, frames, bonus)
+    if len(ended) > 3000:
+        return
+    scores = np.array([score for score, _ in ended.values()])
+    posteriors = np.exp(scores - np.logaddexp.reduce(scores))
+    expected = dict(zip(ended, posteriors, strict=True))
+    found = searched(table, frames, bonus=bonus).hypotheses(100_000)
+    assert {one.units for one in found} == set(expected)
+    for one in found:
+        assert one.confidence == pytest.approx(expected[one.units], abs=1e-9)
+        assert [word.start_s for word in one.words] == [head * 0.5 for head in ended[one.units][1]]
+    assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
+
+
+def test_probabilities_of_waiting_and_ended_hypotheses_sum_to_one_at_any_frame():
+    search = MonotonicSearch(Table(3, 0.2), WORDS, 0.5, 100_000)
+    for frame in range(4):
+        search.push(np.full((1, 1), frame, np.float32))
+        every = np.concatenate([search._waiting.scores, [score for score, _ in search._ended]])
+        assert np.logaddexp.reduce(every) == pytest.approx(0, abs=1e-9)
+
+
+@given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam):
+    frames = np.arange(count)
+    cuts = data.draw(st.lists(st.integers(0, count), max_size=6))
+    whole, cut = (searched(Table(seed), frames, c, beam) for c in ((), cuts))
+    assert whole.hypotheses(beam) == cut.hypotheses(beam)
+    assert whole.text() == cut.text() == whole.hypotheses()[0].text
+    assert whole.frames == cut.frames == count
+
+
+@given(seeds, st.integers(1, 2), st.integers(1, 4))
+@settings(max_examples=15, deadline=None)
+def test_a_narrow_beam_scores_right(seed, count, beam):
+    table, frames = Table(seed, 0.25), np.arange(count)
+    ended = exhaustive(table, frames)
+    found = searched(table, frames, beam=beam).hypotheses(beam)
+    scores = np.array([ended[one.units][0] for one in found])
+    np.testing.assert_allclose(
+        [one.confidence for one in found], np.exp(scores - np.logaddexp.reduce(scores)), atol=1e-9
+    )
+    assert len(found) == beam
+
+
+def test_a_beam_of_one_is_greedy():
+    table, frames = Table(12, 0.5), np.arange(5)
+    labels, t, here = (), 0, 0
+    while t < len(frames):
+        if here == 4 or not table.stops(labels, t):
+            t, here = t + 1, 0
+            continue
+        labels, here = (*labels, int(table.row(labels, frames[max(0, t - 1) : t + 1])[:END].argmax())), here + 1
+    search = MonotonicSearch(table, WORDS, 0.5, beam=1)
+    search.push(frames[:, np.newaxis].astype(np.float32))
+    (waiting,) = search._waiting.labels
+    spelled = []
+    while waiting is not None:
+        waiting, label, _ = waiting
+        spelled.append(label)
+    assert tuple(spelled[::-1]) == labels
+    assert len(labels) > 2
+
+
+def test_interim_results_appear_while_frames_arrive_and_grow():
+    search = MonotonicSearch(Table(8, 0.5), WORDS, 0.5, 4)
+    assert (search.text(), search.hypotheses()[0].confidence) == ("", 1.0)
+    seen = []
+    for frame in range(6):
+        search.push(np.full((1, 1), frame, np.float32))
+        assert search.text() == search.hypotheses()[0].text
+        seen.append(len(search.hypotheses()[0].units))
+    assert seen[2] > 0
+
+
+def test_work_for_a_frame_does_not_grow_with_the_audio():
+    table = Table(5, 0.1)
+    search = MonotonicSearch(table, WORDS, 0.5, 3)
+    for frame in range(60):
+        before = table.looks
+        search.push(np.full((1, 1), frame, np.float32))
+        assert table.looks - before <= 4
+    assert table.most <= 3
+
+
+def test_an_utterance_without_frames_is_empty():
+    search = MonotonicSearch(Table(1), WORDS, 0.5, 3)
+    search.finish()
+    (only,) = search.hypotheses(3)
+    assert (only.text, only.words, only.confidence) == ("", (), 1.0)
+
+
+def test_times_are_within_the_audio():
+    for hypothesis in searched(Table(2, 0.0), np.arange(3), beam=20).hypotheses(20):
+        assert all(word.end_s <= 1.5 for word in hypothesis.words)
+
+
+def test_frames_that_cannot_be_searched_are_refused():
+    search = MonotonicSearch(Table(1), WORDS, 0.5, 3)
+    search.push(np.zeros((2, 1), np.float32))
+    with pytest.raises(BadLogProbs, match=r"encoded frames 2\.\.4 have NaN"):
+        search.push(np.full((3, 1), np.nan, np.float32))
+    search.finish()
+    with pytest.raises(BadLogProbs, match="after finish"):
+        search.push(np.zeros((1, 1), np.float32))
+
+
+def test_a_decoder_with_nan_is_refused():
+    class Broken(Table):
+        def row(self, labels, window):
+            return np.full(END + 1, np.nan)
+
+    with pytest.raises(BadLogProbs, match="label at encoded frame 0 have NaN"):
+        searched(Broken(1, 1.0), np.arange(1))

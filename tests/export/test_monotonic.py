@@ -1,0 +1,115 @@
+"""A label-synchronous model that streams, as it is exported: encoder, decoder, search."""
+
+import itertools
+
+import numpy as np
+import pytest
+from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
+from rigs.tiny_mocha import SECTION, tiny_mocha
+
+from services.recognizer_client.client import pcm16
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport, read_manifest
+from sonorant.export.saved_model import export_model
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.mocha import Mocha
+from sonorant.models.monotonic_decoder import TensorMonotonicDecoder, monotonic_functions
+from sonorant.recipe.schema import Recipe
+from sonorant.serving.session import Session, SessionOptions
+
+RECIPE = Recipe.model_validate(
+    babble_recipe().model_dump(mode="json") | {"name": "mocha", "model": SECTION, "decoding": {"length_bonus": 6.0}}
+)
+BINS = FeatureExtractor(RECIPE.features, RATE_HZ).bins
+AUDIO = pcm16(murmur(2.0, seed=4))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    model = tiny_mocha(BINS, UNITS.size)
+    model.set_normalisation([np.random.default_rng(0).normal(0.5, 0.3, (50, BINS))], lambda moments: moments)
+    weights = model.named_weights()
+    rng = np.random.default_rng(9)
+    weights["decoder/projection"] = rng.normal(0, 2, weights["decoder/projection"].shape).astype(np.float32)
+    weights["attention/offset"] = np.float32(2)  # so that heads stop often
+    model.assign(weights)
+    return model
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    return load_exported(export_model(trained, RECIPE, UNITS, tmp_path_factory.mktemp("exports")).path)
+
+
+def test_it_is_exported_as_a_stream(exported):
+    manifest = read_manifest(exported.folder)
+    assert (manifest.signature, manifest.search) == ("stream", "monotonic")
+    assert exported.no_frames.shape == (0, SECTION["cells"])
+    assert exported.decoder.window == 2
+
+
+@pytest.mark.parametrize("cuts", [[1], [2, 3, 4], [5, 5, 13], list(range(31))])
+def test_a_stream_has_the_bits_of_the_whole_however_it_is_cut(exported, cuts):
+    features = np.random.default_rng(3).normal(0.5, 0.3, (31, BINS)).astype(np.float32)
+
+    def encoded(cuts):
+        state, parts = exported.initial_state(), []
+        for chunk in np.split(features, cuts):
+            if len(chunk):
+                frames, state = exported.step(chunk, state)
+                parts.append(frames)
+        return np.concatenate([*parts, exported.finish(state)])
+
+    whole = encoded([])
+    assert len(whole) == 16
+    np.testing.assert_array_equal(encoded(cuts), whole)
+
+
+def test_the_decoder_of_an_export_is_that_of_the_model(trained, exported):
+    rng = np.random.default_rng(1)
+    functions = {name: one.get_concrete_function() for name, one in monotonic_functions(trained).items()}
+    decoders = TensorMonotonicDecoder(functions), exported.decoder
+    states = [decoder.seek(np.array([4]), decoder.begin()) for decoder in decoders]
+    for frames in (1, 2, 2, 0):
+        window = rng.normal(size=(frames, 8)).astype(np.float32)
+        ours, theirs = (d.look(window, s) for d, s in zip(decoders, states, strict=True))
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        np.testing.assert_allclose(ours[1], theirs[1], atol=1e-5, rtol=1e-5)
+        before, parents = rng.integers(0, 4, 3), rng.integers(0, len(states[0][0]), 3)
+        states = [
+            d.seek(before, tuple(rows[parents] for rows in after))
+            for d, (_, _, after) in zip(decoders, (ours, theirs), strict=True)
+        ]
+
+
+def results(exported, cuts):
+    session = Session(exported, SessionOptions(max_alternatives=3))
+    edges = [0, *cuts, len(AUDIO)]
+    return [session.push(AUDIO[a:b]) for a, b in itertools.pairwise(edges)], session.finish()
+
+
+def test_interim_results_come_while_the_stream_runs_and_the_final_one_does_not_depend_on_cuts(exported):
+    _, whole = results(exported, [])
+    interim, cut = results(exported, range(1600, len(AUDIO), 1600))
+    texts = [result.alternatives[0].text for result in interim if result]
+    assert len(texts) > 1
+    assert all(0 < result.end_s <= 2.1 for result in interim if result)
+    assert whole == cut
+    assert len(whole.alternatives) == 3
+    assert all(0 <= word.start_s < word.end_s <= 2.2 for word in whole.alternatives[0].words)
+
+
+class Deaf(Mocha):
+    """A model whose decoder, frame by frame, never attends before the end."""
+
+    def look(self, frames, state):
+        attends, log_probs, state = super().look(frames, state)
+        return attends & (len(frames) == 0), log_probs, state
+
+
+def test_a_decoder_that_differs_from_the_training_is_not_exported(trained, tmp_path):
+    deaf = Deaf(trained.recipe, BINS, UNITS.size)
+    deaf.assign(trained.named_weights())
+    with pytest.raises(BadExport, match="differs from the trained one, by teacher forcing"):
+        export_model(deaf, RECIPE, UNITS, tmp_path)
+    assert list((tmp_path / "mocha").iterdir()) == []
