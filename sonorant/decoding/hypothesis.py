@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sonorant.text.units import Units
 
-__all__ = ["Hypothesis", "UnitPath", "Word", "n_best"]
+__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "n_best"]
 
 # Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
 _SAME_WORD_S = 0.1
@@ -62,7 +62,7 @@ def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: in
     best: dict[str, UnitPath] = {}
     for path in sorted(paths, key=lambda path: path.probability):
         best[units.text(path.units)] = path
-    mass = _mass(paths, units)
+    mass = _mass([(path.units, path.probability) for path in paths], units)
     spelled = {text: _words(path, units, vector_seconds) for text, path in best.items()}
     order = sorted(mass, key=lambda text: -mass[text])
     alternatives = [(spelled[text], mass[text]) for text in order]
@@ -72,12 +72,18 @@ def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: in
     ]
 
 
-def _mass(paths: Sequence[UnitPath], units: Units) -> dict[str, float]:
-    """Return the probability of each text that the paths spell."""
+def best_text(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> str:
+    """Return the most probable text of (unit sequence, probability) pairs: the first of `n_best`, at less cost."""
+    mass = _mass(sequences, units)
+    return max(mass, key=lambda text: mass[text])
+
+
+def _mass(sequences: Sequence[tuple[Sequence[int], float]], units: Units) -> dict[str, float]:
+    """Return the probability of each text that the sequences spell."""
     mass: dict[str, float] = {}
-    for path in paths:
-        text = units.text(path.units)
-        mass[text] = mass.get(text, 0.0) + path.probability
+    for ids, probability in sequences:
+        text = units.text(ids)
+        mass[text] = mass.get(text, 0.0) + probability
     return mass
 
 

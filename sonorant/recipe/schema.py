@@ -113,8 +113,8 @@ class Recipe(Section):
         fused = [name for name in ("lm", "prior", "phrases") if getattr(self.decoding, name)]
         if self.model.monotonic and fused:
             raise ValueError(
-                f"decoding.{fused[0]}: model.family={family} is searched without fusion; leave it out, or take bfa or a "
-                "family of CTC"
+                f"decoding.{fused[0]}: model.family={family} is searched without fusion; leave it out, or take "
+                "bfa or a family of CTC"
             )
         if self.decoding.prior is not None and not self.model.label_synchronous:
             raise ValueError(

@@ -26,7 +26,7 @@ def available_bytes():
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("librispeech-bfa", 372_000_000)])
+@pytest.mark.parametrize(("name", "parameters"), [("librispeech-bfa", 372_000_000), ("librispeech-mocha", 152_000_000)])
 def test_a_system_at_the_papers_size_takes_two_steps(name, parameters, capsys, monkeypatch):
     if available_bytes() < COPIES * 4 * parameters:
         pytest.skip(f"{parameters} parameters in training need {COPIES * 4 * parameters >> 30} GiB of memory")
