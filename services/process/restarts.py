@@ -24,16 +24,20 @@ class RestartPolicy:
         self._first_pause_s = first_pause_s
         self._last_pause_s = last_pause_s
         self._ends: deque[tuple[float, str]] = deque()
+        self.limit = ""
+        """The limit that was exceeded, once `ended` has returned None."""
 
     def ended(self, now: float, progress: str = "") -> float | None:
         """Note that the process ended; return the pause before it is started again, None to give up.
 
-        progress: what its work has come to. Ends without any since count however long ago they are: a process that
-        dies again and again at the same point has no window to outlast. Empty: nothing to tell it by.
+        progress: the point that its work has reached, such as a checkpoint, worded to follow "since". Ends without any
+        since count however long ago they are: a process that dies again and again at the same point has no window to
+        outlast. Empty: no measure of progress.
         """
         while self._ends and not self._counts(*self._ends[0], now, progress):
             self._ends.popleft()
         if len(self._ends) == self._most:
+            self.limit = self._exceeded(progress)
             return None
         self._ends.append((now, progress))
         doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
@@ -41,3 +45,9 @@ class RestartPolicy:
 
     def _counts(self, end: float, progress_then: str, now: float, progress: str) -> bool:
         return end > now - self._window_s or (progress != "" and progress_then == progress)
+
+    def _exceeded(self, progress: str) -> str:
+        ends = self._most + 1
+        if progress and all(then == progress for _, then in self._ends):
+            return f"{ends} ends without progress since {progress}"
+        return f"{ends} ends within {self._window_s:g} s"

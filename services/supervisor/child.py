@@ -23,11 +23,15 @@ _LAST_LINES = 8
 
 
 class ProcessFailed(SonorantError):
-    """A process of the local cluster that does not stay up; the message has the end of its log."""
+    """A process of the local cluster that does not stay up.
 
-    def __init__(self, name: str, end: int | OSError, log_file: Path) -> None:
-        """end: exit status, or why it could not be started."""
-        super().__init__(f"{name} {_ended(end)}; its log, {log_file}, ends with:\n{last_lines(log_file)}")
+    The message has how it ended, the end of its log, and in its last line why it is not restarted.
+    """
+
+    def __init__(self, name: str, end: int | OSError, log_file: Path, reason: str) -> None:
+        """end: exit status, or why it could not be started. reason: why it is not restarted."""
+        tail = f"its log, {log_file}, ends with:\n{last_lines(log_file)}"
+        super().__init__(f"{name} {_ended(end)}; {tail}\n{name} is not restarted: {reason}")
 
 
 class Process:
@@ -122,9 +126,11 @@ class Child:
             end = await self._live()
             if self._stopping or self._is_over(end):
                 return
-            pause_s = None if end in self._final_codes else self._policy.ended(time.monotonic(), self._progress())
+            if end in self._final_codes:
+                raise ProcessFailed(self.name, end, self._log_file, f"a restart cannot mend exit code {end}")
+            pause_s = self._policy.ended(time.monotonic(), self._progress())
             if pause_s is None:
-                raise ProcessFailed(self.name, end, self._log_file)
+                raise ProcessFailed(self.name, end, self._log_file, self._policy.limit)
             log.warning("process_died", name=self.name, end=str(end), again_in_s=pause_s)
             await asyncio.sleep(pause_s)
             if self._stopping:
@@ -148,7 +154,7 @@ class Child:
         return self._process
 
     def _progress(self) -> str:
-        """Return what its lives have come to so far (see `RestartPolicy.ended`)."""
+        """Return the point that its work has reached (see `RestartPolicy.ended`)."""
         return ""
 
     def _is_over(self, end: int | OSError) -> bool:

@@ -216,9 +216,9 @@ class LocalCluster:
 
     def _newest_checkpoint(self) -> str:
         try:
-            return (self._run.checkpoints / "latest").read_text()
+            return (self._run.checkpoints / "latest").read_text().strip()
         except OSError:
-            return "none"
+            return ""
 
     def _log(self, name: str) -> Path:
         return self._run.logs / f"{name}.log"

@@ -18,8 +18,8 @@ class Gang(Child):
     """Keeps `command` up until it exits with code 0 and training is `complete`: the code alone does not suffice.
 
     `keep` also returns after `stop`, which lets the ranks write a checkpoint, and raises `ProcessFailed` at once after
-    an exit code that a restart cannot mend. checkpoint: name of the newest one, not empty: gangs that end before the
-    next one are counted, however long they live.
+    an exit code that a restart cannot mend. checkpoint: name of the newest one, empty before the first: gangs that end
+    before the next one are counted, however long they live.
     """
 
     _drain_signal = signal.SIGUSR1
@@ -52,7 +52,8 @@ class Gang(Child):
         return process
 
     def _progress(self) -> str:
-        return self._checkpoint()
+        newest = self._checkpoint()
+        return f"checkpoint {newest}" if newest else "the start, before a first checkpoint"
 
     def _is_over(self, end: int | OSError) -> bool:
         return end == 0 and self._complete()

@@ -102,7 +102,8 @@ class Fleet:
                 return
             pause_s = None if code in FINAL_CODES else policy.ended(time.monotonic())
             if pause_s is None:
-                raise ProcessFailed("trainer", code, self._log("trainer"))
+                reason = policy.limit or f"a restart cannot mend exit code {code}"
+                raise ProcessFailed("trainer", code, self._log("trainer"), reason)
             await asyncio.sleep(pause_s)
 
     def resize_gang(self, pick):

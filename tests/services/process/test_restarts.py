@@ -11,6 +11,7 @@ def test_a_process_that_dies_too_often_is_given_up():
     assert policy.ended(0.0) is not None
     assert policy.ended(59.0) is not None
     assert policy.ended(59.5) is None
+    assert policy.limit == "3 ends within 60 s"
 
 
 def test_old_deaths_are_forgiven():
@@ -23,4 +24,12 @@ def test_deaths_without_progress_are_not_forgiven():
     assert policy.ended(0.0, "step 10") is not None
     assert policy.ended(100.0, "step 20") is not None
     assert policy.ended(200.0, "step 20") is not None
+    assert policy.limit == ""
     assert policy.ended(300.0, "step 20") is None
+    assert policy.limit == "3 ends without progress since step 20"
+
+
+def test_the_window_is_the_limit_where_there_was_progress():
+    policy = RestartPolicy(most=2, window_s=60.0)
+    assert [policy.ended(float(step), f"step {step}") is None for step in range(3)] == [False, False, True]
+    assert policy.limit == "3 ends within 60 s"

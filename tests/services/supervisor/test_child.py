@@ -129,7 +129,7 @@ def made(kind, log_file, policy):
     """Return what keeps a process that leaves at once, after which a gang's training is complete."""
     if kind is Child:
         return Child("c", lambda _: FAILING, log_file, dict(os.environ), policy)
-    return Gang([sys.executable, "-S", "-c", ""], log_file, dict(os.environ), lambda: True, lambda: "none", policy)
+    return Gang([sys.executable, "-S", "-c", ""], log_file, dict(os.environ), lambda: True, lambda: "", policy)
 
 
 @pytest.mark.parametrize("kind", [Child, Gang])

@@ -31,7 +31,7 @@ def _mpirun():
         pytest.skip("needs mpirun")
 
 
-def gang(tmp_path, program, complete=None, checkpoint=lambda: "none", window_s=600.0):
+def gang(tmp_path, program, complete=None, checkpoint=lambda: "", window_s=600.0):
     policy = RestartPolicy(most=3, window_s=window_s, first_pause_s=0.0)
     command = mpirun(2, ["-I", "-S", "-c", program, str(tmp_path)])
     complete = complete or (tmp_path / "complete").exists
@@ -74,6 +74,24 @@ def test_what_trying_again_cannot_mend_is_not_tried_again(tmp_path, code):
     with pytest.raises(ProcessFailed, match=rf"trainer ended with exit code {code}; its log(.|\n)*loss not finite"):
         asyncio.run(ranks.keep())
     assert ranks.restarts == 0
+
+
+def last_line(tmp_path, code, checkpoint):
+    with pytest.raises(ProcessFailed) as failed:
+        asyncio.run(gang(tmp_path, f"raise SystemExit({code})", checkpoint=lambda: checkpoint, window_s=0.0).keep())
+    return str(failed.value).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("code", "checkpoint", "reason"),
+    [
+        (1, "step-00000123", "4 ends without progress since checkpoint step-00000123"),
+        (1, "", "4 ends without progress since the start, before a first checkpoint"),
+        (65, "step-00000123", "a restart cannot mend exit code 65"),
+    ],
+)
+def test_the_last_line_gives_the_reason_for_no_restart(tmp_path, code, checkpoint, reason):
+    assert last_line(tmp_path, code, checkpoint) == f"trainer is not restarted: {reason}"
 
 
 def test_gangs_that_die_before_the_next_checkpoint_are_given_up_however_long_they_live(tmp_path):
