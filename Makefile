@@ -14,7 +14,7 @@ RUN := runs/$(RECIPE)
 DEMO := $(BIN)/sonorant demo --recipe recipes/$(RECIPE).yaml --set pipeline.layout=fused
 MINUTES := 3
 SEED :=
-# Of `make chaos`, sharing its minutes: command (sonorant train, struck from outside), split, fused, strict, rounded, damaged.
+# Of `make chaos`, sharing its minutes: command (sonorant train, faults from outside), split, fused, strict, rounded, damaged.
 VARIANT := split command
 IMAGES := localhost/sonorant
 TARGETS :=

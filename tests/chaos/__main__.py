@@ -14,28 +14,28 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import click
-from chaos.arena import Arena
+from chaos.campaign import Campaign
 from chaos.corpus import write_run
+from chaos.fleet_run import FleetRun
 from chaos.report import write_report
-from chaos.siege import Siege
 from chaos.variants import EPOCHS, VARIANTS
 from chaos.verdict import undisturbed
 
 from sonorant.run_folder import RunFolder
 
-_EXAMPLES_PER_S = 18.0  # over all the time: blows, not the pipeline's speed, shall fill it
+_EXAMPLES_PER_S = 18.0  # over all the time: faults, not the pipeline's speed, shall fill it
 _PACE = 45.0  # examples per second while the gang trains; for more than half of the time it starts again
 _COMMAND = "command"  # the variant in which `sonorant train` runs
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--minutes", type=click.FloatRange(min=0.2), default=3.0, help="Length; 60: 20,000 examples an epoch.")
-@click.option("--seed", type=int, default=None, help="Of the sequence of blows; absent: a new one, which is printed.")
+@click.option("--seed", type=int, default=None, help="Of the sequence of faults; absent: a new one, which is printed.")
 @click.option(
     "--variant", "variants", type=click.Choice([*VARIANTS, _COMMAND]), multiple=True, default=("split", _COMMAND),
     help="Variant of the run; several share the minutes.",
 )  # fmt: skip
-@click.option("--every", "every_s", default=3.0, help="Seconds between two blows, on average.")
+@click.option("--every", "every_s", default=3.0, help="Seconds between two faults, on average.")
 @click.option("--only", multiple=True, metavar="KIND", help="Of the variant `command`: kinds of faults to inject.")
 @click.option("--standstill", "bound_s", default=300.0, help="Of the variant `command`: longest that is allowed, s.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/chaos"), help="Folder of the reports.")
@@ -56,9 +56,9 @@ def command(minutes, seed, variants, every_s, only, bound_s, out, keep):
     folder = Path(tempfile.mkdtemp(prefix="sonorant-chaos-"))
     good = True
     for variant in variants:
-        fight = _besiege if variant == _COMMAND else _fight
+        train = _run_command if variant == _COMMAND else _run_fleet
         given = (folder / variant, variant, seed, minutes * 60 / len(variants), every_s)
-        outcome = fight(*given, *([only, bound_s, keep] if variant == _COMMAND else []))
+        outcome = train(*given, *([only, bound_s, keep] if variant == _COMMAND else []))
         good = good and outcome["exact"]
         _report(out / variant, outcome)
     if not good:
@@ -68,23 +68,25 @@ def command(minutes, seed, variants, every_s, only, bound_s, out, keep):
         shutil.rmtree(folder)
 
 
-def _fight(folder, variant, seed, duration_s, every_s):
+def _run_fleet(folder, variant, seed, duration_s, every_s):
     examples = max(40, round(duration_s * _EXAMPLES_PER_S / EPOCHS))
     click.echo(f"{variant}, seed {seed}, {examples} examples x {EPOCHS} epochs, {duration_s:g} s, folder {folder}")
     run = write_run(folder / "run", examples, variant)
     with ProcessPoolExecutor(1) as pool:
-        arena = Arena(run, seed, duration_s, every_s, _PACE, pool.submit(undisturbed, run, EPOCHS), say=click.echo)
-        return asyncio.run(arena.fight())
+        fleet_run = FleetRun(
+            run, seed, duration_s, every_s, _PACE, pool.submit(undisturbed, run, EPOCHS), echo=click.echo
+        )
+        return asyncio.run(fleet_run.run())
 
 
-def _besiege(folder, variant, seed, duration_s, every_s, only, bound_s, keep):
-    siege = Siege(folder, seed, duration_s, every_s, only, bound_s, keep, say=click.echo)
+def _run_command(folder, variant, seed, duration_s, every_s, only, bound_s, keep):
+    campaign = Campaign(folder, seed, duration_s, every_s, only, bound_s, keep, echo=click.echo)
     click.echo(
-        f"{variant}, seed {seed}, {siege.examples} examples x {EPOCHS} epochs, {duration_s:g} s, folder {folder}"
+        f"{variant}, seed {seed}, {campaign.examples} examples x {EPOCHS} epochs, {duration_s:g} s, folder {folder}"
     )
     with ProcessPoolExecutor(1) as pool:
         expected = pool.submit(undisturbed, RunFolder(folder / "undisturbed"), EPOCHS)
-        return asyncio.run(siege.fight(expected)) | {"seed": seed}
+        return asyncio.run(campaign.run(expected)) | {"seed": seed}
 
 
 def _report(out, outcome):

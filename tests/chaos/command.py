@@ -1,4 +1,4 @@
-"""`sonorant train` itself, as a process that is started again at once whenever a blow ended it."""
+"""`sonorant train` itself, as a process that is started again at once whenever a fault ended it."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ class Command:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def keep(self):
-        """Start it, and again whenever it ends as it may after a blow; return after exit code 0."""
+        """Start it, and again whenever it ends as it may after a fault; return after exit code 0."""
         while True:
             self._killed = self._termed = False
             self.starts += 1
@@ -63,8 +63,8 @@ class Command:
                 return
             reason = self.explanation(code, time.monotonic())
             if reason is None:
-                raise CommandFailed(f"sonorant train ended by itself with exit code {code}:\n{self._last_words()}")
-            self.ends.append((time.monotonic(), code, reason, self._last_words()))
+                raise CommandFailed(f"sonorant train ended by itself with exit code {code}:\n{self._tail()}")
+            self.ends.append((time.monotonic(), code, reason, self._tail()))
             if not self._killed:
                 await asyncio.sleep(_AGAIN_S)
 
@@ -83,7 +83,7 @@ class Command:
         self._send(signal.SIGTERM)
 
     def gang_ended(self):
-        """Note that a blow costs the gang one of its starts."""
+        """Note that a fault costs the gang one of its starts."""
         self._gang_ends.append(time.monotonic())
 
     async def stop(self):
@@ -118,6 +118,6 @@ class Command:
         recent = [at_s for at_s in self._gang_ends if at_s > now_s - _GANG_WINDOW_S]
         return "gang ended too often" if code == _TOO_OFTEN and len(recent) > _GANG_STARTS else None
 
-    def _last_words(self):
+    def _tail(self):
         lines = self._out.read_text(errors="replace").rstrip().splitlines()[-_LAST_LINES:]
         return "\n".join(f"    {line}" for line in lines)

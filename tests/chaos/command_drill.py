@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 from chaos.corpus import write_run
 from chaos.disk import can_mount
-from chaos.faults import NEED_DISK, Blow, Fault
-from chaos.ground import Ground
+from chaos.faults import NEED_DISK, Fault, Injection
 from chaos.standstill import Standstill, times
+from chaos.testbed import Testbed
 
 from sonorant.recipe.layout import stage_order
 from sonorant.recipe.loading import load_recipe
@@ -33,69 +33,71 @@ _NOT_HERE = {("hang", "command"), ("hang", "mpirun")}  # not detected: no superv
 _LOOK_S = 12.0  # pauses that begin later are not the fault's
 
 
-def _blows(stages):
+def _injections(stages):
     for verb in ("kill", "term", "hang"):
         for stage in stages:
-            yield Blow(Fault(verb, "stage"), stage, 0, 0.0, False)
+            yield Injection(Fault(verb, "stage"), stage, 0, 0.0, False)
         for noun in ("coordinator", "redis", "rank", "mpirun", "command"):
             if (verb, noun) not in _NOT_HERE:
-                yield Blow(Fault(verb, noun), stages[0], 0, 0.0, False)
+                yield Injection(Fault(verb, noun), stages[0], 0, 0.0, False)
     for fault in _OTHERS:
-        yield Blow(fault, stages[0], 300, {"fill": 6.0, "hide": 1.0}.get(fault.verb, 0.0), False)
+        yield Injection(fault, stages[0], 300, {"fill": 6.0, "hide": 1.0}.get(fault.verb, 0.0), False)
 
 
-def _name(blow):
-    return f"{blow.fault.verb} {blow.stage}" if blow.fault.noun == "stage" else blow.fault.kind
+def _name(injection):
+    return f"{injection.fault.verb} {injection.stage}" if injection.fault.noun == "stage" else injection.fault.kind
 
 
-async def _time(ground, blow):
+async def _time(testbed, injection):
     """Strike once; return the seconds until work flows again."""
-    await ground.flowing(time.monotonic())
+    await testbed.flowing(time.monotonic())
     await asyncio.sleep(3.0)
-    struck_s = time.monotonic()
-    await ground.strike(blow)
-    await asyncio.sleep(max(0.0, struck_s + _LOOK_S - time.monotonic()))
-    await ground.flowing(time.monotonic())
-    after = [t for t in times(ground.records, "arrivals", "steps") if t > struck_s]
-    _, again_s = max((b - a, b) for a, b in pairwise([struck_s, *after]))
-    return round(again_s - struck_s, 1)
+    injected_s = time.monotonic()
+    await testbed.inject(injection)
+    await asyncio.sleep(max(0.0, injected_s + _LOOK_S - time.monotonic()))
+    await testbed.flowing(time.monotonic())
+    after = [t for t in times(testbed.records, "arrivals", "steps") if t > injected_s]
+    _, again_s = max((b - a, b) for a, b in pairwise([injected_s, *after]))
+    return round(again_s - injected_s, 1)
 
 
-async def drill(folder, rounds, only, bound_s, say):
+async def drill(folder, rounds, only, bound_s, echo):
     """Return the times by fault; None where work did not resume."""
     on_disks = can_mount(folder)
-    ground, keeping, figures = None, None, {}
+    testbed, keeping, figures = None, None, {}
     stages = stage_order(load_recipe(write_run(folder / "recipe", 1).recipe))
-    blows = [
-        b for b in _blows(stages) if (not only or _name(b) in only) and (on_disks or b.fault.noun not in NEED_DISK)
+    injections = [
+        b for b in _injections(stages) if (not only or _name(b) in only) and (on_disks or b.fault.noun not in NEED_DISK)
     ]
     if not on_disks:
-        say("left out: full disks: mounting is not permitted here")
+        echo("left out: full disks: mounting is not permitted here")
     try:
-        for number, blow in enumerate(blow for blow in blows for _ in range(rounds)):
-            if ground is None or blow.fault.gang_ends:  # the supervisor's policy allows few starts of a gang
-                if ground is not None:
-                    await _end(ground, keeping)
-                ground = Ground(folder / f"{number}", lambda path: write_run(path, _EXAMPLES), _PACE, bound_s, on_disks)
-                keeping = asyncio.create_task(ground.command.keep())
+        for number, injection in enumerate(injection for injection in injections for _ in range(rounds)):
+            if testbed is None or injection.fault.gang_ends:  # the supervisor's policy allows few starts of a gang
+                if testbed is not None:
+                    await _end(testbed, keeping)
+                testbed = Testbed(
+                    folder / f"{number}", lambda path: write_run(path, _EXAMPLES), _PACE, bound_s, on_disks
+                )
+                keeping = asyncio.create_task(testbed.command.keep())
             try:
-                found = await _time(ground, blow)
+                found = await _time(testbed, injection)
             except Standstill as error:
-                say(str(error))
+                echo(str(error))
                 found = None
-                await _end(ground, keeping)
-                ground = None
-            figures.setdefault(_name(blow), []).append(found)
-            say(f"{_name(blow):28} {'work does not flow again' if found is None else f'{found:.1f} s'}")
+                await _end(testbed, keeping)
+                testbed = None
+            figures.setdefault(_name(injection), []).append(found)
+            echo(f"{_name(injection):28} {'work does not flow again' if found is None else f'{found:.1f} s'}")
     finally:
-        if ground is not None:
-            await _end(ground, keeping)
+        if testbed is not None:
+            await _end(testbed, keeping)
     return figures
 
 
-async def _end(ground, keeping):
+async def _end(testbed, keeping):
     keeping.cancel()
-    await ground.close(keep=False)
+    await testbed.close(keep=False)
 
 
 @click.command()

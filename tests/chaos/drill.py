@@ -1,7 +1,7 @@
 """How soon work flows again after one thing is killed: one replica a stage, and a consumer with unlimited demand.
 
-`make drill`: each blow several times; the time is that from the blow to the first example after the longest pause that
-follows it, supervised restart included. Exit code 1: the median of a blow is above its limit.
+`make drill`: each fault several times; the time is that from the fault to the first example after the longest pause
+that follows it, supervised restart included. Exit code 1: the median of a fault is above its limit.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class Consumer:
         self._ledger.close()
 
 
-async def drill(run, rounds, say):
+async def drill(run, rounds, echo):
     fleet = Fleet(run, {}, replicas=1)
     consumer = None
     figures = {}
@@ -86,7 +86,7 @@ async def drill(run, rounds, say):
         for _ in range(rounds):
             for name in (*fleet.stages, "coordinator", "redis", "cut"):
                 await asyncio.sleep(_BETWEEN_S / 2)
-                struck_s = time.monotonic()
+                injected_s = time.monotonic()
                 if name == "cut":
                     for wire in fleet.wires(fleet.stages["room"][0]):
                         wire.cut()
@@ -94,12 +94,12 @@ async def drill(run, rounds, say):
                     child = fleet.stages[name][0] if name in fleet.stages else getattr(fleet, name)
                     send(fleet.pid(child), signal.SIGKILL)
                 await asyncio.sleep(_BETWEEN_S)
-                while not consumer.times or consumer.times[-1] < struck_s + _BETWEEN_S / 2:
+                while not consumer.times or consumer.times[-1] < injected_s + _BETWEEN_S / 2:
                     await asyncio.sleep(0.2)
-                after = [t for t in consumer.times if t > struck_s]
-                _, again_s = max((b - a, b) for a, b in pairwise([struck_s, *after]))
-                figures.setdefault(name, []).append(round(again_s - struck_s, 2))
-                say(f"{name:14} work flows again after {figures[name][-1]:.2f} s")
+                after = [t for t in consumer.times if t > injected_s]
+                _, again_s = max((b - a, b) for a, b in pairwise([injected_s, *after]))
+                figures.setdefault(name, []).append(round(again_s - injected_s, 2))
+                echo(f"{name:14} work flows again after {figures[name][-1]:.2f} s")
     finally:
         if consumer is not None:
             await asyncio.to_thread(consumer.close)

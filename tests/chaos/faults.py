@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["AT_THE_END", "FAULTS", "NEED_DISK", "SLOW", "Blow", "Fault", "deal"]
+__all__ = ["AT_THE_END", "FAULTS", "NEED_DISK", "SLOW", "Fault", "Injection", "draw"]
 
 _LONGEST_PAUSE_S = 4.0
 _FULL_S, _HIDDEN_S = 6.0, 1.0
 
 
 class Fault(NamedTuple):
-    """A verb and its target; window: the write just before which it strikes, empty for any time."""
+    """A verb and its target; window: the write just before which it is injected, empty: any time."""
 
     verb: str
     noun: str
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
         return (self.window in ("restore", "start")) + (self.noun in ("rank", "mpirun") and self.verb != "pause")
 
 
-class Blow(NamedTuple):
+class Injection(NamedTuple):
     """A fault, at the replica of `stage` if it is for stages; pick: selects the target; at_once: before work
     flows again after the one before it."""
 
@@ -65,8 +65,8 @@ AT_THE_END = (
 NEED_DISK = ("logs", "run")
 
 
-def deal(seed: int, stages: Sequence[str], faults: Sequence[Fault]) -> Iterator[Blow]:
-    """Yield blows without end, none if there are no faults; each of these comes once before any comes again."""
+def draw(seed: int, stages: Sequence[str], faults: Sequence[Fault]) -> Iterator[Injection]:
+    """Yield injections without end, none if there are no faults; each of these comes once before any comes again."""
     rng = np.random.default_rng(seed)
     while faults:
         for i in rng.permutation(len(faults)):
@@ -74,4 +74,4 @@ def deal(seed: int, stages: Sequence[str], faults: Sequence[Fault]) -> Iterator[
             seconds = round(float(rng.uniform(0.3, _LONGEST_PAUSE_S)), 3)
             given = {"fill": _FULL_S, "hide": _HIDDEN_S}.get(fault.verb, seconds)
             stage = stages[int(rng.integers(len(stages)))]
-            yield Blow(fault, stage, int(rng.integers(1000)), given, bool(rng.random() < 0.3))
+            yield Injection(fault, stage, int(rng.integers(1000)), given, bool(rng.random() < 0.3))

@@ -1,4 +1,4 @@
-"""All processes of a run, supervised as on one machine, with a bad network between them and handles to hit them."""
+"""All processes of a run, supervised as on one machine, with proxies between them, and handles for fault injection."""
 
 import asyncio
 import os

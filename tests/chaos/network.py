@@ -1,4 +1,4 @@
-"""A network that can be made bad: connections through this process, and the coordinator's clients in front of it.
+"""Network faults: proxies of links and of the coordinator, which cut, delay and freeze connections.
 
 Every stage's endpoint is registered as that of a wire, so all examples come through here: by TCP, or by the local
 address that consumers on one machine prefer, which every other wire has. Both keep the order within a connection; what

@@ -3,7 +3,7 @@
 `CHAOS_RECORDS/<generation>.<rank>.jsonl` begins with where the generation started and goes on with a line a batch: its
 epoch, its number, its examples' ordinals and the checksums of the features that the step saw. `arrivals.<rank>` and
 `steps.<rank>` have the times of both, monotonic. `CHAOS_PACE`: examples a second of the whole gang, so that a short run
-lasts as long as there are blows; once the file `CHAOS_RECORDS/hurry` is there, as many as come.
+lasts as long as there are faults; once the file `CHAOS_RECORDS/hurry` is there, as many as come.
 """
 
 import json

@@ -7,11 +7,11 @@ from pathlib import Path
 
 __all__ = ["Standstill", "gaps", "longest_standstill", "times"]
 
-_BEFORE_S = 1.0  # a pause that began earlier than that before a blow is due to something else
+_BEFORE_S = 1.0  # a pause that began earlier than that before a fault is due to something else
 
 
 class Standstill(Exception):
-    """Work did not go on after a blow."""
+    """Work did not go on after a fault."""
 
 
 def times(records: Path, *what: str) -> list[float]:
@@ -23,12 +23,12 @@ def times(records: Path, *what: str) -> list[float]:
     return sorted(found)
 
 
-def gaps(struck: Sequence[float], arrivals: Sequence[float]) -> list[float]:
-    """Return for each time of a blow the longest pause of arrivals that began between it and the next one."""
+def gaps(injected: Sequence[float], arrivals: Sequence[float]) -> list[float]:
+    """Return for each time of a fault the longest pause of arrivals that began between it and the next one."""
     pauses = list(pairwise(arrivals))
     found = []
-    for struck_s, next_s in pairwise([*struck, float("inf")]):
-        ours = [b - max(a, struck_s) for a, b in pauses if struck_s - _BEFORE_S <= a < next_s and b > struck_s]
+    for injected_s, next_s in pairwise([*injected, float("inf")]):
+        ours = [b - max(a, injected_s) for a, b in pauses if injected_s - _BEFORE_S <= a < next_s and b > injected_s]
         found.append(max(ours, default=0.0))
     return found
 

@@ -1,4 +1,4 @@
-"""Which ends of the command a blow explains; any other is a fault of the command."""
+"""Which ends of the command a fault explains; any other is a fault of the command."""
 
 import signal
 import time
@@ -17,7 +17,7 @@ def reason(command, code):
 
 
 @pytest.mark.parametrize("code", [1, 70, 75, 130, -signal.SIGKILL, -signal.SIGTERM])
-def test_without_a_blow_no_end_is_explained(command, code):
+def test_without_a_fault_no_end_is_explained(command, code):
     assert reason(command, code) is None
 
 
@@ -39,7 +39,7 @@ def test_a_full_disk_explains_an_end_for_a_while(command):
     assert reason(command, 69) is None
 
 
-def test_a_gang_that_blows_ended_often_explains_that_it_is_given_up(command):
+def test_a_gang_that_faults_ended_often_explains_exit_code_70(command):
     for _ in range(5):
         command.gang_ended()
     assert reason(command, 70) is None

@@ -1,28 +1,28 @@
 from itertools import islice
 
-from chaos.faults import AT_THE_END, FAULTS, NEED_DISK, SLOW, deal
+from chaos.faults import AT_THE_END, FAULTS, NEED_DISK, SLOW, draw
 
 STAGES = ("shard_reader", "vtlp", "room", "featurizer")
 
 
-def test_a_seed_gives_its_sequence_of_blows():
-    blows = list(islice(deal(1, STAGES, FAULTS), 90))
-    assert blows == list(islice(deal(1, STAGES, FAULTS), 90))
-    assert blows != list(islice(deal(2, STAGES, FAULTS), 90))
+def test_a_seed_gives_its_sequence_of_faults():
+    injections = list(islice(draw(1, STAGES, FAULTS), 90))
+    assert injections == list(islice(draw(1, STAGES, FAULTS), 90))
+    assert injections != list(islice(draw(2, STAGES, FAULTS), 90))
 
 
 def test_each_fault_comes_once_before_any_comes_again():
-    faults = [blow.fault for blow in islice(deal(3, STAGES, FAULTS), 3 * len(FAULTS))]
+    faults = [injection.fault for injection in islice(draw(3, STAGES, FAULTS), 3 * len(FAULTS))]
     for cycle in range(3):
         assert set(faults[cycle * len(FAULTS) : (cycle + 1) * len(FAULTS)]) == set(FAULTS)
 
 
-def test_every_kind_has_its_own_name_and_no_faults_give_no_blows():
+def test_every_kind_has_its_own_name_and_no_faults_give_no_injections():
     kinds = [fault.kind for fault in FAULTS + SLOW + AT_THE_END]
     assert len(set(kinds)) == len(kinds)
     assert {"term coordinator", "hang stage", "cut aof", "kill rank before last checkpoint"} <= set(kinds)
     assert {fault.noun for fault in FAULTS if fault.verb == "fill"} == set(NEED_DISK)
-    assert list(deal(1, STAGES, [])) == []
+    assert list(draw(1, STAGES, [])) == []
 
 
 def test_what_ends_a_gang_is_known_as_the_supervisor_allows_it_few_starts():

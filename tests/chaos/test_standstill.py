@@ -14,7 +14,7 @@ def test_what_we_stopped_ourselves_is_no_standstill_and_counts_once():
     assert longest_standstill([0.0, 10.0, 13.0], [(1.0, 9.0)]) == (3.0, 10.0)
 
 
-def test_a_blow_has_the_pauses_that_began_before_the_next():
+def test_a_fault_has_the_pauses_that_began_before_the_next():
     assert gaps([1.0, 6.0], [0.5, 3.5, 4.0, 6.5, 9.0]) == [2.5, 2.5]
     assert gaps([], [1.0, 2.0]) == []
 

@@ -1,4 +1,4 @@
-"""What a run under blows can be of: the default, and others that differ from it in one thing each."""
+"""What a run under fault injection can be of: the default, and others that differ from it in one thing each."""
 
 from dataclasses import dataclass, field
 

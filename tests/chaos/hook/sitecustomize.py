@@ -1,4 +1,4 @@
-"""Python loads this by itself, before any program, where PYTHONPATH names this folder: gives each rank its notary.
+"""Python loads this by itself, before any program, where PYTHONPATH names this folder: records the commits of ranks.
 
 So `sonorant train` runs as users run it, command lines and all, and its ranks still write down what they commit.
 """

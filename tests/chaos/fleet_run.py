@@ -5,8 +5,8 @@ import dataclasses
 import signal
 import time
 
-from chaos.blows import plan
 from chaos.fleet import Fleet, send
+from chaos.schedule import plan
 from chaos.standstill import Standstill, gaps, times
 from chaos.variants import EPOCHS
 from chaos.verdict import all_exact, judge, read_history
@@ -15,7 +15,7 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.recipe.loading import load_recipe
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 
-__all__ = ["Arena", "first_to_end_or_fail"]
+__all__ = ["FleetRun", "first_to_end_or_fail"]
 
 _STANDSTILL_S = 300.0
 
@@ -31,29 +31,29 @@ async def first_to_end_or_fail(*decisive, may_end):
             return
 
 
-class Arena:
-    """One run under blows; `expected` is the future of an undisturbed run's results, `say` gets a line an event."""
+class FleetRun:
+    """One run; `expected` is the future of an undisturbed run's results, `echo` gets a line an event."""
 
-    def __init__(self, run, seed, duration_s, every_s, pace, expected, say):
+    def __init__(self, run, seed, duration_s, every_s, pace, expected, echo):
         self._run, self._seed, self._duration_s, self._every_s = run, seed, duration_s, every_s
-        self._expected, self._say = expected, say
+        self._expected, self._echo = expected, echo
         self._environment = {"CHAOS_RECORDS": str(run.path / "records"), "CHAOS_PACE": str(pace)}
         (run.path / "records").mkdir()
         self._total = ShardSet.open(run.shards, "train").total
         self._strict = load_recipe(run.recipe).pipeline.order == "strict"  # which is for one rank
         self._verdicts = []
-        self._struck = []
+        self._injected = []
 
-    async def fight(self):
-        """Train to the end under blows; return what to report."""
+    async def run(self):
+        """Train to the end under fault injection; return what to report."""
         self._fleet = Fleet(self._run, self._environment)
         try:
             await self._fleet.start()
             training = asyncio.create_task(self._fleet.train())
             watching = [asyncio.create_task(task) for task in (self._judge_epochs(), self._watch_flow())]
-            striking = asyncio.create_task(self._strike_all())
-            await first_to_end_or_fail(training, self._fleet.failed, *watching, may_end=striking)
-            for task in (*watching, striking):
+            injecting = asyncio.create_task(self._inject_all())
+            await first_to_end_or_fail(training, self._fleet.failed, *watching, may_end=injecting)
+            for task in (*watching, injecting):
                 task.cancel()
             final = await self._judge()
         finally:
@@ -64,20 +64,23 @@ class Arena:
             "gang_starts": self._fleet.gang_starts,
             "exact": all_exact(final, EPOCHS) and all(all_exact(so_far, len(so_far)) for so_far in self._verdicts),
             "verdict": [dataclasses.asdict(v) | {"exact": v.exact} for v in final],
-            "blows": self._gaps(),
+            "injections": self._gaps(),
             "arrivals": self._arrivals(),
         }
 
-    async def _strike_all(self):
+    async def _inject_all(self):
         begun_s = await self._flowing()
-        for blow in plan(self._seed, self._duration_s, self._every_s, list(self._fleet.stages), not self._strict):
-            await asyncio.sleep(max(0.0, begun_s + blow.at_s - time.monotonic()))
-            target = await self._strike(blow)
-            self._struck.append((time.monotonic(), blow, target))
-            self._say(f"{blow.at_s:7.1f} s  {blow.kind:18} {target}")
-            if blow.kind in ("kill rank", "resize gang"):  # seconds pass, minutes on a busy machine, until it is back
-                struck_s = time.monotonic()
-                begun_s += await self._flowing(struck_s) - struck_s
+        for injection in plan(self._seed, self._duration_s, self._every_s, list(self._fleet.stages), not self._strict):
+            await asyncio.sleep(max(0.0, begun_s + injection.at_s - time.monotonic()))
+            target = await self._inject(injection)
+            self._injected.append((time.monotonic(), injection, target))
+            self._echo(f"{injection.at_s:7.1f} s  {injection.kind:18} {target}")
+            if injection.kind in (
+                "kill rank",
+                "resize gang",
+            ):  # seconds pass, minutes on a busy machine, until it is back
+                injected_s = time.monotonic()
+                begun_s += await self._flowing(injected_s) - injected_s
 
     async def _flowing(self, since_s=0.0):
         """Wait until examples arrive at a gang that was started after a time; return the time."""
@@ -93,24 +96,26 @@ class Arena:
             if time.monotonic() - max([begun_s, *self._arrivals()[-1:]]) > _STANDSTILL_S:
                 raise Standstill(f"no example arrived for {_STANDSTILL_S:g} s")
 
-    async def _strike(self, blow):
+    async def _inject(self, injection):
         """Inject one fault; return the name of its target."""
         fleet = self._fleet
-        verb, noun = blow.kind.split()
-        replicas = fleet.stages[blow.stage]
-        child = {"redis": fleet.redis, "coordinator": fleet.coordinator}.get(noun, replicas[blow.pick % len(replicas)])
-        pid = fleet.rank(blow.pick) if noun == "rank" else fleet.pid(child)
+        verb, noun = injection.kind.split()
+        replicas = fleet.stages[injection.stage]
+        child = {"redis": fleet.redis, "coordinator": fleet.coordinator}.get(
+            noun, replicas[injection.pick % len(replicas)]
+        )
+        pid = fleet.rank(injection.pick) if noun == "rank" else fleet.pid(child)
         if verb == "add":
-            await fleet.add(blow.stage)
+            await fleet.add(injection.stage)
         elif verb == "remove":
-            fleet.later(0, lambda: asyncio.ensure_future(fleet.remove(blow.stage, blow.pick)))
+            fleet.later(0, lambda: asyncio.ensure_future(fleet.remove(injection.stage, injection.pick)))
         elif verb == "resize":
-            fleet.resize_gang(blow.pick)
+            fleet.resize_gang(injection.pick)
             return "trainer"
         elif noun == "links":
-            self._disturb(verb, fleet.wires(child), blow.seconds)
+            self._disturb(verb, fleet.wires(child), injection.seconds)
         elif verb == "pause":
-            fleet.pause(pid, blow.seconds)
+            fleet.pause(pid, injection.seconds)
         else:
             send(pid, signal.SIGKILL if verb == "kill" else signal.SIGTERM)
         return f"rank {pid}" if noun == "rank" else child.name
@@ -140,7 +145,7 @@ class Arena:
                 judged = checkpoint.progress.epoch
                 self._verdicts.append(await self._judge())
                 exact = all(verdict.exact for verdict in self._verdicts[-1])
-                self._say(f"           epoch {judged} is over: {'exact' if exact else 'NOT EXACT'}")
+                self._echo(f"           epoch {judged} is over: {'exact' if exact else 'NOT EXACT'}")
 
     async def _judge(self):
         checkpoint = self._checkpoint()
@@ -158,9 +163,9 @@ class Arena:
         return times(self._run.path / "records", "arrivals")
 
     def _gaps(self):
-        """Return each blow with the longest pause of arrivals, in seconds, that began between it and the next one."""
-        found = gaps([struck_s for struck_s, _, _ in self._struck], self._arrivals())
+        """Return each fault with the longest pause of arrivals, in seconds, that began between it and the next one."""
+        found = gaps([injected_s for injected_s, _, _ in self._injected], self._arrivals())
         return [
-            blow._asdict() | {"target": target, "struck_s": struck_s, "gap_s": gap_s}
-            for (struck_s, blow, target), gap_s in zip(self._struck, found, strict=True)
+            injection._asdict() | {"target": target, "injected_s": injected_s, "gap_s": gap_s}
+            for (injected_s, injection, target), gap_s in zip(self._injected, found, strict=True)
         ]

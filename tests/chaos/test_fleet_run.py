@@ -1,21 +1,21 @@
-"""A fight waits for the training's end or any failure, not for the end of the faults."""
+"""A run waits for the training's end or any failure, not for the end of the faults."""
 
 import asyncio
 
 import pytest
-from chaos.arena import first_to_end_or_fail
+from chaos.fleet_run import first_to_end_or_fail
 
 
 def play(scene):
     asyncio.run(asyncio.wait_for(scene(), 20))
 
 
-def test_the_end_of_the_blows_is_not_the_end_and_that_of_a_decisive_task_is():
+def test_the_end_of_the_faults_is_not_the_end_and_that_of_a_decisive_task_is():
     async def scene():
         loop = asyncio.get_running_loop()
-        training, failed, striking = (loop.create_future() for _ in range(3))
-        waiting = asyncio.create_task(first_to_end_or_fail(training, failed, may_end=striking))
-        striking.set_result(None)
+        training, failed, injecting = (loop.create_future() for _ in range(3))
+        waiting = asyncio.create_task(first_to_end_or_fail(training, failed, may_end=injecting))
+        injecting.set_result(None)
         await asyncio.wait({waiting}, timeout=0.05)
         assert not waiting.done()
         training.set_result(None)
@@ -29,8 +29,8 @@ def test_the_end_of_the_blows_is_not_the_end_and_that_of_a_decisive_task_is():
 def test_the_error_of_any_task_is_raised(who):
     async def scene():
         futures = [asyncio.get_running_loop().create_future() for _ in range(3)]
-        *decisive, striking = futures
-        waiting = asyncio.create_task(first_to_end_or_fail(*decisive, may_end=striking))
+        *decisive, injecting = futures
+        waiting = asyncio.create_task(first_to_end_or_fail(*decisive, may_end=injecting))
         futures[who].set_exception(OSError("it broke"))
         with pytest.raises(OSError, match="it broke"):
             await waiting
@@ -38,11 +38,11 @@ def test_the_error_of_any_task_is_raised(who):
     play(scene)
 
 
-def test_a_failure_after_the_last_blow_is_raised():
+def test_a_failure_after_the_last_fault_is_raised():
     async def scene():
-        training, striking = (asyncio.get_running_loop().create_future() for _ in range(2))
-        waiting = asyncio.create_task(first_to_end_or_fail(training, may_end=striking))
-        striking.set_result(None)
+        training, injecting = (asyncio.get_running_loop().create_future() for _ in range(2))
+        waiting = asyncio.create_task(first_to_end_or_fail(training, may_end=injecting))
+        injecting.set_result(None)
         asyncio.get_running_loop().call_soon(training.set_exception, OSError("too late"))
         with pytest.raises(OSError, match="too late"):
             await waiting
@@ -52,10 +52,10 @@ def test_a_failure_after_the_last_blow_is_raised():
 
 def test_a_failure_that_comes_with_the_end_is_not_overlooked():
     async def scene():
-        training, striking = (asyncio.get_running_loop().create_future() for _ in range(2))
+        training, injecting = (asyncio.get_running_loop().create_future() for _ in range(2))
         training.set_result(None)
-        striking.set_exception(OSError("at the same time"))
+        injecting.set_exception(OSError("at the same time"))
         with pytest.raises(OSError, match="at the same time"):
-            await first_to_end_or_fail(training, may_end=striking)
+            await first_to_end_or_fail(training, may_end=injecting)
 
     play(scene)

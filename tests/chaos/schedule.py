@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Blow", "plan"]
+__all__ = ["Injection", "plan"]
 
-_KINDS = {  # weights: cheap blows often, those that cost a restart of the gang (seconds) seldom
+_KINDS = {  # weights: cheap faults often, those that cost a restart of the gang (seconds) seldom
     "kill stage": 6,
     "pause stage": 3,
     "restart stage": 2,
@@ -29,7 +29,7 @@ _KINDS = {  # weights: cheap blows often, those that cost a restart of the gang 
 _LONGEST_S = 5.0  # of a pause, a delay or a freeze: longer than a replica may be silent
 
 
-class Blow(NamedTuple):
+class Injection(NamedTuple):
     """At `at_s` after the start, `kind` hits a replica of `stage`, number `pick` modulo how many there are."""
 
     at_s: float
@@ -39,8 +39,8 @@ class Blow(NamedTuple):
     seconds: float
 
 
-def plan(seed: int, duration_s: float, every_s: float, stages: Sequence[str], resizes: bool = True) -> list[Blow]:
-    """Return the blows of a run, `every_s` apart on average; the first comes when everything may have started.
+def plan(seed: int, duration_s: float, every_s: float, stages: Sequence[str], resizes: bool = True) -> list[Injection]:
+    """Return the faults of a run, `every_s` apart on average; the first comes when everything may have started.
 
     Each kind comes once before any comes again, so that a minute has most of them and an hour is like its weights.
     resizes: whether the gang may come back with another number of ranks.
@@ -49,12 +49,14 @@ def plan(seed: int, duration_s: float, every_s: float, stages: Sequence[str], re
     kinds = [kind for kind in _KINDS if resizes or kind != "resize gang"]
     weights = np.array([_KINDS[kind] for kind in kinds], float)
     once = [str(kind) for kind in rng.permutation(kinds)]
-    blows = []
+    injections = []
     at_s = 0.0
     while (at_s := at_s + float(rng.uniform(0.5, 1.5)) * every_s) < duration_s:
         kind = once.pop() if once else str(rng.choice(kinds, p=weights / weights.sum()))
         stage = str(rng.choice(stages))
-        blows.append(
-            Blow(round(at_s, 3), kind, stage, int(rng.integers(1000)), round(float(rng.uniform(0.3, _LONGEST_S)), 3))
+        injections.append(
+            Injection(
+                round(at_s, 3), kind, stage, int(rng.integers(1000)), round(float(rng.uniform(0.3, _LONGEST_S)), 3)
+            )
         )
-    return blows
+    return injections

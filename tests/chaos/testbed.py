@@ -1,4 +1,4 @@
-"""A run folder on disks of its own, the command that trains in it, and every way to strike it from outside."""
+"""A run folder on disks of its own, the command that trains in it, and the injection of faults from outside."""
 
 import asyncio
 import os
@@ -14,18 +14,18 @@ from chaos.process_tree import alive, processes_below
 from chaos.standstill import Standstill, times
 from chaos.windows import Aim
 
-__all__ = ["Ground"]
+__all__ = ["Testbed"]
 
 _RUN_MB, _LOGS_MB = 96, 16
 _POLL_S = 0.05
 _IN_USE = 69
-_CUT_BYTES = 3  # times a blow's pick
+_CUT_BYTES = 3  # times a fault's pick
 
 
-class Ground:
+class Testbed:
     """Below `folder`: the run, on a small disk if `on_disks`, and the records beside it.
 
-    patience_s: how long anything may take before it counts as standing still. wrongs: violations, in words.
+    patience_s: how long anything may take before it counts as standing still. violations: violations, in words.
     excused: spans in which the test itself kept work from going on.
     """
 
@@ -39,7 +39,7 @@ class Ground:
         (self.run.shards / "card.json").write_text("{}")
         recipe = shutil.copy(self.run.recipe, folder / "recipe.yaml")
         self.command = Command(Path(recipe), self.run.path, self.records, pace, folder / "command.out")
-        self.wrongs, self.excused = [], []
+        self.violations, self.excused = [], []
         self._later = set()
 
     def flowed_since(self, since_s):
@@ -70,13 +70,13 @@ class Ground:
         pids = await self.until(lambda: self.processes().get(name), f"a process of {name}")
         return pids[pick % len(pids)]
 
-    async def strike(self, blow):
+    async def inject(self, injection):
         """Inject one fault; return the name of its target. It is over then, except a short stop."""
-        fault = blow.fault
+        fault = injection.fault
         for _ in range(fault.gang_ends):
             self.command.gang_ended()
         if not fault.window:
-            return await self._hit(blow, None)
+            return await self._apply(injection, None)
         with Aim(self.records, fault.window) as aim:
             if fault.window in ("restore", "start"):  # a gang that begins comes there
                 _send(await self.pid_of("rank"), signal.SIGKILL)
@@ -84,35 +84,35 @@ class Ground:
             if fault.verb == "fill":
                 self.disks[fault.noun].fill()
             else:
-                return await self._hit(blow, rank)
-        await self._full(fault.noun, blow.seconds)
+                return await self._apply(injection, rank)
+        await self._full(fault.noun, injection.seconds)
         return fault.noun
 
-    async def _hit(self, blow, rank):
-        fault = blow.fault
+    async def _apply(self, injection, rank):
+        fault = injection.fault
         if fault.verb in ("fill", "hide", "cut", "second"):
-            return await getattr(self, f"_{fault.verb}")(blow)
+            return await getattr(self, f"_{fault.verb}")(injection)
         if fault.noun == "command" and fault.verb in ("kill", "term"):
             await self.pid_of("command")
             getattr(self.command, fault.verb)()
             return "command"
-        pid = rank if rank and fault.noun == "rank" else await self.pid_of(fault.noun, blow.stage, blow.pick)
+        pid = rank if rank and fault.noun == "rank" else await self.pid_of(fault.noun, injection.stage, injection.pick)
         number = {"kill": signal.SIGKILL, "term": signal.SIGTERM}.get(fault.verb, signal.SIGSTOP)
         _send(pid, number)
         if fault.verb == "pause":
-            self.excused.append((time.monotonic(), time.monotonic() + blow.seconds))
-            self._in(blow.seconds, lambda: _send(pid, signal.SIGCONT))
+            self.excused.append((time.monotonic(), time.monotonic() + injection.seconds))
+            self._in(injection.seconds, lambda: _send(pid, signal.SIGCONT))
         if fault.verb == "hang" and fault.noun != "mpirun":  # not detected until a rank ends
             await self.until(lambda: not alive(pid), f"the end of {fault.noun} {pid}, which hangs,")
-        return f"{blow.stage if fault.noun == 'stage' else fault.noun} {pid}"
+        return f"{injection.stage if fault.noun == 'stage' else fault.noun} {pid}"
 
-    async def _fill(self, blow):
+    async def _fill(self, injection):
         """Fill a disk, and kill a stage meanwhile: its restart must work without logs."""
-        self.disks[blow.fault.noun].fill()
+        self.disks[injection.fault.noun].fill()
         with suppress(Standstill):
-            _send(await self.pid_of("stage", blow.stage), signal.SIGKILL)
-        await self._full(blow.fault.noun, blow.seconds)
-        return f"{blow.fault.noun}, {blow.stage}"
+            _send(await self.pid_of("stage", injection.stage), signal.SIGKILL)
+        await self._full(injection.fault.noun, injection.seconds)
+        return f"{injection.fault.noun}, {injection.stage}"
 
     async def _full(self, noun, seconds):
         since_s = self.command.disk_full_s = time.monotonic()
@@ -121,38 +121,38 @@ class Ground:
         self.command.disk_full_s = time.monotonic()
         self.excused.append((since_s, time.monotonic()))
 
-    async def _hide(self, blow):
-        self.excused.append((time.monotonic(), time.monotonic() + blow.seconds))
+    async def _hide(self, injection):
+        self.excused.append((time.monotonic(), time.monotonic() + injection.seconds))
         shards = list(self.run.shards.glob("train-*.tfrecord"))
         for shard in shards:
             shard.rename(shard.with_suffix(".away"))
         try:
-            await asyncio.sleep(blow.seconds)
+            await asyncio.sleep(injection.seconds)
         finally:
             for shard in shards:
                 shard.with_suffix(".away").rename(shard)
         return f"{len(shards)} shards"
 
-    async def _cut(self, blow):
+    async def _cut(self, injection):
         """Make Redis lose its last writes: it dies, and its file ends before them."""
         pid = await self.pid_of("redis")
         _send(pid, signal.SIGSTOP)  # so that it writes nothing between the cut and its end
         files = sorted((self.run.redis / "appendonlydir").glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
         size = files[-1].stat().st_size if files else 0
-        lost = min(size, 1 + _CUT_BYTES * blow.pick)
+        lost = min(size, 1 + _CUT_BYTES * injection.pick)
         if files:
             os.truncate(files[-1], size - lost)
         _send(pid, signal.SIGKILL)
         return f"redis {pid}, {lost} of {size} bytes"
 
-    async def _second(self, blow):
+    async def _second(self, injection):
         await self.pid_of("coordinator")
         before = self.run.recipe.read_bytes()
         code = await self.command.second()
         if code != _IN_USE:
-            self.wrongs.append(f"a second command ended with exit code {code}, not {_IN_USE}")
+            self.violations.append(f"a second command ended with exit code {code}, not {_IN_USE}")
         if self.run.recipe.read_bytes() != before:
-            self.wrongs.append("a second command changed recipe.yaml")
+            self.violations.append("a second command changed recipe.yaml")
             self.run.recipe.write_bytes(before)
         return "command"
 
