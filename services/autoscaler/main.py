@@ -2,6 +2,7 @@
 
 import socket
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import structlog
 
 from services.autoscaler.cluster import Cluster, Workload
 from services.autoscaler.metrics import autoscaler_metrics
+from services.autoscaler.planner_options import planner_options
 from services.autoscaler.resting import Resting
 from services.autoscaler.scaler import Autoscaler, deployments_of
 from services.coordination.status_client import query_status
@@ -21,26 +23,13 @@ from services.process.program import run_program
 from services.process.signals import Shutdown
 from sonorant.capacity.planner import PlannerSettings
 from sonorant.capacity.rest import Rest
-from sonorant.capacity.sizing import MOST, Bounds
+from sonorant.capacity.sizing import Bounds
 from sonorant.recipe.layout import TRAINER, stage_order
 from sonorant.recipe.loading import load_recipe
 
 __all__ = ["command", "main"]
 
 log = structlog.get_logger()
-
-
-def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, Bounds]:
-    """Parse STAGE=LEAST:MOST[:CORES] of some stages."""
-    found = {}
-    for value in values:
-        stage, _, text = value.partition("=")
-        try:
-            least, most, *cores = text.split(":")
-            found[stage] = Bounds(int(least or 1), int(most or MOST), *(float(c) for c in cores))
-        except (ValueError, TypeError) as error:
-            raise click.BadParameter(f"{value!r}: need STAGE=LEAST:MOST[:CORES], as room=1:40:0.5 ({error})") from error
-    return found
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,22 +42,7 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.option("--lease", default="", help="Name of the leader's lease; absent: PREFIX + autoscaler.")
 @click.option("--lease-s", type=click.IntRange(3), default=15, show_default=True, help="How long a lease lasts.")
 @click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two iterations.")
-@click.option(
-    "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
-    help="Target busy share of a stage.",
-)  # fmt: skip
-@click.option(
-    "--cores", type=click.FloatRange(min=0, min_open=True), default=float("inf"), help="Limit for all stages together."
-)
-@click.option("--window-s", type=click.FloatRange(1), default=30.0, show_default=True, help="Of measurements.")
-@click.option(
-    "--stabilisation-s", type=click.FloatRange(0), default=120.0, show_default=True,
-    help="Time for which fewer replicas must have sufficed before a scale-down.",
-)  # fmt: skip
-@click.option(
-    "--bounds", multiple=True, callback=_bounds, metavar="STAGE=LEAST:MOST[:CORES]",
-    help="Replicas that a stage may have, and cores of one; repeatable.",
-)  # fmt: skip
+@planner_options
 @click.option("--plan/--no-plan", default=True, show_default=True, help="Scale stages to the trainer's demand.")
 @click.option(
     "--rest/--no-rest", default=False, show_default=True,
@@ -88,11 +62,7 @@ def command(
     lease: str,
     lease_s: int,
     every_s: float,
-    utilisation: float,
-    cores: float,
-    window_s: float,
-    stabilisation_s: float,
-    bounds: dict[str, Bounds],
+    settings: PlannerSettings,
     plan: bool,
     rest: bool,
     ranks: int | None,
@@ -104,25 +74,16 @@ def command(
     identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"  # unique to this process
     configure_logging("autoscaler", identity)
     stages = stage_order(load_recipe(recipe_path))
-    if unknown := [stage for stage in bounds if stage not in stages]:
+    if unknown := [stage for stage in settings.bounds if stage not in stages]:
         raise click.UsageError(f"--bounds {unknown[0]}: the recipe has no such stage; it has {', '.join(stages)}")
     if lease_s <= 2 * every_s:
         raise click.UsageError(f"--lease-s {lease_s}: must be more than twice --every-s, {every_s:g}, or it runs out")
-    settings = PlannerSettings(
-        utilisation=utilisation, cores=cores, window_s=window_s, stabilisation_s=stabilisation_s, bounds=bounds
-    )
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics, Shutdown() as shutdown:
         cluster = Cluster(namespace, identity)
         deployments, lease = deployments_of(stages, prefix), lease or f"{prefix}autoscaler"
-        autoscaler = Autoscaler(
-            cluster,
-            deployments,
-            (lease, lease_s),
-            identity,
-            settings if plan else None,
-            partial(query_status, coordinator),
-            _resting(cluster, lease, deployments, bounds, prefix, ranks) if rest else None,
-        )
+        planner, ask = settings if plan else None, partial(query_status, coordinator)
+        resting = _resting(cluster, lease, deployments, settings.bounds, prefix, ranks) if rest else None
+        autoscaler = Autoscaler(cluster, deployments, (lease, lease_s), identity, planner, ask, resting)
         on_scrape(metrics, lambda: autoscaler_metrics(autoscaler.shown))
         if health is not None:
             health.ready(True)
@@ -137,7 +98,7 @@ def _resting(
     cluster: Cluster,
     lease: str,
     deployments: dict[str, Workload],
-    bounds: dict[str, Bounds],
+    bounds: Mapping[str, Bounds],
     prefix: str,
     ranks: int | None,
 ) -> Resting:

@@ -1,7 +1,7 @@
 """The coordinator without its transport: it puts registry, leases and ledger together."""
 
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ import structlog
 
 from services.coordination.durations import seconds
 from services.coordination.redis_ledger import RedisLedger, Start
+from services.coordinator.arithmetic import ArithmeticWatch
 from services.coordinator.status import epoch_progress, loads, rejection_status, replica_status, t_session
 from sonorant.augment.chain import stage_names
 from sonorant.delivery.lease import Lease, LeaseBook
@@ -72,7 +73,7 @@ class ControlPlane:
         self._stages = stage_order(recipe)
         self._chain = frozenset(("shard_reader", *stage_names(recipe)))  # in whatever processes
         self._rejected: Counter[str] = Counter()
-        self._arithmetic: dict[str, set[str]] = defaultdict(set)  # by stage
+        self._arithmetic = ArithmeticWatch(self._stages)
         self._copies = {"refused": 0, "dropped": 0}
         self._lost_by = ""  # why examples that are leased may be lost; empty: they are not
         self._again_pause_s = _AGAIN_BEATS * pipeline.heartbeat_s
@@ -126,8 +127,7 @@ class ControlPlane:
                 log.info("replica_registered", stage=stage, replica=replica, endpoint=endpoint)
             if not self._registry.register(stage, replica, endpoint, now, arithmetic):
                 raise Unavailable(f"{MOST_REPLICAS} replicas are registered, the maximum; does one restart for ever?")
-            if arithmetic and stage in self._stages:
-                self._compare(stage, replica, arithmetic)
+            self._arithmetic.registered(stage, replica, arithmetic)
 
     def heartbeat(self, request: pb.HeartbeatRequest, now: float) -> bool:
         """Note a sign of life and what arrived at trainers; False if the replica has to register.
@@ -146,11 +146,8 @@ class ControlPlane:
             if self._start is not None and request.generation == self._generation:
                 for epoch, ordinals in arrived:
                     self._leases.settle(epoch, ordinals)
-                if request.dropped:
-                    known = {progress.epoch for progress in self._leases.progress()}
-                    self._unreported["dropped"].update(
-                        {epoch: count for epoch, count in request.dropped.items() if epoch in known}
-                    )
+                known = {progress.epoch for progress in self._leases.progress()} if request.dropped else ()
+                self._unreported["dropped"].update({e: count for e, count in request.dropped.items() if e in known})
             if request.figures:
                 self._figures = _figures({**self._figures, **request.figures})
             if request.broken_links:
@@ -272,14 +269,6 @@ class ControlPlane:
         """Return what happened so far; of second copies, as of the last `refresh`."""
         with self._lock:
             return Tallies(self._leases.leases, self._leases.leased, self._leases.reissued, **self._copies)
-
-    def _compare(self, stage: str, replica: str, arithmetic: str) -> None:
-        """Log the first replica of each `arithmetic` that differs from others of its stage, past or present."""
-        known = self._arithmetic[stage]
-        if arithmetic not in known and len(known) < _MOST_FIGURES:
-            if known:
-                log.warning("bits_differ", stage=stage, replica=replica, found=arithmetic, others=sorted(known))
-            known.add(arithmetic)
 
     def _count_events(self) -> None:
         """Add the events since the last call to the ledger's counts, for the audit. Queries Redis."""

@@ -2,12 +2,12 @@
 
 from collections import deque
 
+from services.process.backoff import backoff_s
+
 __all__ = ["FINAL_CODES", "RestartPolicy"]
 
 FINAL_CODES = frozenset({65, 70, 78})
 """Exit codes that a restart cannot mend: bad data, a bug or non-finite loss, a bad recipe (sysexits.h)."""
-
-_MOST_DOUBLINGS = 64  # far beyond the longest pause
 
 
 class RestartPolicy:
@@ -40,8 +40,7 @@ class RestartPolicy:
             self.limit = self._exceeded(progress)
             return None
         self._ends.append((now, progress))
-        doublings = min(len(self._ends) - 1, _MOST_DOUBLINGS)
-        return min(self._first_pause_s * 2.0**doublings, self._last_pause_s)
+        return backoff_s(len(self._ends) - 1, self._first_pause_s, self._last_pause_s)
 
     def _counts(self, end: float, progress_then: str, now: float, progress: str) -> bool:
         return end > now - self._window_s or (progress != "" and progress_then == progress)

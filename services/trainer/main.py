@@ -7,14 +7,14 @@ missing; 75 a signal, fenced by another gang, or the ledger has lost writes: res
 """
 
 import os
-import signal
 import sys
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from services.process.logging import configure_logging
+from services.process.metrics import metrics_at
 from services.process.options import (
     metrics_port_option,
     patience_option,
@@ -24,15 +24,29 @@ from services.process.options import (
     store_option,
 )
 from services.process.program import run_program
+from services.process.signals import heed_signals
+from services.process.watchdog import Watchdog
+from services.trainer.gang import gang_shutdown, is_rank_0, join_gang, yield_while_waiting
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
+    from sonorant.recipe import Recipe
 
 __all__ = ["command", "main"]
 
-_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE")
-_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK")
-_LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROVOD_LOCAL_SIZE")
+
+class _RankOptions(NamedTuple):
+    """The options of a rank; see `command`."""
+
+    coordinator: str
+    redis_url: str
+    threads: int
+    replica: str
+    host: str
+    metrics_port: int | None
+    patience_s: float
+    max_iteration_s: float
+    launched: bool
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,85 +66,50 @@ _LOCAL_SIZE_VARIABLES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROV
 )  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")
 @click.option("--launched", is_flag=True, help="Read rank and gang from services.launcher, on standard input.")
-def command(
-    run_path: Path,
-    store_url: str,
-    recipe_path: Path | None,
-    coordinator: str,
-    redis_url: str,
-    threads: int,
-    replica: str,
-    host: str,
-    metrics_port: int | None,
-    patience_s: float,
-    max_iteration_s: float,
-    export: bool,
-    launched: bool,
-) -> None:
+def command(run_path: Path, store_url: str, recipe_path: Path | None, export: bool, **options: Any) -> None:
     """Train one rank's share of a run."""
     from services.launcher.rank_process import report_waiting
-    from services.process.logging import configure_logging
-    from services.process.metrics import metrics_at
-    from services.process.signals import heed_signals
     from services.storage.prepared import await_shards
     from services.storage.run import open_run
-    from services.trainer.coordination import end_training
-    from services.trainer.generation import report_end
     from sonorant.training.completion import complete_totals
 
+    rank = _RankOptions(**options)
     heed_signals()
-    configure_logging("trainer", replica)
+    configure_logging("trainer", rank.replica)
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
-    await_shards(run, recipe, patience_s, *((report_waiting,) if launched else ()))
+    await_shards(run, recipe, rank.patience_s, *((report_waiting,) if rank.launched else ()))
     run.pull_totals()
     complete = complete_totals(run.folder, recipe) is not None
-    if not complete:  # else it was restarted after the end, and needs no gang
-        from services.process.signals import Shutdown
-        from services.process.watchdog import Watchdog
-        from services.trainer.rank import Rank
-        from sonorant.training.collective import Collective, HorovodCollective, SingleProcess
-
-        if launched:
-            _await_gang()
-        _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE_VARIABLES)))
-        collective: Collective = HorovodCollective() if _first_of(_SIZE_VARIABLES) > 1 else SingleProcess()
-        # Horovod's stall check does not work with Gloo: the controller leaves the list of ranks empty (0.28.1).
-        with Shutdown() as shutdown, Watchdog(max_iteration_s) as watchdog:
-            signal.signal(signal.SIGUSR1, lambda *_: Thread(target=shutdown.request).start())
-            name = f"{replica}-{collective.rank}"
-            with metrics_at(host, metrics_port) as metrics:
-                given = (recipe, run, coordinator, redis_url, name, collective, shutdown, patience_s, metrics)
-                code = Rank(*given, on_iteration=watchdog.iterated).run()
-        if code:
-            sys.exit(code)
-    if _first_of(_RANK_VARIABLES, 0) == 0:
+    if not complete and (code := _train(run, recipe, rank)):
+        sys.exit(code)
+    if is_rank_0():
         if export:
             _export(run)
-        # Last, as it may end this pod. A trainer restarted after the end checks whether it was recorded.
-        if complete:
-            report_end(run, recipe, coordinator, redis_url)
-        else:
-            end_training(coordinator, run.generation())
+        _report_end(run, recipe, rank, again=complete)
 
 
 def main() -> None:
     """Run until training is complete or a signal ends it."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
-    # By default ranks negotiate every millisecond, and MPI polls for that, on the stages' cores.
-    # Two ranks and a pipeline on two cores took 81 CPU seconds and 43 s so; with these 51 and 29.
-    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
-    os.environ.setdefault("HOROVOD_CYCLE_TIME", "5")  # ms; a step takes a hundred
+    yield_while_waiting()
     run_program(command, "trainer")
 
 
-def _await_gang() -> None:
-    """Import TensorFlow, then join the gang, so that ranks meet within a second."""
-    import horovod.tensorflow  # noqa: F401 # takes seconds
+def _train(run: "SharedRun", recipe: "Recipe", options: _RankOptions) -> int:
+    """Join the gang and train; return the exit code."""
+    from services.trainer.rank import Rank
 
-    from services.launcher.rank_process import await_gang
-
-    await_gang()
+    collective = join_gang(options.launched, options.threads)
+    replica = f"{options.replica}-{collective.rank}"
+    with (
+        gang_shutdown() as shutdown,
+        Watchdog(options.max_iteration_s) as watchdog,
+        metrics_at(options.host, options.metrics_port) as metrics,
+    ):
+        servers = (options.coordinator, options.redis_url)
+        given = (recipe, run, *servers, replica, collective, shutdown, options.patience_s, metrics)
+        return Rank(*given, on_iteration=watchdog.iterated).run()
 
 
 def _export(run: "SharedRun") -> None:
@@ -146,13 +125,12 @@ def _export(run: "SharedRun") -> None:
     structlog.get_logger().info("model_exported", version=done.version, path=str(done.path), new=done.is_new)
 
 
-def _limit_threads(count: int) -> None:
-    """Limit TensorFlow's threads: by default each rank would start one per core."""
-    from sonorant.tensorflow import tf
+def _report_end(run: "SharedRun", recipe: "Recipe", options: _RankOptions, again: bool) -> None:
+    """Report the end of training, last, as it may end this pod. again: a restarted trainer checks if it is recorded."""
+    from services.trainer.coordination import end_training
+    from services.trainer.generation import report_end
 
-    tf.config.threading.set_intra_op_parallelism_threads(count)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-
-
-def _first_of(variables: tuple[str, ...], otherwise: int = 1) -> int:
-    return next((int(os.environ[name]) for name in variables if name in os.environ), otherwise)
+    if again:
+        report_end(run, recipe, options.coordinator, options.redis_url)
+    else:
+        end_training(options.coordinator, run.generation())

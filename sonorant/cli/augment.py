@@ -1,6 +1,7 @@
 """`sonorant augment`: writes training's view of a recording."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,7 +9,11 @@ from sonorant.cli.settings import data_folder_or_here, data_option, find_run, re
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadShard
 from sonorant.file_names import shown
+from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from sonorant.delivery.example import Example
 
 __all__ = ["command"]
 
@@ -49,23 +54,20 @@ def command(
     if file is None and utterance is None:
         raise click.UsageError("give a FILE, or --utterance with the name of one in the run")
     from sonorant.augment.chain import StageResources
-    from sonorant.report.augmented import recorded_example, stored_example, write_augmented
+    from sonorant.report.augmented import stored_example, write_augmented
 
     recipe = resolve_recipe(recipe_path or find_run(run_path or Path()).recipe, assignments)
     run = RunFolder(run_path or Path("runs") / recipe.name)
     shards = _train_split(run, needed=run_path is not None or file is None)
     if file is not None:
-        example, scaled = recorded_example(file, shown(utterance or file.stem), epoch, recipe)
-        if scaled:
-            click.echo(f"warning: {scaled}", err=True)
+        example = _recorded(file, utterance or file.stem, epoch, recipe)
     else:
         assert shards is not None
         assert utterance is not None
         example = stored_example(shards, utterance, epoch)
-    seed = recipe.seed if seed is None else seed
     resources = StageResources(shards, data_folder_or_here(data))
-    for heard in write_augmented(recipe, resources, example, seed, output):
-        click.echo(f"{heard.stage:14s} {heard.figures if heard.changed else 'as before'}")
+    for view in write_augmented(recipe, resources, example, recipe.seed if seed is None else seed, output):
+        click.echo(f"{view.stage:14s} {view.figures if view.changed else 'as before'}")
     for fault in resources.faults:
         click.echo(f"left out: {fault}", err=True)
     click.echo(shown(output))
@@ -78,3 +80,13 @@ def _train_split(run: RunFolder, needed: bool) -> ShardSet | None:
         if needed:
             raise
         return None
+
+
+def _recorded(file: Path, utterance: str, epoch: int, recipe: Recipe) -> "Example":
+    """Return the example of a file; warn if its recording was scaled."""
+    from sonorant.report.augmented import recorded_example
+
+    example, scaled = recorded_example(file, shown(utterance), epoch, recipe)
+    if scaled:
+        click.echo(f"warning: {scaled}", err=True)
+    return example

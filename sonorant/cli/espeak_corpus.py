@@ -73,11 +73,7 @@ def speak_corpus(
     voices = espeak.voices(script.language)
     if speakers > len(voices):
         raise BadCorpus(f"speakers={speakers}: espeak-ng has {len(voices)} voices for language {script.language!r}")
-    texts = hashlib.blake2b("\n".join(script.texts).encode(), digest_size=8).hexdigest()
-    source = (
-        f"{espeak.version()}: synthetic speech, {len(script.texts)} utterances (texts {texts}) by {speakers} voices "
-        f"of language {script.language}, seed {seed}\n"
-    )
+    source = _source(espeak, script, speakers, seed)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if (folder / "SOURCE").is_file() and (folder / "SOURCE").read_text(encoding="utf-8") == source:
             return None
@@ -97,6 +93,15 @@ def speak_corpus(
                 progress(done)
         (made / "SOURCE").write_text(source, encoding="utf-8")
     return total_s / 3600
+
+
+def _source(espeak: Espeak, script: Script, speakers: int, seed: int) -> str:
+    """Return the line that identifies a corpus: all that it follows from."""
+    texts = hashlib.blake2b("\n".join(script.texts).encode(), digest_size=8).hexdigest()
+    return (
+        f"{espeak.version()}: synthetic speech, {len(script.texts)} utterances (texts {texts}) by {speakers} voices "
+        f"of language {script.language}, seed {seed}\n"
+    )
 
 
 def _passes(items: list[str], rng: np.random.Generator) -> Iterator[str]:

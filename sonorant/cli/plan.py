@@ -1,12 +1,7 @@
 """`sonorant plan`: sizes a cluster for a recipe."""
 
 import json
-import os
-import resource
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,26 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from services.coordination.durations import seconds
-from services.process.memory import keep_freed_memory
 from sonorant.atomic import atomic_write
-from sonorant.cli.settings import data_folder_or_here, data_option, host_port, resolve_recipe, set_option
-from sonorant.errors import BadShard
-from sonorant.recipe.schema import Recipe
-from sonorant.run_folder import RunFolder
+from sonorant.cli.plan_times import TimesSource, echo_progress, service_times
+from sonorant.cli.settings import data_option, host_port, resolve_recipe, set_option
 
 if TYPE_CHECKING:
     from sonorant.capacity.cluster_plan import ClusterPlan
     from sonorant.capacity.scenario import Moment
-    from sonorant.capacity.service_times import ServiceTimes, StepTime
-    from sonorant.corpus.shards import ShardSet
-    from sonorant.v1 import coordinator_pb2 as pb
+    from sonorant.capacity.service_times import ServiceTimes
 
 __all__ = ["command"]
 
-_BUDGET_S = 3.0  # of measuring the stages
 _POINTS = 40  # of a curve
-_STAND_IN = 32  # utterances without a prepared run
 
 
 @click.command("plan")
@@ -99,23 +86,11 @@ def command(
     import numpy as np
 
     from sonorant.capacity.cluster_plan import plan_cluster, rehearse
-    from sonorant.capacity.service_times import StepTime
 
     recipe = resolve_recipe(recipe_path, assignments)
-    times = _measured(measured) if measured is not None else None
-    if times is None:
-        run = RunFolder(run_path or Path("runs") / recipe.name)
-        times = _measure(recipe, run, run_path is not None, utterance_seconds, data)
-    if step_seconds is not None:
-        given = StepTime(seconds=step_seconds, examples=recipe.training.batch_examples, source="--step-seconds")
-        times = times.model_copy(update={"step": given})
-    if coordinator is not None:
-        times = _as_running(times, coordinator, recipe.training.batch_examples, step_seconds is None)
-    if times.step is None:
-        times = times.model_copy(update={"step": _measure_step(recipe, times.utterances.vectors)})
-    if measured is not None and not measured.exists():
-        times.save(measured)
-    _say("simulating")
+    source = TimesSource(measured, run_path, data, utterance_seconds, step_seconds, coordinator)
+    times = service_times(recipe, source)
+    echo_progress("simulating")
     planner = partial(plan_cluster, recipe, times, hours=hours, utilisation=utilisation, cores=cores)
     rehearsal = partial(rehearse, recipe, times, rng=np.random.default_rng(recipe.seed))
     plan = planner(gpus)
@@ -134,95 +109,7 @@ def _draw(
     powers = [number for number in (4**at for at in range(9)) if number <= most]
     simulated = {number: rehearsal(planner(number)).rate for number in powers}
     atomic_write(path, scaling_plot([planner(number) for number in numbers], simulated))
-    _say(f"drawn: {path}")
-
-
-def _say(doing: str) -> None:
-    click.echo(f"… {doing}", err=True)
-
-
-def _measured(path: Path) -> "ServiceTimes | None":
-    from sonorant.capacity.service_times import ServiceTimes
-
-    return ServiceTimes.load(path) if path.exists() else None
-
-
-def _measure(recipe: Recipe, run: RunFolder, needed: bool, seconds: float, data: Path | None) -> "ServiceTimes":
-    """Measure the stages on the run's utterances; on noise without a run, unless it is `needed`."""
-    from sonorant.augment.chain import StageResources, build_chain
-    from sonorant.capacity.service_times import ServiceTimes, measure_stages
-
-    keep_freed_memory()  # as services do
-    with _shards(recipe, run, needed, seconds) as (shards, source):
-        _say(f"measuring {recipe.name}'s stages on {source}")
-        chain = build_chain(recipe, StageResources(shards, data_folder_or_here(data)))
-        stages, utterances = measure_stages(
-            shards, chain, recipe.seed, recipe.pipeline.payload, time.thread_time, _BUDGET_S
-        )
-    return ServiceTimes(
-        recipe=recipe.name,
-        utterances=utterances.model_copy(update={"source": f"{len(stages[0].seconds)} utterances of {source}"}),
-        stages=stages,
-        memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-    )
-
-
-@contextmanager
-def _shards(recipe: Recipe, run: RunFolder, needed: bool, seconds: float) -> "Iterator[tuple[ShardSet, str]]":
-    from sonorant.corpus.shards import ShardSet
-
-    try:
-        shards = ShardSet.open(run.shards, "train")
-    except BadShard:
-        if needed:
-            raise
-    else:
-        yield shards, str(run.shards)
-        return
-    from benchmarks.rigs.corpus import write_corpus
-
-    with tempfile.TemporaryDirectory(prefix="sonorant-plan-") as folder:
-        write_corpus(Path(folder), _STAND_IN, seconds, recipe.corpus.sample_rate_hz)
-        yield ShardSet.open(Path(folder), "train"), f"noise of {seconds:g} s, as there is no {run.shards}"
-
-
-def _measure_step(recipe: Recipe, vectors: float) -> "StepTime":
-    _say("measuring a training step (--step-seconds gives that of another machine)")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
-    from sonorant.capacity.service_times import StepTime
-    from sonorant.features.front_end import FeatureExtractor
-    from sonorant.tensorflow import tf
-    from sonorant.training.step_time import step_seconds
-
-    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
-    return StepTime(
-        seconds=step_seconds(recipe, bins, round(vectors), time.perf_counter),
-        examples=recipe.training.batch_examples,
-        source=f"measured here, on {'a GPU' if tf.config.list_physical_devices('GPU') else 'this CPU'}",
-    )
-
-
-def _as_running(times: "ServiceTimes", address: str, batch: int, with_step: bool) -> "ServiceTimes":
-    """Return measurements whose means are those of a running training: of its stages, CPU time, if reported."""
-    from services.coordination.status_client import query_status
-    from sonorant.capacity.service_times import StepTime
-
-    busy: dict[str, float] = {}
-    rates: dict[str, float] = {}
-    for replica in query_status(address).replicas:
-        busy[replica.stage] = busy.get(replica.stage, 0.0) + replica.utilisation * _computing(replica)
-        rates[replica.stage] = rates.get(replica.stage, 0.0) + replica.examples_per_second
-    means_s = {stage: busy[stage] / rate for stage, rate in rates.items() if rate > 0 and busy[stage] > 0}
-    if with_step and (example_s := means_s.pop("trainer", None)) is not None:
-        step = StepTime(seconds=batch * example_s, examples=batch, source=f"the training at {address}")
-        times = times.model_copy(update={"step": step})
-    return times.scaled(means_s)
-
-
-def _computing(replica: "pb.ReplicaStatus") -> float:
-    """Return the share of its busy time in which a replica had a core: a planned one has its own."""
-    busy_s = seconds(replica.busy)
-    return min(1.0, seconds(replica.cpu) / busy_s) if replica.HasField("cpu") and busy_s > 0 else 1.0
+    echo_progress(f"drawn: {path}")
 
 
 def _print(plan: "ClusterPlan", rehearsed: "Moment", times: "ServiceTimes", as_json: bool) -> None:

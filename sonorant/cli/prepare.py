@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +12,11 @@ from sonorant.cli.prepare_espeak import command as espeak
 from sonorant.cli.progress import progress_bar
 from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.corpus.preparing import Prepared, prepare
+from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from services.storage.run import SharedRun
 
 __all__ = ["SOME_SKIPPED", "command"]
 
@@ -62,28 +67,30 @@ def command(
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
-    run = shared.folder
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
-    with locked(run.path), progress_bar() as bar:
-        task = bar.add_task("listing recordings", total=None)
-        prepared = prepare(
-            recipe,
-            find_data_folder(data),
-            run,
-            jobs=jobs,
-            strict=strict,
-            lenient=lenient,
-            progress=lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total),
-            elsewhere=shared.prepared_elsewhere(),
-        )
-        bar.update(task, description="pushing shards", total=None)
-        shared.push_shards()
-    _report(prepared, run)
+    with locked(shared.folder.path):
+        prepared = _prepare(shared, recipe, find_data_folder(data), jobs=jobs, strict=strict, lenient=lenient)
+    _report(prepared, shared.folder)
     if prepared.skipped and not lenient:
         sys.exit(SOME_SKIPPED)
 
 
 command.add_command(espeak)
+
+
+def _prepare(shared: "SharedRun", recipe: Recipe, data: Path, **options: Any) -> Prepared:
+    """Prepare the run and push its shards, with a progress bar. options: those of `prepare`."""
+    with progress_bar() as bar:
+        task = bar.add_task("listing recordings", total=None)
+
+        def progress(doing: str, done: int, total: int) -> None:
+            bar.update(task, description=doing, completed=done, total=total)
+
+        elsewhere = shared.prepared_elsewhere()
+        prepared = prepare(recipe, data, shared.folder, progress=progress, elsewhere=elsewhere, **options)
+        bar.update(task, description="pushing shards", total=None)
+        shared.push_shards()
+    return prepared
 
 
 def _report(prepared: Prepared, run: RunFolder) -> None:

@@ -79,10 +79,7 @@ def prepare(
         make = partial(make_shard, recipe, run.shards, tokenizer)
         summaries, made = _make(make, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
     skipped += [entry for summary in summaries for entry in summary.skipped]
-    texts = [text for summary in summaries if summary.split == "train" for text in summary.texts]
-    if not texts:
-        raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(skipped[:1])}")
-    units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
+    units = tokenizer or learn_units(recipe.text, _train_texts(summaries, skipped), recipe.seed)
     atomic_write(run.shards / "units.json", units.to_json())
     card = describe(recipe, summaries, skipped)
     state.finish(card, [summary.name for summary in summaries])
@@ -103,6 +100,13 @@ def _usable(
         progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
     good = [utterance for utterance in utterances if utterance.id not in bad]
     return good, skipped + sorted(bad.values(), key=lambda entry: entry.recording)
+
+
+def _train_texts(summaries: Sequence[ShardSummary], skipped: Sequence[Skipped]) -> list[str]:
+    texts = [text for summary in summaries if summary.split == "train" for text in summary.texts]
+    if not texts:
+        raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(skipped[:1])}")
+    return texts
 
 
 def _make(
