@@ -49,7 +49,7 @@ _LONGEST_PAUSE_S = 2.0
 
 
 class Start(NamedTuple):
-    """Where a generation started: what a coordinator that was restarted goes on with."""
+    """Where a generation started leasing; a restarted coordinator resumes there."""
 
     generation: int
     epoch: int

@@ -7,5 +7,5 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run until told to leave."""
+    """Run until the run is complete or a termination signal arrives."""
     run_replica("example_server", open_source=leased_records)

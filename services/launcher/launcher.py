@@ -68,7 +68,7 @@ class Launcher:
                         return code if code > 0 else 128 - code
                     self._start_again()
                 elif not self._look_at_board():
-                    log.warning("place_taken", rank=self._member.rank)
+                    log.warning("rank_taken", rank=self._member.rank)
                     return os.EX_TEMPFAIL
             return self._process.stop()
         finally:

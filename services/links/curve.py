@@ -6,7 +6,7 @@ from zmq.auth.thread import ThreadAuthenticator
 
 from services.process.keys import CurvePair
 
-__all__ = ["Doorkeeper", "present"]
+__all__ = ["Authenticator", "present"]
 
 log = structlog.get_logger()
 
@@ -17,7 +17,7 @@ def present(socket: zmq.Socket[bytes], pair: CurvePair) -> None:
     socket.curve_secretkey = pair.secret
 
 
-class Doorkeeper:
+class Authenticator:
     """Accepts peers with the fleet's key, and logs refused ones; one for a context."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], pair: CurvePair) -> None:

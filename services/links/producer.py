@@ -8,7 +8,7 @@ import structlog
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
-from services.links.curve import Doorkeeper
+from services.links.curve import Authenticator
 from services.links.faults import LinkFaults
 from services.links.liveness import Liveness
 from services.links.router import bind_router, open_router
@@ -79,9 +79,9 @@ class ProducerLinks:
         self._router = open_router(context, _LINGER_MS)
         self._monitor = self._router.get_monitor_socket(_EVENTS)
         self._sockets = (self._router, self._monitor)
-        self._doorkeeper = None if curve is None else Doorkeeper(context, curve)
-        if self._doorkeeper is not None:
-            self._doorkeeper.guard(self._router)
+        self._authenticator = None if curve is None else Authenticator(context, curve)
+        if self._authenticator is not None:
+            self._authenticator.guard(self._router)
         try:
             self.endpoint = bind_router(self._router, host, port)
         except Unavailable:
@@ -165,8 +165,8 @@ class ProducerLinks:
         self._router.disable_monitor()
         self._monitor.close(linger=0)
         self._router.close(linger=linger_ms)
-        if self._doorkeeper is not None:
-            self._doorkeeper.close()
+        if self._authenticator is not None:
+            self._authenticator.close()
 
     def _receive(self, now_s: float) -> None:
         for _ in range(_READS):

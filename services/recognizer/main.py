@@ -63,7 +63,7 @@ def serve(
         waiting = Waiting(health, service)
 
         def load(folder: Path) -> StreamingModel:
-            waiting.ends()
+            waiting.model_found()
             return _load(folder)
 
         store = ModelStore(exports, load, _puller(store_url, exports, waiting))
@@ -83,7 +83,7 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: W
             return
         if time.monotonic() >= deadline_s:
             raise Unavailable(f"{exports}: no model to serve; make one with `sonorant export`")
-        waiting.goes_on()
+        waiting.model_missing()
         time.sleep(_LOOK_EVERY_S)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from services.process.log_tail import last_lines
 from sonorant.errors import Unavailable
 
 __all__ = ["running_recognizer"]
@@ -45,8 +46,7 @@ def _port(process: subprocess.Popen[bytes], port_file: Path, log_file: Path) -> 
             code = process.wait(_LOOK_EVERY_S)
         except subprocess.TimeoutExpired:
             continue
-        said = log_file.read_text(errors="replace").strip().splitlines()
-        raise Unavailable(f"the recognizer ended at once (exit code {code}): {said[-1] if said else 'no output'}")
+        raise Unavailable(f"the recognizer ended at once (exit code {code}): {last_lines(log_file, 1).strip()}")
     raise Unavailable(f"the recognizer was not ready after {_START_LIMIT_S:g} s; see {log_file}")
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from services.process.health import HealthServer
 
-__all__ = ["Waiting", "nobody_serves"]
+__all__ = ["Waiting", "connection_refused"]
 
 _TIMEOUT_S = 1.0
 
@@ -13,7 +13,7 @@ _TIMEOUT_S = 1.0
 class Waiting:
     """A replica without a model is ready, unless one with a model serves behind the same Service.
 
-    A rolling update would replace that one.
+    Otherwise a rolling update would replace the one that serves.
 
     service: HOST:PORT of that Service; empty: never ready without a model, as without `health`.
     """
@@ -24,19 +24,19 @@ class Waiting:
         self.exports_known = True
         """Whether the models' store answered."""
 
-    def goes_on(self) -> None:
+    def model_missing(self) -> None:
         """Note that no model is there."""
         if self._health is not None and self._service:
-            self._health.ready(self.exports_known and nobody_serves(self._service))
+            self._health.ready(self.exports_known and connection_refused(self._service))
 
-    def ends(self) -> None:
+    def model_found(self) -> None:
         """Note that a model is being loaded: not ready until that is done."""
         if self._health is not None:
             self._health.ready(False)
         self._health = None
 
 
-def nobody_serves(address: str) -> bool:
+def connection_refused(address: str) -> bool:
     """Return whether connections to HOST:PORT are refused: replicas without a model do not listen. False if unknown."""
     host, _, port = address.rpartition(":")
     with suppress(OSError, ValueError):

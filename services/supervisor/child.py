@@ -12,14 +12,13 @@ from typing import ClassVar
 import structlog
 
 from services.process.leash import leashed
+from services.process.log_tail import last_lines
 from services.process.restarts import RestartPolicy
 from sonorant.errors import SonorantError
 
 __all__ = ["Child", "Process", "ProcessFailed"]
 
 log = structlog.get_logger()
-
-_LAST_LINES = 8
 
 
 class ProcessFailed(SonorantError):
@@ -177,15 +176,6 @@ class Child:
         self._stopping = True
         if self._process is not None:
             await self._process.stop(grace_s, self._drain_signal)
-
-
-def last_lines(log_file: Path) -> str:
-    """Return the last lines of a log, indented."""
-    try:
-        lines = log_file.read_text(errors="replace").rstrip().splitlines()[-_LAST_LINES:]
-    except OSError:
-        lines = []
-    return "\n".join(f"    {line}" for line in lines) or "    (nothing)"
 
 
 def _ended(end: int | OSError) -> str:

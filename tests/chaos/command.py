@@ -11,6 +11,7 @@ from pathlib import Path
 from chaos.process_tree import processes_below
 
 from services.process.leash import leashed
+from services.process.log_tail import last_lines
 
 __all__ = ["Command", "CommandFailed"]
 
@@ -119,5 +120,4 @@ class Command:
         return "gang ended too often" if code == _TOO_OFTEN and len(recent) > _GANG_STARTS else None
 
     def _tail(self):
-        lines = self._out.read_text(errors="replace").rstrip().splitlines()[-_LAST_LINES:]
-        return "\n".join(f"    {line}" for line in lines)
+        return last_lines(self._out, _LAST_LINES)

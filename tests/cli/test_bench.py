@@ -1,13 +1,13 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import structlog
 from click.testing import CliRunner
+from rigs.waiting import eventually
 
 from benchmarks.row import Row
 from sonorant.cli.bench import command
@@ -70,20 +70,13 @@ def _session(leader):
     return found
 
 
-def _eventually(condition):
-    deadline_s = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("end", ["terminate", "kill"])
 def test_a_benchmark_that_is_ended_leaves_no_process_behind(end):
     command = [sys.executable, "-m", "sonorant.cli", "bench", "links"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as bench:
         assert any("1 producer" in line.decode() for line in bench.stderr)
-        _eventually(lambda: len(_session(bench.pid)) >= 4)  # two producers and their fork server beside it
+        eventually(lambda: len(_session(bench.pid)) >= 4)  # two producers and their fork server beside it
         getattr(bench, end)()
         assert bench.wait(60) == {"terminate": 143, "kill": -9}[end]
-        _eventually(lambda: not _session(bench.pid))
+        eventually(lambda: not _session(bench.pid))

@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
-import time
 
 import grpc
 import pytest
 from rigs.disk import small_disk_at
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import eventually
 
 from services.coordination.status_client import query_status
 from sonorant.corpus.shards import shard_name, write_shard
@@ -55,12 +55,12 @@ class Fleet:
             self.kill(name)
 
     def eventually(self, condition):
-        deadline_s = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline_s, "it did not happen"
+        def happened():
             dead = [name for name, process in self.processes.items() if process.poll() is not None]
             assert not dead, f"{dead} ended"
-            time.sleep(0.05)
+            return condition()
+
+        eventually(happened)
 
     def there(self, *replicas):
         def seen():

@@ -6,7 +6,7 @@ import pytest
 from rigs.health import NOT_SERVING, SERVING, asked
 
 from services.process.health import health_at
-from services.recognizer.waiting import Waiting, nobody_serves
+from services.recognizer.waiting import Waiting, connection_refused
 
 
 @pytest.fixture
@@ -15,15 +15,15 @@ def health():
         yield health
 
 
-def test_who_waits_is_ready_only_while_nobody_serves_in_its_place(health):
+def test_a_waiting_replica_is_ready_only_while_connections_to_the_service_are_refused(health):
     with socket.create_server(("127.0.0.1", 0)) as server:
         waiting = Waiting(health, f"127.0.0.1:{server.getsockname()[1]}")
-        waiting.goes_on()
+        waiting.model_missing()
         assert asked(health) == NOT_SERVING
-    waiting.goes_on()
+    waiting.model_missing()
     assert asked(health) == SERVING
     waiting.exports_known = False  # perhaps there is a model
-    waiting.goes_on()
+    waiting.model_missing()
     assert asked(health) == NOT_SERVING
 
 
@@ -31,18 +31,18 @@ def test_who_loads_its_model_is_not_ready_and_waits_no_more(health):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     waiting = Waiting(health, address)
-    waiting.goes_on()
-    waiting.ends()
+    waiting.model_missing()
+    waiting.model_found()
     assert asked(health) == NOT_SERVING
-    waiting.goes_on()
+    waiting.model_missing()
     assert asked(health) == NOT_SERVING
 
 
 def test_who_knows_no_service_is_not_ready_without_a_model(health):
-    Waiting(health, "").goes_on()
+    Waiting(health, "").model_missing()
     assert asked(health) == NOT_SERVING
 
 
 @pytest.mark.parametrize("address", ["no.such.host.invalid:50051", "nonsense"])
 def test_what_cannot_be_asked_may_serve(address):
-    assert not nobody_serves(address)
+    assert not connection_refused(address)
