@@ -12,7 +12,7 @@ import structlog
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from services.supervisor.child import last_lines
+from services.process.log_tail import last_lines
 from sonorant.atomic import atomic_write, make_folder
 from sonorant.errors import Unavailable
 
