@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.models.applications import Applications, decoder_applications, pooled_applications
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
@@ -132,6 +133,19 @@ class Mocha(Monotonic):
             lambda: tf.zeros((tf.shape(before)[0], self.symbols.size)),
         )
         return attends, log_probs, [cell, hidden, context, before]
+
+    def applications(self, path: str, vectors: int) -> Applications:
+        """See `Model`: each frame is looked at once, and again by the label that attends to it."""
+        layer, name = path.split("/")
+        frames = self.framing.frames(vectors)
+        if layer.startswith("lstm_"):
+            return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
+        if layer in ("monotonic", "chunkwise"):
+            each = self.window if layer == "chunkwise" and name in ("key", "energy") else 1
+            return Applications(audio=each * frames, label=each)
+        return (
+            decoder_applications(path, frames) if layer.startswith("decoder") else super().applications(path, vectors)
+        )
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
         """See `Model`: mean and deviation of each bin."""

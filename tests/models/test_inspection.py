@@ -71,7 +71,16 @@ def test_pooling_makes_layers_cheaper_and_the_decoder_runs_once_a_label():
     assert (found.past_ms, found.future_ms, found.latency_ms) == (None, None, None)
 
 
-@pytest.mark.parametrize("name", ["digits", "digits-bfa", "digits-deepspeech", "digits-thesis"])
+def test_a_monotonic_decoder_looks_at_each_frame_once_and_reads_once_a_label():
+    model = {"layers": 2, "cells": 3, "pooling": [2], "decoder_cells": 5, "embedding": 7, "attention": 8, "readout": 6}
+    by_name = {layer.name: layer for layer in figures_of(family="mocha", chunk=2, **model).layers}
+    assert by_name["lstm_1"].flops_per_second == pytest.approx(2 * (3 + 3) * 12 * VECTORS_PER_SECOND / 2)
+    assert by_name["monotonic"].flops_per_second == pytest.approx(2 * (5 * 8 + 3 * 8 + 8) * VECTORS_PER_SECOND / 2)
+    assert by_name["chunkwise"].flops_per_label == 2 * (5 * 8 + 2 * (3 * 8 + 8))
+    assert by_name["decoder_lstm"].flops_per_label == 2 * (7 + 3 + 5) * 4 * 5
+
+
+@pytest.mark.parametrize("name", ["digits", "digits-bfa", "digits-deepspeech", "digits-mocha", "digits-thesis"])
 def test_shapes_are_those_of_the_model_that_trains(name):
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     found = inspect_model(recipe, UNITS)
