@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import CtcBeamSearch, LabelBeam
+from sonorant.decoding import CtcBeamSearch, LabelBeam, Scorer
 from sonorant.models.family import Inputs, LabelSynchronous, Model
 from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
 from sonorant.objectives.objective import BatchTensors, Padded
@@ -36,6 +36,7 @@ class NBest:
         """size: N, which is also the beam."""
         self._units = units
         self._size = size
+        self._scorer = Scorer(units)
         self._searches: dict[int, _Search] = {}
 
     def __call__(self, model: Model, batch: BatchTensors) -> dict[str, Padded]:
@@ -88,7 +89,7 @@ class NBest:
         """Return the labels of the transcripts of frames [frames, symbols], each text once."""
         if not len(log_probs):
             return []
-        beam = CtcBeamSearch(self._units, 1.0, self._size, self._units.size)
+        beam = CtcBeamSearch(self._units, 1.0, self._size, self._units.size, scorer=self._scorer)
         beam.push(log_probs)
         beam.finish()
         return [self._units.labels(one.text) for one in beam.hypotheses(self._size)]
