@@ -35,6 +35,16 @@ class TrainingRecipe(Section):
         "adam", description="Adam, or stochastic gradient descent with Nesterov's accelerated gradient."
     )
     momentum: float = Field(0.99, ge=0, lt=1, description="Share of its last step that nesterov goes on.")
+    schedule: Literal["cosine", "newbob"] = Field(
+        "cosine", description="Learning rate after the warm-up: a cosine, or newbob, which decays when dev stagnates."
+    )
+    newbob_decay: float = Field(0.5, gt=0, lt=1, description="Factor of the learning rate at a decay (newbob only).")
+    newbob_threshold: float = Field(
+        0.01,
+        ge=0,
+        lt=1,
+        description="Relative improvement of the WER between two evaluations on dev below which newbob decays.",
+    )
     learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
     warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")
     decay_steps: int = Field(

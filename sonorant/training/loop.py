@@ -14,7 +14,7 @@ from sonorant.training.metrics import SessionMeter
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
-from sonorant.training.schedule import learning_rate
+from sonorant.training.schedule import decays, learning_rate
 from sonorant.training.step import Notes, StepResult
 
 __all__ = ["Reason", "Trainer"]
@@ -154,7 +154,7 @@ class Trainer:
         return lap_s
 
     def _after_step(self, result: StepResult) -> None:
-        rate = learning_rate(self.progress.step, self._recipe)
+        rate = learning_rate(self.progress.step, self._recipe, self.progress.decays)
         self.progress.step += 1
         self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.progress.skipped_steps += not result.applied
@@ -189,9 +189,13 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
+        before = self.progress.wer
         better = look and self._look_at_dev()
         if look and not better:
             self._anneal()
+        if look and decays(self._recipe, before, self.progress.wer or 0.0):
+            self.progress.decays += 1
+        self.parts.step.decays = self.progress.decays
         self.save(best=better, over=self.progress.epoch - 1)
         if last:
             return Reason.EPOCHS

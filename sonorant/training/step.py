@@ -81,6 +81,7 @@ class TrainStep(tf.Module):
         self._variables = [v.value for v in model.trainable_variables]
         self.optimizer = build_optimizer(recipe.training, self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
+        self.decays = 0  # of the learning rate, by newbob
         self.accumulation = Accumulation(recipe.training.accumulate_batches)
         found = objective.n_best.targets if objective.n_best else ()
         signature = [
@@ -140,7 +141,7 @@ class TrainStep(tf.Module):
         )
 
     def _rates(self, step: int) -> tf.Tensor:
-        rates = (learning_rate(step, self._recipe.training), *self.objective.schedule(step))
+        rates = (learning_rate(step, self._recipe.training, self.decays), *self.objective.schedule(step))
         return tf.constant(rates, tf.float32)
 
     def _result(self, vector: tf.Tensor) -> StepResult:
@@ -160,6 +161,7 @@ class TrainStep(tf.Module):
         self.model.assign(checkpoint.weights)
         self.average.restore(checkpoint.average)
         self.optimizer.restore(checkpoint.optimizer)
+        self.decays = checkpoint.progress.decays
         self.accumulation.restore(checkpoint.accumulated)
 
     def _step(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> tf.Tensor:
