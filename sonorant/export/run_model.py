@@ -33,6 +33,8 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1) -> Export:
 
     model = build_model(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
     model.assign(checkpoint.evaluated)
+    if checkpoint.progress.layers is not None:
+        model.set_layers(checkpoint.progress.layers)
     return export_model(model, recipe, units, run.exports)
 
 

@@ -84,6 +84,10 @@ class Bfa(LabelSynchronous):
         """See `LabelSynchronous`."""
         return self.decoder.step(before, memory, state)
 
+    def set_layers(self, count: int) -> None:
+        """See `Model`."""
+        self.encoder.set_layers(count)
+
     def applications(self, path: str, vectors: int) -> Applications:
         """See `Model`: a layer of the encoder is applied before its pooling, weights of the decoder once a label."""
         layer = path.partition("/")[0]

@@ -26,7 +26,12 @@ class BidirectionalEncoder(keras.layers.Layer):
         sizes = [inputs] + [self.size] * (layers - 1)
         self.forward = [Lstm(n, cells, seed + 2 * i, f"lstm_{i}_forward") for i, n in enumerate(sizes)]
         self.backward = [Lstm(n, cells, seed + 2 * i + 1, f"lstm_{i}_backward") for i, n in enumerate(sizes)]
+        self._active = tuple(range(layers))
         self.built = True
+
+    def set_layers(self, count: int) -> None:
+        """Use so many layers: the lower ones, and the top one; frames are pooled after the same numbers of layers."""
+        self._active = (*range(count - 1), len(self.forward) - 1)
 
     def encode(
         self, features: tf.Tensor, lengths: tf.Tensor, drop: Callable[[tf.Tensor, int], tf.Tensor]
@@ -36,9 +41,9 @@ class BidirectionalEncoder(keras.layers.Layer):
         features: [B, T, inputs]. drop: dropout of the outputs of a layer, by its number.
         """
         hidden = tf.transpose(features, (1, 0, 2))
-        for i, (forward, backward, pool) in enumerate(zip(self.forward, self.backward, self._pooling, strict=True)):
-            back = _reversed(_run(backward, _reversed(hidden, lengths)), lengths)
-            hidden, lengths = max_pool(tf.concat([_run(forward, hidden), back], 2), lengths, pool)
+        for i, pool in zip(self._active, self._pooling, strict=False):
+            back = _reversed(_run(self.backward[i], _reversed(hidden, lengths)), lengths)
+            hidden, lengths = max_pool(tf.concat([_run(self.forward[i], hidden), back], 2), lengths, pool)
             hidden = drop(hidden, i)
         return tf.transpose(hidden, (1, 0, 2)), lengths
 

@@ -149,6 +149,13 @@ class Model(keras.Model):
         """Set the rate of dropout; only families whose section says `anneals_dropout` have one that can change."""
         raise NotImplementedError
 
+    def set_layers(self, count: int) -> None:
+        """Use so many layers of the encoder, the top one among them, from the next trace on.
+
+        Only families whose section has `fewest_layers` can.
+        """
+        raise NotImplementedError
+
     @property
     def receptive_field(self) -> tuple[int | None, int | None]:
         """Vectors before and after the one that a frame stands for, which it depends on; None: all of the utterance."""

@@ -35,6 +35,7 @@ class LstmCtc(Streaming):
             Lstm(inputs, cells, seed=seed * recipe.layers + i, name=f"lstm_{i}")
             for i, (inputs, cells) in enumerate(pairwise(sizes))
         ]
+        self._active = tuple(range(recipe.layers))
         self.projection = keras.layers.Dense(
             units + 1, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="projection"
         )
@@ -64,6 +65,10 @@ class LstmCtc(Streaming):
         log_probs, after = self._encode(normal, state[:layers], None)
         return log_probs, after + running
 
+    def set_layers(self, count: int) -> None:
+        """See `Model`."""
+        self._active = (*range(count - 1), self.recipe.layers - 1)
+
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
         """Set the normalisation from the first examples, each Float32[frames, bins].
 
@@ -85,10 +90,9 @@ class LstmCtc(Streaming):
         self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         hidden = tf.transpose(normal, (1, 0, 2))  # the kernel's loop takes [T, B, bins]
-        after: list[tf.Tensor] = []
-        for i, layer in enumerate(self.encoder):
-            hidden, *last = layer(hidden, state[2 * i], state[2 * i + 1])
-            after += last
+        after = list(state)
+        for i in self._active:
+            hidden, after[2 * i], after[2 * i + 1] = self.encoder[i](hidden, state[2 * i], state[2 * i + 1])
             if dropout_seed is not None and self.recipe.dropout > 0:
                 hidden = self._drop(hidden, dropout_seed + tf.constant([0, i]))
         log_probs = tf.nn.log_softmax(self.projection(hidden))

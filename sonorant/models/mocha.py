@@ -134,6 +134,10 @@ class Mocha(Monotonic):
         )
         return attends, log_probs, [cell, hidden, context, before]
 
+    def set_layers(self, count: int) -> None:
+        """See `Model`."""
+        self.encoder.set_layers(count)
+
     def applications(self, path: str, vectors: int) -> Applications:
         """See `Model`: each frame is looked at once, and again by the label that attends to it."""
         layer, name = path.split("/")

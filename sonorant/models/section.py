@@ -38,6 +38,16 @@ class ModelSection(Section):
         return Framing()
 
     @property
+    def fewest_layers(self) -> int | None:
+        """Layers of the encoder that layer-wise pretraining can begin with; None: the family cannot grow."""
+        return None
+
+    @property
+    def encoder_layers(self) -> int:
+        """Layers of the encoder; only families that can grow have such."""
+        raise NotImplementedError
+
+    @property
     def joint_ctc(self) -> bool:
         """Whether a label-synchronous family has CTC outputs by frame too, which training needs `ctc_weight` for."""
         return False
@@ -60,6 +70,16 @@ class LstmCtcRecipe(ModelSection):
     dropout_over: Literal["frame", "utterance"] = Field(
         "frame", description="What is drawn for: every frame, or an utterance as a whole."
     )
+
+    @property
+    def fewest_layers(self) -> int | None:
+        """See `ModelSection`: the first and the top one."""
+        return 2
+
+    @property
+    def encoder_layers(self) -> int:
+        """See `ModelSection`."""
+        return self.layers
 
 
 class DeepSpeechRecipe(ModelSection):
@@ -146,6 +166,16 @@ class BfaRecipe(ModelSection):
         """A frame for as many vectors as all poolings make one; the last one may be of fewer."""
         block = math.prod(self.pooling)
         return Framing(block, tail=block - 1)
+
+    @property
+    def fewest_layers(self) -> int | None:
+        """See `ModelSection`: the first and the top one, and as many as there are poolings."""
+        return max(2, len(self.pooling))
+
+    @property
+    def encoder_layers(self) -> int:
+        """See `ModelSection`."""
+        return self.layers
 
     @property
     def joint_ctc(self) -> bool:

@@ -25,7 +25,12 @@ class UnidirectionalEncoder(keras.layers.Layer):
         self._pooling = (*pooling, *(1,) * (layers - len(pooling)))
         sizes = [inputs] + [cells] * (layers - 1)
         self.lstms = [Lstm(n, cells, seed + i, f"lstm_{i}") for i, n in enumerate(sizes)]
+        self._active = tuple(range(layers))
         self.built = True
+
+    def set_layers(self, count: int) -> None:
+        """Use so many layers: the lower ones, and the top one; frames are pooled after the same numbers of layers."""
+        self._active = (*range(count - 1), len(self.lstms) - 1)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return cell and hidden state [batch, cells] of each layer in turn, before the first vector."""
@@ -39,10 +44,9 @@ class UnidirectionalEncoder(keras.layers.Layer):
         drop: dropout of the outputs of a layer, by its number.
         """
         hidden = tf.transpose(features, (1, 0, 2))  # the kernel's loop takes [T, B, inputs]
-        after: list[tf.Tensor] = []
-        for i, (layer, pool) in enumerate(zip(self.lstms, self._pooling, strict=True)):
-            hidden, *last = layer(hidden, state[2 * i], state[2 * i + 1])
-            after += last
+        after = list(state)
+        for i, pool in zip(self._active, self._pooling, strict=False):
+            hidden, after[2 * i], after[2 * i + 1] = self.lstms[i](hidden, state[2 * i], state[2 * i + 1])
             if pool > 1:
                 hidden = tf.reduce_max(tf.reshape(hidden, (-1, pool, tf.shape(hidden)[1], self.size)), 1)
             hidden = drop(hidden, i)

@@ -1,5 +1,6 @@
 """The recipe: the whole configuration of a run, in one tree."""
 
+from itertools import pairwise
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -130,6 +131,24 @@ class Recipe(Section):
             raise ValueError(
                 f"model.ctc={str(self.model.joint_ctc).lower()} with training.ctc_weight={training.ctc_weight}: the "
                 "projection is trained by that weight alone; set both, or neither"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _growing(self) -> Self:
+        stages, fewest = self.training.pretrain_layers, self.model.fewest_layers
+        if not stages:
+            return self
+        if fewest is None:
+            raise ValueError(
+                f"training.pretrain_layers={list(stages)}: model.family={self.model.family} cannot grow; remove it, or "
+                "take a family that can, such as bfa"
+            )
+        numbers = [*stages, self.model.encoder_layers]
+        if numbers[0] < fewest or any(after <= before for before, after in pairwise(numbers)):
+            raise ValueError(
+                f"training.pretrain_layers={list(stages)} with model.layers={self.model.encoder_layers}: must rise "
+                f"from at least {fewest}, which this model needs, and stay below model.layers"
             )
         return self
 

@@ -108,6 +108,12 @@ class TrainingRecipe(Section):
     )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
     patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
+    pretrain_layers: tuple[Annotated[int, Field(ge=2)], ...] = Field(
+        (),
+        description="Layer-wise pretraining: layers of the encoder in its first stages, the top one among them; then "
+        "all. Dev is compared within a stage.",
+    )
+    pretrain_epochs: int = Field(1, ge=1, description="Epochs of each of those stages.")
     anneal_dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
         (),
         description="Dropout rates after the model's own, each from the best checkpoint on, when dev is no better in "

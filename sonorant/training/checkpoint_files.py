@@ -38,7 +38,8 @@ class Progress:
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
     skipped_steps: all of those; wer: of dev, with the weights of step `wer_step`; looks_without_better: of dev, in a
-    row; anneals: of dropout; decays: of newbob; train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
+    row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all; train_s:
+    wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -54,6 +55,7 @@ class Progress:
     looks_without_better: int = 0
     anneals: int = 0
     decays: int = 0
+    layers: int | None = None
     train_s: float = 0.0
     session_s: float = 0.0
     elapsed_s: float = 0.0

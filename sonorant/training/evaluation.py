@@ -51,7 +51,12 @@ class Evaluator:
         self._given = utterances
         self._utterances: list[DevUtterance] = []
         self._collective = collective
-        self._greedy = greedy(model)
+        self._model = model
+        self.retrace()
+
+    def retrace(self) -> None:
+        """Make the graphs of the model as it is now."""
+        self._greedy = greedy(self._model)
 
     def load(self) -> None:
         """Read and compute the utterances; once, before the first `wer`."""

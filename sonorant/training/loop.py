@@ -13,6 +13,7 @@ from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.parts import TrainerParts, TrainerPorts
+from sonorant.training.pretraining import encoder_layers
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.schedule import decays, learning_rate
 from sonorant.training.step import Notes, StepResult
@@ -37,11 +38,13 @@ class Trainer:
         self._held: Batch | None = None  # another rank was late for its step
         self._spoiled = False  # too many of the epoch's examples were rejected
         self._last_lap_s = 0.0
+        self._layers: int | None = None  # of the encoder, as traced; None: all
         self._step_s = 0.0
         self._utterances: list[str] = []  # of this rank's batches in the step
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
+        self._grow()
         if reason := self._over():
             return reason
         self.parts.evaluator.load()  # while waiting for the first examples
@@ -197,9 +200,22 @@ class Trainer:
             self.progress.decays += 1
         self.parts.step.decays = self.progress.decays
         self.save(best=better, over=self.progress.epoch - 1)
+        self._grow()
         if last:
             return Reason.EPOCHS
         return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
+
+    def _grow(self) -> None:
+        """Have the encoder's layers of the epoch; those with fewer are no measure of the best on dev."""
+        layers = encoder_layers(self.parts.recipe, self.progress.epoch)
+        if layers in (None, self._layers) or self.progress.epoch >= self._recipe.epochs:
+            return
+        assert layers is not None
+        self.parts.step.set_layers(layers)
+        self.parts.evaluator.retrace()
+        if self.progress.layers not in (None, layers):
+            self.progress.best_wer, self.progress.looks_without_better = None, 0
+        self.progress.layers = self._layers = layers
 
     def _look_at_dev(self) -> bool:
         """Measure WER on dev; returns whether it is the best so far."""

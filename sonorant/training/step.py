@@ -83,10 +83,19 @@ class TrainStep(tf.Module):
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
         self.decays = 0  # of the learning rate, by newbob
         self.accumulation = Accumulation(recipe.training.accumulate_batches)
-        found = objective.n_best.targets if objective.n_best else ()
+        self._trace()
+
+    def set_layers(self, count: int) -> None:
+        """Train with so many layers of the encoder; weights of the others stay."""
+        self.model.set_layers(count)
+        self._trace()
+
+    def _trace(self) -> None:
+        """Make the graphs of the model as it is now."""
+        found = self.objective.n_best.targets if self.objective.n_best else ()
         signature = [
-            batch_signature(model.bins, (*objective.padding, *found)),
-            tf.TensorSpec([1 + len(objective.schedule(0))], tf.float32),
+            batch_signature(self.model.bins, (*self.objective.padding, *found)),
+            tf.TensorSpec([1 + len(self.objective.schedule(0))], tf.float32),
             tf.TensorSpec([2], tf.int32),
             tf.TensorSpec([len(Notes._fields)], tf.float32),
         ]
@@ -172,8 +181,10 @@ class TrainStep(tf.Module):
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = tf.reduce_sum(batch.weights * losses.minimised)
+        zero = tf.UnconnectedGradients.ZERO  # of a layer that is not there yet
+        found = tape.gradient(minimised, self._variables, unconnected_gradients=zero)
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
-        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(minimised, self._variables)]
+        gradients = [tf.convert_to_tensor(g) for g in found]
         figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in self.objective.reports]
         own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
         sums = [one * tf.reduce_max(batch.weights) for one in self.model.batch_sums()]  # a placeholder counts for none

@@ -1,0 +1,18 @@
+"""Layer-wise pretraining: an encoder begins with few layers; the top one stays, and new ones come below it.
+
+Kim 2019 (arXiv 1912.11040) and Zeyer 2018 (section 4) train deep encoders so. The model has all its weights from the
+start; those of a layer that is not there yet get no gradient.
+"""
+
+from sonorant.recipe.schema import Recipe
+
+__all__ = ["encoder_layers"]
+
+
+def encoder_layers(recipe: Recipe, epoch: int) -> int | None:
+    """Return the layers of the encoder in an epoch; None without pretraining, when there are always all."""
+    stages = recipe.training.pretrain_layers
+    if not stages:
+        return None
+    stage = epoch // recipe.training.pretrain_epochs
+    return stages[stage] if stage < len(stages) else recipe.model.encoder_layers

@@ -1,0 +1,119 @@
+"""Layer-wise pretraining: which layers train, that the top one stays, and resuming at any point."""
+
+import numpy as np
+import pytest
+from training.harness import lines, run, tiny_trainer, weights
+from training.tiny import BINS, tiny_recipe, tiny_units
+
+from sonorant.delivery.ledger import MemoryLedger
+from sonorant.models.family import Inputs
+from sonorant.models.registry import build_model
+from sonorant.recipe import Recipe
+from sonorant.tensorflow import tf
+from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.loop import Reason
+from sonorant.training.pretraining import encoder_layers
+
+LSTM = {"family": "lstm_ctc", "layers": 4, "cells": 5, "dropout": 0.1}
+BFA = {"family": "bfa", "layers": 4, "cells": 4, "pooling": [2], "decoder_cells": 5, "embedding": 4, "attention": 4}
+BFA |= {"readout": 4}
+MOCHA = BFA | {"family": "mocha"}
+
+
+def growing(model, **training):
+    given = {"epochs": 4, "patience": 9, "pretrain_layers": [2, 3], "weight_average": 0.9} | training
+    values = tiny_recipe().model_dump(mode="json")
+    return Recipe.model_validate(values | {"model": model, "training": values["training"] | given})
+
+
+def test_stages_take_their_epochs_and_then_all_layers_train():
+    recipe = growing(LSTM, pretrain_epochs=2)
+    assert [encoder_layers(recipe, epoch) for epoch in range(6)] == [2, 2, 3, 3, 4, 4]
+    assert encoder_layers(tiny_recipe(), 0) is None
+
+
+@pytest.mark.parametrize("model", [LSTM, BFA, MOCHA])
+def test_few_layers_are_the_lower_ones_and_the_top_one(model):
+    """Against a model that has just these layers, and their weights."""
+    deep = build_model(growing(model).model, BINS, tiny_units().size, seed=3)
+    short = model | {"layers": 3}
+    shallow = build_model(growing(short, pretrain_layers=[2]).model, BINS, tiny_units().size, seed=8)
+    deep.set_layers(3)
+    own = deep.named_weights()
+    shallow.assign({name: own[name.replace("lstm_2", "lstm_3")] for name in shallow.named_weights()})
+    features = np.random.default_rng(1).standard_normal((2, 12, BINS)).astype(np.float32)
+    inputs = Inputs(tf.constant(features), tf.constant([12, 9]), tf.constant([[1, 2], [0, 0]]), tf.constant([2, 1]))
+    for one, other in zip(deep.outputs(inputs), shallow.outputs(inputs), strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("model", [LSTM, BFA, MOCHA])
+def test_a_layer_changes_from_the_stage_on_that_inserts_it(tmp_path, model):
+    trainer = tiny_trainer(growing(model), tmp_path, MemoryLedger(22), total=22)
+    before = trainer.parts.step.model.named_weights()
+    changed = []
+    save = trainer.save
+
+    def spy(*given, **named):
+        now = trainer.parts.step.model.named_weights()
+        names = sorted(
+            {k.split("/")[0].split("_")[1] for k in now if k.startswith("lstm") and (now[k] != before[k]).any()}
+        )
+        changed.append("".join(names))
+        save(*given, **named)
+
+    trainer.save = spy
+    assert run(trainer) is Reason.EPOCHS
+    assert changed == ["03", "013", "0123", "0123"]
+    assert load_checkpoint(tmp_path / "checkpoints", "best").progress.layers == 4  # whatever fewer layers came to
+
+
+def test_dev_of_fewer_layers_is_no_best_for_more(tmp_path):
+    trainer = tiny_trainer(growing(LSTM), tmp_path, MemoryLedger(22), total=22)
+    wers = [0.1, 0.2, 0.9, 0.8]
+    trainer.parts.evaluator.wer = lambda recognised: wers.pop(0)
+    run(trainer)
+    assert trainer.progress.best_wer == 0.8
+    assert load_checkpoint(tmp_path / "checkpoints", "best").progress.wer == 0.8
+
+
+def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
+    wers = [0.1, 0.2, 0.9, 0.8, 0.7, 0.6]
+    for epochs in (2, 6):  # the first ends between two stages
+        recipe = growing(LSTM, epochs=epochs, patience=1, pretrain_epochs=2)
+        trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
+        trainer.parts.evaluator.wer = lambda recognised: wers.pop(0)
+        run(trainer)
+    assert wers == []
+    assert trainer.progress.best_wer == 0.6
+
+
+@pytest.mark.parametrize("iterations", [4, 9, 17])
+def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(tmp_path, iterations):
+    recipe = growing(LSTM)
+    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+    run(whole)
+    ledger = MemoryLedger(22)
+    assert (
+        run(tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=iterations)) is Reason.TERMINATED
+    )
+    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    run(second)
+    np.testing.assert_array_equal(weights(second), weights(whole))
+    assert [r["wer"] for r in lines(tmp_path / "cut", "dev")] == [r["wer"] for r in lines(tmp_path / "whole", "dev")]
+
+
+@pytest.mark.parametrize(
+    ("model", "stages", "said"),
+    [
+        (LSTM, [3, 3], r"model\.layers=4: must rise from at least 2"),
+        (LSTM, [2, 4], "stay below model.layers"),
+        (BFA | {"pooling": [2, 2, 1]}, [2], "from at least 3"),
+        ({"family": "deep_speech", "cells": 3}, [2], r"deep_speech cannot grow"),
+    ],
+)
+def test_stages_that_a_model_cannot_have_are_refused(model, stages, said):
+    with pytest.raises(ValueError, match=said):
+        growing(model, pretrain_layers=stages)
