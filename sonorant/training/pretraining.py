@@ -1,7 +1,7 @@
 """Layer-wise pretraining: an encoder begins with few layers; the top one stays, and new ones come below it.
 
-Kim 2019 (arXiv 1912.11040) and Zeyer 2018 (section 4) train deep encoders so. The model has all its weights from the
-start; those of a layer that is not there yet get no gradient.
+Zeyer 2018 (arXiv 1805.03294) trains deep encoders so, and Kim 2019 builds on that system. The model has all its weights
+from the start; those of a layer that is not there yet get no gradient.
 """
 
 from sonorant.recipe.schema import Recipe
