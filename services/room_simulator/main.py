@@ -1,4 +1,4 @@
-"""Room simulator: plays each utterance in a random room, with noise."""
+"""Room simulator: plays each utterance in a random room, with noise, by `sonorant/augment/room.py`."""
 
 from services.stage.command import run_replica
 

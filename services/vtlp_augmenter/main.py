@@ -1,4 +1,4 @@
-"""VTLP augmenter: warps each utterance's vocal tract length."""
+"""VTLP augmenter: warps each utterance's vocal tract length, by `sonorant/augment/vtlp.py`."""
 
 from services.stage.command import run_replica
 

@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 
 from sonorant.errors import BadRecipe, Unavailable
 from sonorant.models.section import LstmCtcRecipe
+from sonorant.augment import table
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
-STAGES = (
-    "'speed', 'vtlp', 'lombard', 'room', 'noise_styles', 'superposition', 'gain', 'equaliser', 'telephone', "
-    "'spec_augment'"
-)
+STAGES = ", ".join(repr(name) for name in table.STAGES)
 HEAD = "version: 1\nname: tiny\ncorpus:\n  reader: fsdd\n  path: x\n"
 
 
