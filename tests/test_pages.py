@@ -125,7 +125,19 @@ def test_the_short_way_through_the_pages_works_as_it_is_written(folder):
         if line.startswith(("sonorant transcribe --run", "sonorant score"))
     ]
     assert [line.split()[1] for line in way] == [
-        *("recipe", "prepare", "augment", "train", "audit", "export", "evaluate", "report", "transcribe", "score")
+        *(
+            "recipe",
+            "inspect",
+            "prepare",
+            "augment",
+            "train",
+            "audit",
+            "export",
+            "evaluate",
+            "report",
+            "transcribe",
+            "score",
+        )
     ]
     for line in way:
         typed(line, folder)

@@ -2,6 +2,7 @@
 
 `family.py` has the contract: a `Model` names its `Symbols`, maps `Inputs` to `Outputs` in training and, if it is
 `Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an utterance.
-`registry.py` builds one from a recipe's section, and lists the families. Each is a
-file, each layer that families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, `normalisation.py`, `running_mean.py`).
+`registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that families share
+another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, `normalisation.py`,
+`running_mean.py`).
 """

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sonorant.augment import table
 from sonorant.errors import BadRecipe, Unavailable
 from sonorant.models.section import LstmCtcRecipe
-from sonorant.augment import table
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
