@@ -10,7 +10,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from rigs.coordinator_world import names, play, replicas, status_of, until
 from rigs.log import WrittenLog
 
-from services.coordinator import control
+from services.coordinator import arithmetic
 from sonorant.errors import Unavailable
 from sonorant.v1 import coordinator_pb2 as pb
 
@@ -62,20 +62,20 @@ def test_status_names_the_stage_that_holds_the_trainer_back(redis_url):
 
 def test_replicas_of_a_stage_that_do_not_compute_the_same_bits_are_told(redis_url, monkeypatch):
     written = WrittenLog()
-    monkeypatch.setattr(control, "log", written)
+    monkeypatch.setattr(arithmetic, "log", written)
 
     def differ():
         return [entry for entry in written.entries if entry["event"] == "bits_differ"]
 
     async def scene(world):
-        for stage, replica, arithmetic in (
+        for stage, replica, bits in (
             ("featurizer", "a", "x86-64-v3:01"),
             ("featurizer", "b", "x86-64-v3:01"),
             ("shard_reader", "c", ""),
             ("babble", "d", "portable:02"),
             ("babble", "e", "portable:03"),  # no stage of this recipe
         ):
-            await world.register(stage, replica, arithmetic=arithmetic)
+            await world.register(stage, replica, arithmetic=bits)
         assert not differ()
         for replica in ("f", "g"):
             await world.register("featurizer", replica, arithmetic="portable:04")
