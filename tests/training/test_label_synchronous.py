@@ -39,23 +39,6 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(section, tmp_path)
     np.testing.assert_array_equal(weights(resumed), weights(whole))
 
 
-def test_minimum_word_error_training_goes_on_with_a_trained_run_and_resumes_bit_for_bit(tmp_path):
-    recipe = label_recipe(BFA, "strict", epochs=1)
-    for name in ("whole", "cut"):
-        run(tiny_trainer(recipe, tmp_path / name, MemoryLedger(TOTAL), TOTAL))
-    recipe = label_recipe(BFA, "strict", epochs=2, mwer_hypotheses=3)
-    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(TOTAL), TOTAL)
-    began = whole.progress.step
-    assert run(whole) is Reason.EPOCHS
-    assert whole.progress.step > began > 0
-    ledger = MemoryLedger(TOTAL)
-    assert run(tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL, terminate_after=2)) is Reason.TERMINATED
-    resumed = tiny_trainer(recipe, tmp_path / "cut", ledger, TOTAL)
-    assert began < resumed.progress.step < whole.progress.step
-    run(resumed)
-    np.testing.assert_array_equal(weights(resumed), weights(whole))
-
-
 def test_a_tiny_task_is_learnt(tmp_path):
     model = {"cells": 16, "decoder_cells": 16, "attention": 16, "pooling": [1]}
     recipe = label_recipe(

@@ -13,8 +13,9 @@ from sonorant.training.identity import identity
 from sonorant.training.loop import Reason
 
 
-def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
-    recipe = tiny_recipe(epochs=2, weight_average=0.9)
+@pytest.mark.parametrize("options", [{}, {"mwer_hypotheses": 3}], ids=["ctc", "mwer"])
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(options, tmp_path):
+    recipe = tiny_recipe(epochs=2, weight_average=0.9, **options)
     whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
     run(whole)
     ledger = MemoryLedger(22)
@@ -27,6 +28,18 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(tmp_path):
     assert second.progress.examples == whole.progress.examples == 44
     assert [row["step"] for row in lines(tmp_path / "cut", "step")] == list(range(1, whole.progress.step + 1))
     assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
+
+
+def test_minimum_word_error_training_goes_on_with_a_trained_run(tmp_path):
+    ledger = MemoryLedger(22)
+    run(tiny_trainer(tiny_recipe(epochs=1), tmp_path, ledger, total=22))
+    trainer = tiny_trainer(tiny_recipe(epochs=2, mwer_hypotheses=3), tmp_path, ledger, total=22)
+    began = trainer.progress.step
+    assert run(trainer) is Reason.EPOCHS
+    assert trainer.progress.step > began > 0
+    assert ["word_errors" in row for row in lines(tmp_path, "step")] == [
+        step > began for step in range(1, trainer.progress.step + 1)
+    ]
 
 
 def test_steps_after_the_last_checkpoint_are_forgotten_and_done_again(tmp_path):
