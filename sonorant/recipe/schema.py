@@ -72,6 +72,12 @@ class Recipe(Section):
                 f"{self.training.objective}: expected 0, or at least 2 hypotheses to choose from, and the objective "
                 "ctc, whose model has transcripts of its own"
             )
+        if self.training.mwer_hypotheses and self.training.pretrain_layers:
+            raise ValueError(
+                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.pretrain_layers="
+                f"{list(self.training.pretrain_layers)}: mWER starts from a trained encoder with all its layers; "
+                "remove one of the two"
+            )
         if self.training.anneal_dropout and not self.model.anneals_dropout:
             raise ValueError(
                 f"training.anneal_dropout={list(self.training.anneal_dropout)}: the dropout of model.family="

@@ -181,8 +181,10 @@ class TrainStep(tf.Module):
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = tf.reduce_sum(batch.weights * losses.minimised)
-        zero = tf.UnconnectedGradients.ZERO  # of a layer that is not there yet
-        found = tape.gradient(minimised, self._variables, unconnected_gradients=zero)
+        # A layer that is not there yet has no gradient; of any other weight that is a fault of the model.
+        grows = bool(self._recipe.training.pretrain_layers)
+        absent = tf.UnconnectedGradients.ZERO if grows else tf.UnconnectedGradients.NONE
+        found = tape.gradient(minimised, self._variables, unconnected_gradients=absent)
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
         gradients = [tf.convert_to_tensor(g) for g in found]
         figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in self.objective.reports]

@@ -62,6 +62,10 @@ def test_a_tiny_task_is_learnt(tmp_path):
         ({"model": MOCHA, "decoding": {"coverage_weight": 1.0}}, r"decoding.coverage_weight=1.0: model.family=mocha"),
         ({"training": {"ctc_weight": 0.3}}, r"model.ctc=false with training.ctc_weight=0.3"),
         ({"model": {**BFA, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
+        (
+            {"model": {**BFA, "layers": 4}, "training": {"mwer_hypotheses": 4, "pretrain_layers": [2]}},
+            r"mWER starts from a trained encoder",
+        ),
         ({"training": {"mwer_hypotheses": 1}}, r"training.mwer_hypotheses=1 .*: expected 0, or at least 2"),
         ({"training": {"alignment_weight": 1.0}}, r"alignment_weight=1.0: model.family=bfa has outputs by frame"),
     ],

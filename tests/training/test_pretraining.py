@@ -8,11 +8,15 @@ from training.tiny import BINS, tiny_recipe, tiny_units
 from sonorant.delivery.ledger import MemoryLedger
 from sonorant.models.family import Inputs
 from sonorant.models.registry import build_model
+from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
+from sonorant.training.batch import empty_tensors
 from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import Reason
 from sonorant.training.pretraining import encoder_layers
+from sonorant.training.step import Notes, TrainStep
 
 LSTM = {"family": "lstm_ctc", "layers": 4, "cells": 5, "dropout": 0.1}
 BFA = {"family": "bfa", "layers": 4, "cells": 4, "pooling": [2], "decoder_cells": 5, "embedding": 4, "attention": 4}
@@ -116,3 +120,13 @@ def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(tmp_path, it
 def test_stages_that_a_model_cannot_have_are_refused(model, stages, said):
     with pytest.raises(ValueError, match=said):
         growing(model, pretrain_layers=stages)
+
+
+def test_a_weight_without_a_gradient_is_a_fault_of_the_model():
+    recipe, units = tiny_recipe(), tiny_units()
+    model = build_model(recipe.model, BINS, units.size)
+    model.stray = model.add_weight(shape=(1,), name="stray")
+    objective = build_objective(recipe, units)
+    step = TrainStep(model, objective, recipe, SingleProcess())
+    with pytest.raises(ValueError, match="None values not supported"):
+        step(empty_tensors(BINS, objective.padding), 0, Notes())
