@@ -40,10 +40,12 @@ ablation: setup ## train once more without augmentation and show what it brings
 
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
-# Three at a time on two processors: many wait for processes to start, or to be found dead.
+# Three at a time on two processors: many wait for processes to start, or to be found dead. A test that hangs fails by name
+# after ten minutes, twice a test's patience; one that hangs below Python ends its worker, with all threads' stacks.
 test: setup ## run the tests, three files at a time; helm and an S3 server for them are built where Go is
 	@tests/programs $(CLUSTER_BIN)
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --timeout 600 \
+	    -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
 
 chaos: setup ## break everything during trainings; prove each example used once, and no standstill (MINUTES, SEED, VARIANT)
 	PYTHONPATH=.:tests $(BIN)/python -m chaos --minutes $(MINUTES) $(VARIANT:%=--variant %) $(if $(SEED),--seed $(SEED))

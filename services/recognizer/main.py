@@ -23,7 +23,7 @@ from services.storage.objects import ObjectStore
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
 
 __all__ = ["command", "main", "run_server", "serve"]
@@ -62,7 +62,7 @@ def serve(
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         waiting = Waiting(health, service)
 
-        def load(folder: Path) -> StreamingModel:
+        def load(folder: Path) -> ServedModel:
             waiting.model_found()
             return _load(folder)
 
@@ -104,7 +104,7 @@ def _puller(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], Non
     return pull
 
 
-def _load(folder: Path) -> StreamingModel:
+def _load(folder: Path) -> ServedModel:
     """Load a model; imports TensorFlow with the first one, whose start-up takes seconds."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from sonorant.export.loading import load_exported, use_few_threads

@@ -15,7 +15,7 @@ from services.process.signals import Shutdown
 if TYPE_CHECKING:
     from sonorant.training.collective import Collective
 
-__all__ = ["gang_shutdown", "is_rank_0", "join_gang", "yield_while_waiting"]
+__all__ = ["gang_shutdown", "is_in_gang", "is_rank_0", "join_gang", "yield_while_waiting"]
 
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE")
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK")
@@ -37,6 +37,11 @@ def is_rank_0() -> bool:
     return _first_of(_RANK, 0) == 0
 
 
+def is_in_gang() -> bool:
+    """Whether this process is one of several ranks that `mpirun` started together."""
+    return _first_of(_SIZE, 1) > 1
+
+
 def join_gang(launched: bool, threads: int) -> "Collective":
     """Join the gang; return its collective operations. Raises Unavailable if the launcher ends.
 
@@ -48,7 +53,7 @@ def join_gang(launched: bool, threads: int) -> "Collective":
     from sonorant.training.collective import HorovodCollective, SingleProcess
 
     # Horovod's stall check does not work with Gloo: the controller leaves the list of ranks empty (0.28.1).
-    return HorovodCollective() if _first_of(_SIZE, 1) > 1 else SingleProcess()
+    return HorovodCollective() if is_in_gang() else SingleProcess()
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from services.process.options import (
 from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.process.watchdog import Watchdog
-from services.trainer.gang import gang_shutdown, is_rank_0, join_gang, yield_while_waiting
+from services.trainer.gang import gang_shutdown, is_in_gang, is_rank_0, join_gang, yield_while_waiting
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
@@ -71,7 +71,6 @@ def command(run_path: Path, store_url: str, recipe_path: Path | None, export: bo
     from services.launcher.rank_process import report_waiting
     from services.storage.prepared import await_shards
     from services.storage.run import open_run
-    from sonorant.training.completion import complete_totals
 
     rank = _RankOptions(**options)
     heed_signals()
@@ -79,10 +78,11 @@ def command(run_path: Path, store_url: str, recipe_path: Path | None, export: bo
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
     await_shards(run, recipe, rank.patience_s, *((report_waiting,) if rank.launched else ()))
-    run.pull_totals()
-    complete = complete_totals(run.folder, recipe) is not None
-    if not complete and (code := _train(run, recipe, rank)):
-        sys.exit(code)
+    complete = not is_in_gang() and _is_complete(run, recipe)
+    if not complete:
+        code, complete = _train(run, recipe, rank)
+        if code:
+            sys.exit(code)
     if is_rank_0():
         if export:
             _export(run)
@@ -96,11 +96,22 @@ def main() -> None:
     run_program(command, "trainer")
 
 
-def _train(run: "SharedRun", recipe: "Recipe", options: _RankOptions) -> int:
-    """Join the gang and train; return the exit code."""
+def _is_complete(run: "SharedRun", recipe: "Recipe") -> bool:
+    from sonorant.training.completion import complete_totals
+
+    run.pull_totals()
+    return complete_totals(run.folder, recipe) is not None
+
+
+def _train(run: "SharedRun", recipe: "Recipe", options: _RankOptions) -> tuple[int, bool]:
+    """Join the gang and train; return the exit code, and whether training was complete before."""
     from services.trainer.rank import Rank
 
     collective = join_gang(options.launched, options.threads)
+    # Rank 0 decides for all: killed predecessors may write the totals between the looks of two ranks, and a rank that
+    # leaves before the others have joined holds them up for ever.
+    if collective.broadcast(_is_complete(run, recipe)):
+        return 0, True
     replica = f"{options.replica}-{collective.rank}"
     with (
         gang_shutdown() as shutdown,
@@ -109,7 +120,7 @@ def _train(run: "SharedRun", recipe: "Recipe", options: _RankOptions) -> int:
     ):
         servers = (options.coordinator, options.redis_url)
         given = (recipe, run, *servers, replica, collective, shutdown, options.patience_s, metrics)
-        return Rank(*given, on_iteration=watchdog.iterated).run()
+        return Rank(*given, on_iteration=watchdog.iterated).run(), False
 
 
 def _export(run: "SharedRun") -> None:

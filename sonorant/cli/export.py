@@ -21,7 +21,11 @@ __all__ = ["command"]
     "--average", type=click.IntRange(1), default=1, show_default=True, metavar="N",
     help="Export the mean of N checkpoints: the best ones, or the last ones up to that of --checkpoint.",
 )  # fmt: skip
-def command(run: Path, store_url: str, checkpoint: str, average: int) -> None:
+@click.option(
+    "--with", "others", type=click.Path(path_type=Path), multiple=True, metavar="EXPORT",
+    help="Make an ensemble with this exported version, `exports/<model>/<version>` of any run; may be repeated.",
+)  # fmt: skip
+def command(run: Path, store_url: str, checkpoint: str, average: int, others: tuple[Path, ...]) -> None:
     """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run
@@ -31,7 +35,7 @@ def command(run: Path, store_url: str, checkpoint: str, average: int) -> None:
     shared.pull_shards()
     shared.pull_checkpoints()
     shared.pull_exports()
-    done = export_run(find_run(run), checkpoint, average)
+    done = export_run(find_run(run), checkpoint, average, others)
     shared.push_exports()
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")

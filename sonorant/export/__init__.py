@@ -2,6 +2,6 @@
 
 `export_model` writes a version, atomically, and compares it with the model in memory; `export_run` does so
 for a run's checkpoint. A `Manifest` describes a model, and has the checksum of each file. `load_exported` checks
-these and returns an `ExportedModel`, a `StreamingModel` of `sonorant.serving`. `versions` finds the newest one, without
+these and returns an `ExportedModel`, a `ServedModel` of `sonorant.serving`. `versions` finds the newest one, without
 TensorFlow.
 """

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
+from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
 from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
@@ -18,7 +19,7 @@ from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "use_few_threads"]
+__all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "load_member", "use_few_threads"]
 
 
 class ExportedModel:
@@ -53,6 +54,11 @@ class ExportedModel:
         self._output = "encoded" if self.decoder else "log_probs"
         outputs = signatures[manifest.signature].structured_outputs
         self.no_frames = np.empty((0, outputs[self._output].shape[-1]), np.float32)
+
+    @property
+    def members(self) -> "tuple[ExportedModel, ...]":
+        """Itself; see `sonorant.serving.model.ServedModel`."""
+        return (self,)
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
@@ -134,25 +140,39 @@ class _Whole(ExportedModel):
 _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
 
 
-def load_exported(folder: Path) -> ExportedModel:
+def load_exported(folder: Path) -> ExportedModel | Ensemble:
     """Load the exported model in `folder` and run it once, because the first call is slow; raises BadExport."""
     try:
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
+        if manifest.signature == ENSEMBLE:
+            return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
         if manifest.signature not in _KINDS:
-            raise BadExport(
-                f"{folder}: signature {manifest.signature!r}: expected {' or '.join(_KINDS)}; export it again"
-            )
+            known = ", ".join([*_KINDS, ENSEMBLE])
+            raise BadExport(f"{folder}: signature {manifest.signature!r}: expected one of {known}; export it again")
         model = _KINDS[manifest.signature](folder, manifest)
-        _, state = model.step(np.zeros((model.framing.block, manifest.bins), np.float32), model.initial_state())
-        model.finish(state)
-        if model.decoder:
-            model.decoder.warm(model.no_frames.shape[1])
+        _warm(model)
     except SonorantError:
         raise
     except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
         raise BadExport(f"{folder}: TensorFlow {tf.__version__} cannot load it: {error}; export it again") from error
     return model
+
+
+def load_member(folder: Path) -> ExportedModel:
+    """Load an exported model that is no ensemble; raises BadExport."""
+    model = load_exported(folder)
+    if isinstance(model, Ensemble):
+        raise BadExport(f"{folder}: an ensemble of {len(model.members)}; expected an export of one model")
+    return model
+
+
+def _warm(model: ExportedModel) -> None:
+    vectors = np.zeros((model.framing.block, model.extractor.bins), np.float32)
+    _, state = model.step(vectors, model.initial_state())
+    model.finish(state)
+    if model.decoder:
+        model.decoder.warm(model.no_frames.shape[1])
 
 
 def use_few_threads() -> None:

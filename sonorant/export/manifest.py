@@ -29,7 +29,8 @@ class Manifest:
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
-    signature: "stream", vector after vector, or "whole", an utterance at a time.
+    signature: "stream", vector after vector, or "whole", an utterance at a time; "ensemble": that of each member, the
+    first of which bins, vector_seconds and state_shapes are of.
     """
 
     model: str

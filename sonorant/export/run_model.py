@@ -1,9 +1,10 @@
 """Export a run's model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from sonorant.export.manifest import BadExport
-from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.export.manifest import BadExport, read_manifest
+from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
@@ -14,11 +15,11 @@ from sonorant.training.identity import differences, identity
 __all__ = ["export_run"]
 
 
-def export_run(run: RunFolder, which: str = "best", average: int = 1) -> Export:
+def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Sequence[Path] = ()) -> Export:
     """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
-    average: the mean of so many checkpoints, see `averaged_checkpoint`.
-    Raises BadCheckpoint, BadRecipe or BadExport, naming what is missing or does not fit.
+    average: the mean of so many checkpoints, see `averaged_checkpoint`. others: exported versions that make an ensemble
+    with it. Raises BadCheckpoint, BadRecipe or BadExport, naming what is missing or does not fit.
     """
     recipe = load_recipe(run.recipe)
     units = _units(run.shards / "units.json")
@@ -26,15 +27,19 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1) -> Export:
     if found := differences(checkpoint.identity, identity(recipe)):
         raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {', '.join(found)}; train again")
     version, content = newest_version(run.exports / recipe.name)
-    if content == content_sha256(checkpoint.evaluated, recipe, units):
+    own = content_sha256(checkpoint.evaluated, recipe, units)
+    if content == (ensemble_sha256([own, *(read_manifest(o).content_sha256 for o in others)]) if others else own):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
-    from sonorant.export.saved_model import export_model  # loads TensorFlow, which takes seconds
+    from sonorant.export.saved_ensemble import export_ensemble  # loads TensorFlow, which takes seconds
+    from sonorant.export.saved_model import export_model
     from sonorant.models.registry import build_model
 
     model = build_model(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
     model.assign(checkpoint.evaluated)
     if checkpoint.progress.layers is not None:
         model.set_layers(checkpoint.progress.layers)
+    if others:
+        return export_ensemble(model, others, recipe, units, run.exports)
     return export_model(model, recipe, units, run.exports)
 
 

@@ -9,7 +9,7 @@ from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.language_model import copy_language_models
-from sonorant.export.loading import ExportedModel, load_exported
+from sonorant.export.loading import ExportedModel, load_member
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
@@ -21,7 +21,7 @@ from sonorant.recipe.loading import dump_recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["export_model"]
+__all__ = ["export_model", "write_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
 # it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits.
@@ -47,12 +47,12 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
     with atomic_folder(folder / str(version)) as draft:
-        _write(draft, model, recipe, units, version, content)
-        _compare(load_exported(draft), model)
+        write_model(draft, model, recipe, units, version, content)
     return Export(folder / str(version), version, is_new=True)
 
 
-def _write(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> None:
+def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> None:
+    """Write a version into an empty folder, and check it as `export_model` does. content: of `content_sha256`."""
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
     module, functions = signatures(model)
@@ -73,6 +73,7 @@ def _write(draft: Path, model: Model, recipe: Recipe, units: Units, version: int
         signature=signature(model),
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    _compare(load_member(draft), model)
 
 
 def _compare(exported: ExportedModel, model: Model) -> None:

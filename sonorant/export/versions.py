@@ -1,7 +1,7 @@
 """The versions of an exported model, and their digests; without TensorFlow, which takes seconds."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 
-__all__ = ["Export", "content_sha256", "newest_version"]
+__all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, u
     digest.update(units.to_json().encode())
     digest.update(language_models_sha256(recipe))
     return digest.hexdigest()
+
+
+def ensemble_sha256(members: Sequence[str]) -> str:
+    """Return the digest of an ensemble; members: their digests, of which the first has recipe and units of all."""
+    return hashlib.sha256(" ".join(members).encode()).hexdigest()
 
 
 def newest_version(folder: Path) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sonorant.arrays import Features, IntArray
 from sonorant.errors import BadRecipe
-from sonorant.export.loading import ExportedModel, load_exported
+from sonorant.export.loading import ExportedModel, load_member
 from sonorant.objectives.forced_alignment import force_align
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
@@ -33,7 +33,7 @@ class Aligner:
 
 def open_aligner(recipe: Recipe, units: Units) -> Aligner:
     """Return the aligner that `training.aligner` names; raises BadExport, or BadRecipe if it is of another kind."""
-    model = load_exported(Path(recipe.training.aligner))
+    model = load_member(Path(recipe.training.aligner))
     other = model.recipe
     for key, found, expected in (
         ("search", model.search, "ctc"),

@@ -1,5 +1,6 @@
-"""The contract of a session's model."""
+"""The contract of a session's model, and of the acoustic models that it is made of."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,35 +12,18 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 
-__all__ = ["StreamingModel"]
+__all__ = ["AcousticModel", "ServedModel"]
 
 
-class StreamingModel(Protocol):
+class AcousticModel(Protocol):
     """A model that maps features to log-probabilities incrementally; threads may share it, and its extractor.
 
     However a stream is cut into steps, its log-probabilities must be the same bit for bit. A model of whole utterances
-    gives all of them at the end. A state is opaque, and never changed.
-
-    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
-    no_frames: log-probabilities [0, symbols]. scorer: language model and phrases of its searches. decoder: that of a
-    label-synchronous model, which has encoded frames in place of log-probabilities, of the kind that its search drives;
-    else None.
+    gives all of them at the end. A state is opaque, and never changed. no_frames: log-probabilities [0, symbols].
     """
 
-    name: str
-    version: int
-    search: str
-    recipe: Recipe
-    units: Units
-    sample_rate_hz: int
     extractor: FeatureExtractor
-    frame_seconds: float
     no_frames: NDArray[np.float32]
-    scorer: Scorer
-
-    @property
-    def decoder(self) -> Any:
-        """See the class."""
 
     def initial_state(self) -> Any:
         """Return the state at the start of a stream."""
@@ -52,3 +36,30 @@ class StreamingModel(Protocol):
 
     def finish(self, state: Any) -> NDArray[np.float32]:
         """Return the log-probabilities [T', symbols] that the end of the stream completes; there may be no frames."""
+
+
+class ServedModel(Protocol):
+    """An exported model as sessions use it: immutable, shared by all threads.
+
+    members: its acoustic models, the probabilities of which are averaged; one, unless it is an ensemble. search: name
+    of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame. scorer: language model
+    and phrases of its searches. decoder: that of a label-synchronous model, which has encoded frames in place of
+    log-probabilities, of the kind that its search drives; else None.
+    """
+
+    name: str
+    version: int
+    search: str
+    recipe: Recipe
+    units: Units
+    sample_rate_hz: int
+    frame_seconds: float
+    scorer: Scorer
+
+    @property
+    def members(self) -> Sequence[AcousticModel]:
+        """See the class."""
+
+    @property
+    def decoder(self) -> Any:
+        """See the class."""

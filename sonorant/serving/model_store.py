@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import UnknownModel
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import ServedModel
 
 __all__ = ["ModelStore", "VersionChange"]
 
@@ -27,21 +27,21 @@ class ModelStore:
     """
 
     def __init__(
-        self, exports: Path, load: Callable[[Path], StreamingModel], bring: Callable[[], None] = lambda: None
+        self, exports: Path, load: Callable[[Path], ServedModel], bring: Callable[[], None] = lambda: None
     ) -> None:
         """bring: called before each poll of the folder, to pull versions into it."""
         self._exports = exports
         self._load = load
         self._bring = bring
-        self._models: dict[str, StreamingModel] = {}
+        self._models: dict[str, ServedModel] = {}
         self._refused: dict[Path, frozenset[tuple[int, int]]] = {}
 
     @property
-    def models(self) -> dict[str, StreamingModel]:
+    def models(self) -> dict[str, ServedModel]:
         """The models in service by name."""
         return dict(self._models)
 
-    def get(self, name: str = "") -> StreamingModel:
+    def get(self, name: str = "") -> ServedModel:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
         if not name and len(self._models) == 1:
             return next(iter(self._models.values()))

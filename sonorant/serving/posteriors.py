@@ -1,4 +1,4 @@
-"""From the samples of a stream to log-probabilities: one model's, or the average of several views of the same audio."""
+"""From the samples of a stream to log-probabilities: one model's, or the average of several models and views."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import AcousticModel, ServedModel
 
 __all__ = ["Averaged", "Posteriors", "SingleModel", "open_posteriors"]
 
@@ -30,7 +30,7 @@ class SingleModel:
     shift: > 0: silence comes first, and the last samples fall out; < 0: the other way round.
     """
 
-    def __init__(self, model: StreamingModel, shift: int = 0) -> None:
+    def __init__(self, model: AcousticModel, shift: int = 0) -> None:
         self._model = model
         self._features = model.extractor.stream()
         self._state: Any = model.initial_state()
@@ -86,9 +86,9 @@ class Averaged:
         return mean
 
 
-def open_posteriors(model: StreamingModel) -> Posteriors:
-    """Return the posteriors of a new stream, averaged over three translations if the recipe's decoding says so."""
+def open_posteriors(model: ServedModel) -> Posteriors:
+    """Return the posteriors of a new stream: the average over members, and over translations with `jitter_ms`."""
     jitter = round(model.recipe.decoding.jitter_ms * model.sample_rate_hz / 1000)
-    if not jitter:
-        return SingleModel(model)
-    return Averaged([SingleModel(model, shift) for shift in (-jitter, 0, jitter)])
+    shifts = (-jitter, 0, jitter) if jitter else (0,)
+    views = [SingleModel(member, shift) for member in model.members for shift in shifts]
+    return views[0] if len(views) == 1 else Averaged(views)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sonorant.serving.errors import BadRequest
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import ServedModel
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
 
@@ -37,7 +37,7 @@ class StreamRequest:
     interim_results: bool = False
 
 
-def check_request(request: StreamRequest, model: StreamingModel) -> None:
+def check_request(request: StreamRequest, model: ServedModel) -> None:
     """Raise BadRequest if `model` cannot serve the request."""
     audio = request.audio
     if audio.encoding not in _ENCODINGS:

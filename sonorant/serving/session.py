@@ -9,7 +9,7 @@ from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
 from sonorant.decoding import Hypothesis, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 
 __all__ = ["Result", "Session", "SessionOptions"]
@@ -51,7 +51,7 @@ class Session:
     `decoding.stability_ms` of audio.
     """
 
-    def __init__(self, model: StreamingModel, options: SessionOptions) -> None:
+    def __init__(self, model: ServedModel, options: SessionOptions) -> None:
         decoding = model.recipe.decoding
         self.model = model
         self._options = options

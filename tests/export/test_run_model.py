@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from rigs.babble import UNITS, babble_model, babble_recipe, murmur
+from rigs.babble import UNITS, babble_model, babble_recipe, export_babble, murmur
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import WrongVocabulary
@@ -169,3 +169,12 @@ def test_missing_units_are_named(run):
     (run.shards / "units.json").unlink()
     with pytest.raises(BadExport, match=r"units\.json"):
         export_run(run)
+
+
+def test_an_ensemble_is_the_same_model_as_long_as_its_members_are(run, tmp_path):
+    others = [export_babble(tmp_path / "others", seed=seed).path for seed in (2, 3)]
+    first = export_run(run, others=others)
+    again = export_run(run, others=others)
+    assert [export_run(run, others=others[:count]).version for count in (1, 0)] == [2, 3]
+    assert (first.version, again.version, again.is_new) == (1, 1, False)
+    assert [len(load_exported(run.exports / "babble" / str(v)).members) for v in (1, 2, 3)] == [3, 2, 1]

@@ -1,10 +1,12 @@
 """Between the commit of the last batch and the end that the coordinator is told, nothing may be lost for good."""
 
 import contextlib
+import shutil
+import sys
 
 import pytest
 from rigs.accident import AFTER_TOTALS, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
-from rigs.training_run import PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
+from rigs.training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
 
 from services.supervisor.past_run import audit_run
 
@@ -44,4 +46,16 @@ def test_a_trainer_that_is_started_again_tells_the_end_that_nobody_was_told(run,
         assert run.train(environment=unlucky).wait(PATIENCE_S) == 0, run.log("trainer")
         assert run.status().finished
     assert run.log("trainer").count("end_reported") == 1
+    assert_exact(run)
+
+
+def test_ranks_that_look_for_the_totals_before_and_after_they_are_written_end_together(run, tmp_path, redis_url):
+    assert run.train().wait(PATIENCE_S) == 0, run.log("trainer")
+    early = shutil.copytree(run.folder.path, tmp_path / "early")
+    (early / "finished.json").unlink()
+    servers = ("--coordinator", (run.folder.path / "port").read_text().strip(), "--redis", redis_url)
+    *mpirun, _ = MPIRUN
+    rank_0 = (sys.executable, "-m", "services.trainer", "--run", str(run.folder.path), *servers)
+    gang = run.train(*mpirun, "1", *rank_0, ":", "-np", "1", more=("--run", str(early)))
+    assert gang.wait(PATIENCE_S) == 0, run.log("trainer")
     assert_exact(run)

@@ -1,0 +1,54 @@
+"""Write a model and exported ones as an ensemble: a version that holds them all."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sonorant.atomic import atomic_folder
+from sonorant.decoding import load_scorer
+from sonorant.export.ensemble import ENSEMBLE, check_members, member_folder
+from sonorant.export.language_model import copy_language_models
+from sonorant.export.loading import load_exported, load_member
+from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.saved_model import write_model
+from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
+from sonorant.models.family import Model
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+from sonorant.text.units import Units
+
+__all__ = ["export_ensemble"]
+
+
+def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units: Units, exports: Path) -> Export:
+    """Write `exports/<recipe.name>/<version>/`, as `export_model` does, with copies of the other exports in it.
+
+    Decoding section and language model are the recipe's, for the average; members have none. Raises BadExport for an
+    export that is damaged, itself an ensemble, or of other units or frames; else as `export_model`.
+    """
+    load_scorer(units, recipe.decoding, recipe.text, Path())
+    folder = exports / recipe.name
+    content = content_sha256(model.named_weights(), recipe, units)
+    version = newest_version(folder)[0] + 1
+    alone = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": None, "prior": None})})
+    loaded = {other: load_member(other) for other in others}
+    with atomic_folder(folder / str(version)) as draft:
+        first = member_folder(draft, 0)
+        first.mkdir(parents=True)
+        write_model(first, model, alone, units, version, content)
+        check_members({first: load_member(first)} | loaded)
+        for number, other in enumerate(others, 1):
+            shutil.copytree(other, member_folder(draft, number))
+        (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
+        (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
+        digests = [content, *(read_manifest(other).content_sha256 for other in others)]
+        manifest = replace(
+            read_manifest(first),
+            content_sha256=ensemble_sha256(digests),
+            files=checksums(draft),
+            signature=ENSEMBLE,
+        )
+        (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        load_exported(draft)
+    return Export(folder / str(version), version, is_new=True)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble, murmur
+from rigs.tiny_bfa import SECTION
+
+from sonorant.decoding.section import NgramRecipe
+from sonorant.export.loading import load_exported, load_member
+from sonorant.export.manifest import BadExport
+from sonorant.export.saved_ensemble import export_ensemble
+from sonorant.export.saved_model import export_model
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.lm.training import train
+from sonorant.models.registry import build_model
+from sonorant.recipe import Recipe
+from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.text.units import Units
+
+AUDIO = murmur(1.5, seed=3)
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    return tmp_path_factory.mktemp("exports")
+
+
+@pytest.fixture(scope="module")
+def others(exports):
+    return [export_babble(exports, name, seed).path for name, seed in (("second", 2), ("third", 3))]
+
+
+@pytest.fixture(scope="module")
+def ensemble(exports, others):
+    recipe = babble_recipe("three")
+    return export_ensemble(babble_model(recipe), others, recipe, UNITS, exports).path
+
+
+def posteriors(model, parts=1):
+    opened = open_posteriors(model)
+    pushed = [opened.push(part) for part in np.array_split(AUDIO, parts)]
+    return np.concatenate([*pushed, opened.finish()])
+
+
+def test_probabilities_are_the_mean_of_the_members_however_audio_is_cut(exports, ensemble, others):
+    alone = export_babble(exports, "first").path
+    members = [np.exp(np.float64(posteriors(load_member(path)))) for path in (alone, *others)]
+    served = load_exported(ensemble)
+    np.testing.assert_allclose(np.exp(posteriors(served)), np.mean(members, axis=0), atol=1e-6)
+    np.testing.assert_array_equal(posteriors(served, parts=17), posteriors(served))
+    assert np.abs(members[0] - members[1]).max() > 0.1
+
+
+def test_it_is_served_as_one_model(ensemble):
+    session = Session(load_exported(ensemble), SessionOptions())
+    session.push((AUDIO * 32767).astype("<i2").tobytes())
+    assert session.finish().alternatives[0].text
+    assert (session.model.name, session.model.version) == ("three", 1)
+
+
+def test_a_member_with_other_features_may_join(exports):
+    wide = Recipe.model_validate(babble_recipe("wide").model_dump(mode="json") | {"features": {"mel_bins": 24}})
+    model = build_model(wide.model, FeatureExtractor(wide.features, RATE_HZ).bins, UNITS.size)
+    second = export_model(model, wide, UNITS, exports).path
+    first = babble_recipe("mixed")
+    served = load_exported(export_ensemble(babble_model(first), [second], first, UNITS, exports).path)
+    assert [member.extractor.bins for member in served.members] == [3 * 40, 3 * 24]
+    assert len(posteriors(served)) > 0
+
+
+def test_the_language_model_is_the_ensemble_s_alone(exports, others, tmp_path):
+    (tmp_path / "text").write_text("alpha beta delta gamma\n" * 9)
+    train([tmp_path / "text"], tmp_path / "lm.arpa", order=2)
+    recipe = babble_recipe("fused")
+    lm = NgramRecipe(path=str(tmp_path / "lm.arpa"), unknown=-9.0)
+    recipe = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": lm})})
+    folder = export_ensemble(babble_model(recipe), others, recipe, UNITS, exports).path
+    assert load_exported(folder).scorer.fusion is not None
+    assert load_member(folder / "members/0").scorer.fusion is None
+    assert len(list(folder.rglob("lm.arpa"))) == 1
+
+
+def test_members_that_cannot_be_averaged_are_refused_by_name(exports, others, ensemble):
+    recipe = babble_recipe("refused")
+    units = Units("words", ("alpha", "beta", "delta", "omega"))
+    renamed = export_model(babble_model(recipe), babble_recipe("renamed"), units, exports).path
+    slower = recipe.model_dump(mode="json") | {"name": "slower"}
+    slower["features"] = {"stride": 2}
+    slower = Recipe.model_validate(slower)
+    slow = export_model(babble_model(slower), slower, UNITS, exports).path
+    bfa = Recipe.model_validate(recipe.model_dump(mode="json") | {"name": "bfa", "model": SECTION})
+    bins = load_exported(slow).extractor.bins
+    label_synchronous = export_model(build_model(bfa.model, bins, UNITS.size), bfa, UNITS, exports).path
+    for other, why in (
+        (renamed, "renamed/1: units .*omega.* expected .*gamma"),
+        (slow, "slower/1: a frame each 0.0"),
+        (label_synchronous, "search labels; expected ctc"),
+        (ensemble, "an ensemble of 3; expected an export of one model"),
+        (exports / "nothing/1", "expected an exported model"),
+    ):
+        with pytest.raises(BadExport, match=why):
+            export_ensemble(babble_model(recipe), [*others, other], recipe, UNITS, exports)
+    assert not (exports / "refused/1").exists()
+
+
+def test_a_damaged_member_is_refused_by_name(ensemble):
+    path = ensemble / "members/1/units.json"
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"alpha", b"alphA"))
+    try:
+        with pytest.raises(BadExport, match=r"members/1/units\.json: SHA-256"):
+            load_exported(ensemble)
+    finally:
+        path.write_bytes(before)
