@@ -7,6 +7,7 @@ and phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the he
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
+from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
 from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
@@ -19,6 +20,7 @@ from sonorant.decoding.search import Search, open_search
 __all__ = [
     "BadLogProbs",
     "CtcBeamSearch",
+    "CtcPrefixModel",
     "Fusion",
     "Hypothesis",
     "LabelBeam",

@@ -5,9 +5,10 @@ All hypotheses of a step have the same number of labels. The score of one is a s
     sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
         + length_bonus x number of labels + coverage_weight x coverage,
 
-where coverage is the number of encoded frames whose attention, summed over the labels, exceeds a threshold (Chorowski
-2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no open hypothesis can
-come before the last of `beam` ended ones, so that nothing but the beam approximates.
+where log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes (Watanabe
+2017, algorithm 2), and coverage is the number of encoded frames whose attention, summed over the labels, exceeds a
+threshold (Chorowski 2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no
+open hypothesis can come before the last of `beam` ended ones, so that nothing but the beam approximates.
 """
 
 import math
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.label_decoder import Fusion, LabelDecoder
+from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
+from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 
 __all__ = ["Ended", "LabelBeam", "Scoring"]
 
@@ -28,12 +30,13 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 
 
 class Scoring(NamedTuple):
-    """What adds to a model's log-probabilities; see the module."""
+    """What adds to a decoder's log-probabilities; see the module. ctc_weight: in [0, 1)."""
 
     fusion: Fusion = Fusion()
     length_bonus: float = 0.0
     coverage_weight: float = 0.0
     coverage_threshold: float = 0.5
+    ctc_weight: float = 0.0
 
 
 class Ended(NamedTuple):
@@ -71,6 +74,7 @@ class LabelBeam:
         self._beam = beam
         self._scoring = scoring or Scoring()
         self._gains = _gains(self._scoring, end + 1)
+        self._models = _models(self._scoring, decoder)
 
     def search(self, encoded: Sequence[NDArray[np.float32]]) -> list[list[Ended]]:
         """Return the best `beam` hypotheses of each utterance [frames >= 1, size], best first.
@@ -80,18 +84,17 @@ class LabelBeam:
         """
         frames = [len(one) for one in encoded]
         ended: list[list[Ended]] = [[] for _ in encoded]
-        fusion = self._scoring.fusion
         state = self._decoder.begin(encoded)
-        fused = fusion.model.begin(len(encoded)) if fusion.model else None
+        fused = [model.begin(encoded) for _, model in self._models]
         hypotheses = self._start(frames)
         for number in range(max(frames) + 1):
             log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
             if np.isnan(log_probs).any():
                 raise BadLogProbs(f"log_probs of label {number} have NaN values")
-            gains = log_probs.astype(np.float64) + self._gains
-            if fusion.model is not None:
-                scores, fused = fusion.model.next(hypotheses.before, hypotheses.parents, fused)
-                gains += fusion.weight * scores
+            gains = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64) + self._gains
+            for i, (weight, model) in enumerate(self._models):
+                scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
+                gains += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
             self._end_all(hypotheses, gains, ended)
             left = np.array([most - number for most in frames])
@@ -173,6 +176,16 @@ def _gains(scoring: Scoring, symbols: int) -> _Floats:
     if scoring.fusion.prior is not None:
         gains -= scoring.fusion.prior_weight * scoring.fusion.prior
     return gains
+
+
+def _models(scoring: Scoring, decoder: LabelDecoder) -> list[tuple[float, LabelModel]]:
+    """Return what scores labels beside the decoder, each with its weight."""
+    models: list[tuple[float, LabelModel]] = []
+    if scoring.fusion.model is not None:
+        models.append((scoring.fusion.weight, scoring.fusion.model))
+    if scoring.ctc_weight:
+        models.append((scoring.ctc_weight, CtcPrefixModel(decoder)))
+    return models
 
 
 def _best(scores: _Floats, count: int) -> NDArray[np.int64]:

@@ -60,7 +60,7 @@ def _labels(
     units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None, scorer: Scorer
 ) -> Search:
     assert decoder is not None, "a label-synchronous search has no decoder to drive"
-    scoring = Scoring(scorer.by_label, decoding.length_bonus, decoding.coverage_weight)
+    scoring = Scoring(scorer.by_label, decoding.length_bonus, decoding.coverage_weight, ctc_weight=decoding.ctc_weight)
     return LabelSearch(decoder, units, frame_seconds, decoding.beam, scoring)
 
 
