@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_CHANGEABLE = ("decoding.", "evaluation.sets")
+
 
 @click.command("tune")
 @click.option("--run", "run_path", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
@@ -37,7 +39,7 @@ __all__ = ["command"]
 @click.option("--jobs", type=click.IntRange(1), help="Parallel processes; default: one per processor.")
 @click.option(
     "--set", "assignments", multiple=True, metavar="decoding.KEY=VALUE",
-    help="Override the export's recipe, e.g. --set 'decoding.lm={path: lm.arpa}'. Repeatable.",
+    help="Override the export's recipe, e.g. --set 'decoding.lm={path: lm.arpa}', or its evaluation.sets. Repeatable.",
 )  # fmt: skip
 @click.option("--export", "exports", is_flag=True, help="Write the next version of the model, with the best weights.")
 def command(
@@ -88,17 +90,19 @@ def _newest(run: "RunFolder") -> Path:
 
 
 def _recipe(export: Path, assignments: tuple[str, ...]) -> "Recipe":
-    """Return the export's recipe with overrides of `decoding`, and paths of language models as seen from here."""
+    """Return the export's recipe with overrides, and paths of language models as seen from here."""
     from sonorant.export.language_model import language_model_paths
     from sonorant.recipe.loading import load_recipe
 
     for assignment in assignments:
-        if not assignment.strip().startswith("decoding."):
-            raise click.BadParameter(f"--set {assignment}: expected decoding.KEY=VALUE; the model has all other keys")
+        if not assignment.strip().startswith(_CHANGEABLE):
+            raise click.BadParameter(
+                f"--set {assignment}: expected decoding.KEY=VALUE or evaluation.sets=…; the model has all other keys"
+            )
     path = export / "recipe.yaml"
     copies = language_model_paths(load_recipe(path), export)
     located = [Override(f"decoding.{name}.path", json.dumps(str(copy)), str(path)) for name, copy in copies.items()]
-    given = [one for one in read_overrides(os.environ, assignments) if one.key.startswith("decoding.")]
+    given = [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_CHANGEABLE)]
     return load_recipe(path, [*located, *given])
 
 
@@ -176,11 +180,13 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     from rich.table import Table
 
     table = Table(title=f"{name}: {len(tuned.before.per_utterance)} utterances, {tuned.before.reference_words} words")
-    for column in ("", "WER", "95 % interval", *ranges):
-        table.add_column(column, justify="right")
-    for label, rate, weights in (("before", tuned.before, tuned.start), ("tuned", tuned.after, tuned.best)):
-        low, high = rate.interval_95
-        table.add_row(label, f"{rate.rate:.2%}", f"{low:.2%} to {high:.2%}", *(f"{weights[key]:g}" for key in ranges))
+    for column in ("", "before", "tuned"):
+        table.add_column(column, justify="right" if column else "left")
+    rates = (tuned.before, tuned.after)
+    table.add_row("word error rate", *(f"{rate.rate:.2%}" for rate in rates))
+    table.add_row("95 % interval", *("{:.2%} to {:.2%}".format(*rate.interval_95) for rate in rates), end_section=True)
+    for key in ranges:
+        table.add_row(key, f"{tuned.start[key]:g}", f"{tuned.best[key]:g}")
     Console().print(table)
     low, high = tuned.gain_95
     click.echo(

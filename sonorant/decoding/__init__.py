@@ -15,7 +15,7 @@ from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
-from sonorant.decoding.search import Search, open_search
+from sonorant.decoding.search import Search, open_search, search_all
 
 __all__ = [
     "BadLogProbs",
@@ -38,4 +38,5 @@ __all__ = [
     "best_path",
     "load_scorer",
     "open_search",
+    "search_all",
 ]

@@ -18,14 +18,15 @@ _RECIPE = "recipe.yaml"
 
 
 def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
-    """Write the next version beside that in `folder`, with this recipe and its language models; unless it has the same.
+    """Write the next version beside that in `folder`, with the decoding of this recipe; unless it has the same.
 
-    recipe: differs in `decoding`; the paths of its language models are absolute, or below the working folder. The model
-    is copied, not traced again. Raises BadExport for damage, Unavailable if the version cannot be written.
+    recipe: paths of its language models are absolute, or below the working folder; these are copied, and so is the
+    model. Raises BadExport for damage, Unavailable if the version cannot be written.
     """
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
     before = load_recipe(folder / _RECIPE)
+    recipe = before.model_copy(update={"decoding": recipe.decoding})
     copies = language_model_paths(before, folder)
     if _searching(recipe) == _searching(_located(before, copies)):
         return Export(folder, manifest.version, is_new=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.corpus.workers import Workers
-from sonorant.decoding import open_search
+from sonorant.decoding import search_all
 from sonorant.decoding.scorer import make_scorer, read_language_models
 from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import read_manifest
@@ -93,18 +93,12 @@ class _Recognition:
 
     def rate(self, weights: Weights) -> ErrorRate:
         """Return the word error rate with certain weights."""
-        return score(zip(self._outputs.texts, self._texts(weights), strict=True), speakers=self._outputs.speakers)
-
-    def _texts(self, weights: Weights) -> Iterator[str]:
-        recipe = with_weights(self.recipe, weights)
+        recipe, outputs = with_weights(self.recipe, weights), self._outputs
         scorer = make_scorer(self._units, recipe.decoding, recipe.text, self._models)
-        for utterance in range(len(self._outputs.texts)):
-            search = open_search(self._search, self._units, self._frame_seconds, recipe.decoding, self._decoder, scorer)
-            frames = self._outputs.frames(utterance)
-            if len(frames):
-                search.push(frames)
-            search.finish()
-            yield search.hypotheses(1)[0].text
+        utterances = [outputs.frames(utterance) for utterance in range(len(outputs.texts))]
+        search = (self._search, self._units, self._frame_seconds, recipe.decoding, self._decoder, scorer)
+        texts = [found.text for found in search_all(*search, utterances)]
+        return score(zip(outputs.texts, texts, strict=True), speakers=outputs.speakers)
 
 
 @lru_cache(1)

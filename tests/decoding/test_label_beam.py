@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonorant.decoding import BadLogProbs, Fusion, LabelBeam, Scoring
-from sonorant.decoding.label_search import LabelSearch
+from sonorant.decoding.label_search import LabelSearch, search_in_batches
 from sonorant.text.units import Units
 
 WORDS = Units("words", ("one", "three", "two"))
@@ -199,6 +199,21 @@ def test_words_have_the_times_of_their_attention_which_never_go_back():
     assert times == [("two", 0.0, 0.1), ("one", 0.3, 0.4), ("three", 0.3, 0.4)]
     with pytest.raises(BadLogProbs, match="after finish"):
         search.push(np.zeros((1, 1)))
+
+
+@given(seeds, st.lists(numbers, max_size=40), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=20)
+def test_batches_of_whole_utterances_find_what_a_search_of_each_finds(seed, batch, ctc_weight):
+    table, scoring = Table(4, seed), Scoring(length_bonus=0.5, ctc_weight=ctc_weight)
+    utterances = [utterance(number)[: number % 7 and None] for number in batch]  # some are empty
+    expected = []
+    for frames in utterances:
+        search = LabelSearch(table, WORDS, 0.1, 3, scoring)
+        if len(frames):
+            search.push(frames)
+        search.finish()
+        expected.append(search.hypotheses(2))
+    assert search_in_batches(LabelBeam(table, 3, 3, scoring), WORDS, 0.1, utterances, 2) == expected
 
 
 @given(seeds, numbers)
