@@ -11,7 +11,7 @@ from sonorant.corpus.workers import Workers
 from sonorant.decoding import search_all
 from sonorant.decoding.scorer import make_scorer, read_language_models
 from sonorant.export.language_model import language_models_sha256
-from sonorant.export.manifest import read_manifest
+from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.recipe import Recipe
 from sonorant.text.scoring import ErrorRate, score
 from sonorant.text.units import Units
@@ -113,4 +113,7 @@ def _errors(subject: Subject, weights: tuple[tuple[str, float], ...]) -> tuple[t
 def _decoder(export: Path) -> Any:
     from sonorant.export.loading import load_exported  # loads TensorFlow, which only a decoder needs
 
-    return load_exported(export).decoder
+    model = load_exported(export)
+    if "ctc_weight" in tunable(model.recipe) and not getattr(model.decoder, "joint_ctc", False):
+        raise BadExport(f"{export}: of an earlier version, without log-probabilities by frame; export the run again")
+    return model.decoder
