@@ -127,7 +127,7 @@ class LabelScorer {
 public:
     explicit LabelScorer(const Scorer& scorer) : labels_(scorer.spelling(), checked(scorer)) {}
 
-    LabelState begin(const nb::sequence& utterances) const { return labels_.begin(nb::len(utterances)); }
+    LabelState begin(size_t batch) const { return labels_.begin(batch); }
     double most_gain() const { return labels_.fusion().most_gain(); }
     double most_ahead() const { return labels_.fusion().most_ahead(); }
 
@@ -171,7 +171,7 @@ NB_MODULE(kernels, m) {
     nb::class_<LabelState>(m, "LabelState");
     nb::class_<LabelScorer>(m, "LabelScorer")
         .def(nb::init<const Scorer&>(), "scorer"_a, nb::keep_alive<1, 2>())
-        .def("begin", &LabelScorer::begin, "utterances"_a)
+        .def("begin", &LabelScorer::begin, "batch"_a)
         .def("next", &LabelScorer::next, "before"_a, "parents"_a, "state"_a)
         .def_prop_ro("most_gain", &LabelScorer::most_gain)
         .def_prop_ro("most_ahead", &LabelScorer::most_ahead);

@@ -43,9 +43,7 @@ class LabelScorer:
     def __init__(self, scorer: Scorer) -> None:
         """Raise ValueError for a scorer with neither."""
 
-    def begin(self, utterances: Sequence[object]) -> LabelState:
-        """Return the state before the first label of so many utterances."""
-
+    def begin(self, batch: int) -> LabelState: ...
     def next(
         self, before: NDArray[np.int32], parents: NDArray[np.int32], state: LabelState
     ) -> tuple[NDArray[np.float64], LabelState]:

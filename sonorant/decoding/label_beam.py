@@ -74,7 +74,6 @@ class LabelBeam:
         self._beam = beam
         self._scoring = scoring or Scoring()
         self._gains = _gains(self._scoring, end + 1)
-        self._models = _models(self._scoring, decoder)
 
     def search(self, encoded: Sequence[NDArray[np.float32]]) -> list[list[Ended]]:
         """Return the best `beam` hypotheses of each utterance [frames >= 1, size], best first.
@@ -85,14 +84,15 @@ class LabelBeam:
         frames = [len(one) for one in encoded]
         ended: list[list[Ended]] = [[] for _ in encoded]
         state = self._decoder.begin(encoded)
-        fused = [model.begin(encoded) for _, model in self._models]
+        models = self._models(encoded)
+        fused = [model.begin(len(encoded)) for _, model in models]
         hypotheses = self._start(frames)
         for number in range(max(frames) + 1):
             log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
             if np.isnan(log_probs).any():
                 raise BadLogProbs(f"log_probs of label {number} have NaN values")
             gains = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64) + self._gains
-            for i, (weight, model) in enumerate(self._models):
+            for i, (weight, model) in enumerate(models):
                 scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
                 gains += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
@@ -104,6 +104,15 @@ class LabelBeam:
             if not np.isfinite(hypotheses.scores).any():
                 break
         return ended
+
+    def _models(self, encoded: Sequence[NDArray[np.float32]]) -> list[tuple[float, LabelModel]]:
+        """Return what scores labels of these utterances beside the decoder, each with its weight."""
+        models: list[tuple[float, LabelModel]] = []
+        if self._scoring.fusion.model is not None:
+            models.append((self._scoring.fusion.weight, self._scoring.fusion.model))
+        if self._scoring.ctc_weight:
+            models.append((self._scoring.ctc_weight, CtcPrefixModel(self._decoder.frame_log_probs(encoded))))
+        return models
 
     def _start(self, frames: Sequence[int]) -> _Open:
         """Return one open hypothesis without labels for each utterance."""
@@ -176,16 +185,6 @@ def _gains(scoring: Scoring, symbols: int) -> _Floats:
     if scoring.fusion.prior is not None:
         gains -= scoring.fusion.prior_weight * scoring.fusion.prior
     return gains
-
-
-def _models(scoring: Scoring, decoder: LabelDecoder) -> list[tuple[float, LabelModel]]:
-    """Return what scores labels beside the decoder, each with its weight."""
-    models: list[tuple[float, LabelModel]] = []
-    if scoring.fusion.model is not None:
-        models.append((scoring.fusion.weight, scoring.fusion.model))
-    if scoring.ctc_weight:
-        models.append((scoring.ctc_weight, CtcPrefixModel(decoder)))
-    return models
 
 
 def _best(scores: _Floats, count: int) -> NDArray[np.int64]:

@@ -40,8 +40,8 @@ class LabelDecoder(Protocol):
 class LabelModel(Protocol):
     """Scores of the same symbols, the end among them, beside the decoder's: such as a language model's."""
 
-    def begin(self, encoded: Sequence[NDArray[np.float32]]) -> Any:
-        """Return the state before the first label of utterances [frames, size], each with one hypothesis."""
+    def begin(self, batch: int) -> Any:
+        """Return the state before the first label of so many utterances, each with one hypothesis."""
         ...
 
     def next(

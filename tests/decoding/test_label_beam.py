@@ -33,8 +33,8 @@ class Table:
         return [by_frame(self.symbols, self.seed, int(frames[0, 0])) for frames in encoded]
 
     def begin(self, encoded):
-        if not self.attends:
-            return [0] * len(encoded), [[()]] * len(encoded), 0
+        if isinstance(encoded, int):
+            return [0] * encoded, [[()]] * encoded, 0
         return [int(frames[0, 0]) for frames in encoded], [[()]] * len(encoded), max(map(len, encoded))
 
     def next(self, before, parents, state):
@@ -243,3 +243,12 @@ def test_log_probabilities_that_are_none_are_refused():
 
     with pytest.raises(BadLogProbs, match="of label 0 have NaN"):
         LabelBeam(Broken(4, 0), 3, 2).search([utterance(1)])
+
+
+def test_log_probabilities_by_frame_that_are_none_are_refused():
+    class Broken(Table):
+        def frame_log_probs(self, encoded):
+            return [np.full((len(frames), self.symbols), np.nan, np.float32) for frames in encoded]
+
+    with pytest.raises(BadLogProbs, match="by frame have NaN"):
+        LabelBeam(Broken(4, 0), 3, 2, Scoring(ctc_weight=0.3)).search([utterance(1)])

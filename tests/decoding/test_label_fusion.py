@@ -138,7 +138,7 @@ def test_hypotheses_of_a_state_are_extended_in_any_order(model):
     units = KINDS[2]
     scores = Scorer(units, NgramFusion(model, 1.0, 0.5)).by_label.model
     start = np.full((2, 1), units.size, np.int32)
-    first, state = scores.next(start, np.zeros((2, 1), np.int32), scores.begin([None] * 2))
+    first, state = scores.next(start, np.zeros((2, 1), np.int32), scores.begin(2))
     np.testing.assert_array_equal(first[0], first[1])
     before, parents = np.array([[1, 3], [3, 1]], np.int32), np.zeros((2, 2), np.int32)
     gains, state = scores.next(before, parents, state)
