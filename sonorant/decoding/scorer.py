@@ -5,9 +5,9 @@ All searches of a model share a `Scorer`, which is immutable.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,7 @@ from sonorant.text.pieces import WORD_START
 from sonorant.text.section import SUBWORDS, TextRecipe
 from sonorant.text.units import Units
 
-__all__ = [
-    "LanguageModels",
-    "NgramFusion",
-    "Prior",
-    "Scorer",
-    "WrongVocabulary",
-    "load_scorer",
-    "make_scorer",
-    "read_language_models",
-]
+__all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
@@ -95,6 +86,7 @@ class Scorer:
             tokens = _tokens(units, fusion)
             self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
         self.by_label = self._fusion_by_label(is_scored=fusion is not None)
+        self._phrases: tuple[str, ...] = ()
 
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
         """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
@@ -113,7 +105,19 @@ class Scorer:
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
         scorer.kernel = Kernel(self.kernel, boosts)
         scorer.by_label = scorer._fusion_by_label(is_scored=bool(boosts) or self.fusion is not None)
+        scorer._phrases = tuple(phrases)
         return scorer
+
+    def with_weights(self, decoding: DecodingRecipe) -> "Scorer":
+        """Return a scorer of the same models and phrases, with the weights of a section that names these too."""
+        lm, prior = decoding.lm, decoding.prior
+        scorer = Scorer(
+            self._units,
+            replace(self.fusion, alpha=lm.alpha, beta=lm.beta) if self.fusion and lm else None,
+            replace(self._prior, weight=prior.weight) if self._prior and prior else None,
+        )
+        boosts = {words: decoding.phrase_boost * len(words.split()) for words in self._phrases}
+        return scorer.with_phrases(boosts) if boosts else scorer
 
     def _fusion_by_label(self, *, is_scored: bool) -> Fusion:
         fusion = Fusion()
@@ -125,37 +129,17 @@ class Scorer:
         return fusion._replace(prior=_log_prior(self._prior.model, self._units), prior_weight=self._prior.weight)
 
 
-class LanguageModels(NamedTuple):
-    """The models that a recipe's decoding names; None: it names none. Scorers with other weights may share them."""
-
-    lm: NgramModel | None
-    prior: NgramModel | None
-
-
 def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder: Path) -> Scorer:
     """Return the scorer of a recipe, whose language model lies below `folder`.
 
     Raises BadRecipe for a language model that is missing, BadLanguageModel for one that is damaged, WrongVocabulary for
     one of another vocabulary, or a phrase that the units do not spell.
     """
-    return make_scorer(units, decoding, text, read_language_models(decoding, folder))
-
-
-def read_language_models(decoding: DecodingRecipe, folder: Path) -> LanguageModels:
-    """Read the models of a recipe, which lie below `folder`; raises BadRecipe and BadLanguageModel."""
-    return LanguageModels(
-        _read(folder / decoding.lm.path, "lm") if decoding.lm is not None else None,
-        _read(folder / decoding.prior.path, "prior") if decoding.prior is not None else None,
-    )
-
-
-def make_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, models: LanguageModels) -> Scorer:
-    """Return the scorer of a recipe from models that are read; raises BadRecipe and WrongVocabulary."""
     lm, fusion, prior = decoding.lm, None, None
-    if lm is not None and models.lm is not None:
-        fusion = NgramFusion(models.lm, lm.alpha, lm.beta, lm.unknown, lm.tokens)
-    if decoding.prior is not None and models.prior is not None:
-        prior = Prior(models.prior, decoding.prior.weight)
+    if lm is not None:
+        fusion = NgramFusion(_read(folder / lm.path, "lm"), lm.alpha, lm.beta, lm.unknown, lm.tokens)
+    if decoding.prior is not None:
+        prior = Prior(_read(folder / decoding.prior.path, "prior"), decoding.prior.weight)
     scorer = Scorer(units, fusion, prior)
     boosts = {}
     for phrase in decoding.phrases:

@@ -15,7 +15,7 @@ _SECTIONS = ("lm", "prior")  # of decoding; each has a path
 def copy_language_models(recipe: Recipe, folder: Path) -> Recipe:
     """Copy the models of the recipe into `folder`; return the recipe with the paths of the copies, relative to it."""
     changed = {}
-    for name, path in language_model_paths(recipe).items():
+    for name, path in _paths(recipe).items():
         copy = f"{name}{path.suffix}"
         shutil.copyfile(path, folder / copy)
         changed[name] = getattr(recipe.decoding, name).model_copy(update={"path": copy})
@@ -25,7 +25,7 @@ def copy_language_models(recipe: Recipe, folder: Path) -> Recipe:
 def language_models_sha256(recipe: Recipe) -> bytes:
     """Return the digests of the models of the recipe, b"" without any; raises BadExport if one cannot be read."""
     digests = b""
-    for name, path in language_model_paths(recipe).items():
+    for name, path in _paths(recipe).items():
         try:
             with open(path, "rb") as file:
                 digests += hashlib.file_digest(file, "sha256").digest()
@@ -36,7 +36,11 @@ def language_models_sha256(recipe: Recipe) -> bytes:
     return digests
 
 
-def language_model_paths(recipe: Recipe, folder: Path = Path()) -> dict[str, Path]:
+def language_model_paths(recipe: Recipe, folder: Path) -> dict[str, Path]:
     """Return the path, below `folder`, of each model of the recipe by its section of decoding."""
+    return {name: folder / path for name, path in _paths(recipe).items()}
+
+
+def _paths(recipe: Recipe) -> dict[str, Path]:
     sections = {name: getattr(recipe.decoding, name) for name in _SECTIONS}
-    return {name: folder / section.path for name, section in sections.items() if section is not None}
+    return {name: Path(section.path) for name, section in sections.items() if section is not None}

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.corpus.workers import Workers
-from sonorant.decoding import search_all
-from sonorant.decoding.scorer import make_scorer, read_language_models
+from sonorant.decoding import load_scorer, search_all
 from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.recipe import Recipe
@@ -88,13 +87,13 @@ class _Recognition:
         self._search = manifest.search
         self._frame_seconds = manifest.vector_seconds * self.recipe.model.framing.block
         self._outputs = read_outputs(subject.outputs)
-        self._models = read_language_models(self.recipe.decoding, Path())
+        self._scorer = load_scorer(self._units, self.recipe.decoding, self.recipe.text, Path())
         self._decoder = _decoder(subject.export) if self.recipe.model.label_synchronous else None
 
     def rate(self, weights: Weights) -> ErrorRate:
         """Return the word error rate with certain weights."""
         recipe, outputs = with_weights(self.recipe, weights), self._outputs
-        scorer = make_scorer(self._units, recipe.decoding, recipe.text, self._models)
+        scorer = self._scorer.with_weights(recipe.decoding)
         utterances = [outputs.frames(utterance) for utterance in range(len(outputs.texts))]
         search = (self._search, self._units, self._frame_seconds, recipe.decoding, self._decoder, scorer)
         texts = [found.text for found in search_all(*search, utterances)]

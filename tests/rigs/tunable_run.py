@@ -8,8 +8,7 @@ from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, murmur
 from sonorant.audio.pcm import from_int16, to_int16
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
-from sonorant.decoding import open_search
-from sonorant.decoding.scorer import make_scorer, read_language_models
+from sonorant.decoding import load_scorer, open_search
 from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.lm.training import train
@@ -46,7 +45,7 @@ def spoken_by(model, seed):
     posteriors = open_posteriors(model)
     frames = np.concatenate([posteriors.push(waveform), posteriors.finish()])
     recipe = with_weights(model.recipe, TRUE)
-    scorer = make_scorer(UNITS, recipe.decoding, recipe.text, read_language_models(recipe.decoding, model.folder))
+    scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder)
     search = open_search("ctc", UNITS, model.frame_seconds, recipe.decoding, None, scorer)
     search.push(frames)
     search.finish()
