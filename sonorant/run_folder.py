@@ -68,6 +68,16 @@ class RunFolder:
         return self.path / "evaluation.json"
 
     @property
+    def tuning(self) -> Path:
+        """The trials of tuning the weights of the search, and the best."""
+        return self.path / "tuning.json"
+
+    @property
+    def tuning_outputs(self) -> Path:
+        """The model's outputs that tuning searches, a folder for each set."""
+        return self.path / "tuning"
+
+    @property
     def report(self) -> Path:
         """The page with plots; report.json beside it has every figure."""
         return self.path / "report.html"

@@ -7,6 +7,7 @@ and phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the he
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch
+from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
 from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
@@ -14,11 +15,12 @@ from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
-from sonorant.decoding.search import Search, open_search
+from sonorant.decoding.search import Search, open_search, search_all
 
 __all__ = [
     "BadLogProbs",
     "CtcBeamSearch",
+    "CtcPrefixModel",
     "Fusion",
     "Hypothesis",
     "LabelBeam",
@@ -36,4 +38,5 @@ __all__ = [
     "best_path",
     "load_scorer",
     "open_search",
+    "search_all",
 ]

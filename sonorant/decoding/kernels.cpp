@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "ctc_prefixes.hpp"
 #include "label_fusion.hpp"
 #include "nbest.hpp"
 
@@ -107,11 +108,23 @@ private:
     PrefixSearch search_;
 };
 
+using Symbols = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Gains = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+
+// Calls `next` on labels and parents [utterances, hypotheses]; returns the gains that it writes, and its state.
+template <class State, class Next>
+std::pair<Gains, State> gains_of(Symbols before, Symbols parents, const State& state, size_t symbols, Next next) {
+    const size_t batch = before.shape(0), hypotheses = before.shape(1);
+    if (parents.shape(0) != batch || parents.shape(1) != hypotheses || batch * state.hypotheses != state.open.size())
+        throw nb::value_error("expected labels and parents [utterances, hypotheses] of the state's utterances");
+    auto* gains = new double[batch * hypotheses * symbols];
+    const nb::capsule owner(gains, [](void* data) noexcept { delete[] static_cast<double*>(data); });
+    State after = next(state, before.data(), parents.data(), hypotheses, gains);
+    return {Gains(gains, {batch, hypotheses, symbols}, owner), std::move(after)};
+}
+
 class LabelScorer {
 public:
-    using Symbols = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-    using Gains = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
-
     explicit LabelScorer(const Scorer& scorer) : labels_(scorer.spelling(), checked(scorer)) {}
 
     LabelState begin(size_t batch) const { return labels_.begin(batch); }
@@ -119,13 +132,7 @@ public:
     double most_ahead() const { return labels_.fusion().most_ahead(); }
 
     std::pair<Gains, LabelState> next(Symbols before, Symbols parents, const LabelState& state) const {
-        const size_t batch = before.shape(0), hypotheses = before.shape(1);
-        if (parents.shape(0) != batch || parents.shape(1) != hypotheses || batch * state.hypotheses != state.open.size())
-            throw nb::value_error("expected labels and parents [utterances, hypotheses] of the state's utterances");
-        auto* gains = new double[batch * hypotheses * labels_.symbols()];
-        const nb::capsule owner(gains, [](void* data) noexcept { delete[] static_cast<double*>(data); });
-        LabelState after = labels_.next(state, before.data(), parents.data(), hypotheses, gains);
-        return {Gains(gains, {batch, hypotheses, labels_.symbols()}, owner), std::move(after)};
+        return gains_of(before, parents, state, labels_.symbols(), [&](const auto&... of) { return labels_.next(of...); });
     }
 
 private:
@@ -136,6 +143,21 @@ private:
 
     LabelFusion labels_;
 };
+
+CtcPrefixState begin_prefixes(const std::vector<Frames<float>>& log_probs) {
+    std::vector<CtcFrames> utterances;
+    for (const auto& rows : log_probs) {
+        if (!rows.shape(1) || rows.shape(1) != log_probs.front().shape(1))
+            throw nb::value_error("expected [frames, units + 1] of each utterance, blank last");
+        utterances.emplace_back(rows.data(), rows.shape(0), rows.shape(1));
+    }
+    return CtcPrefixes::begin(std::move(utterances));
+}
+
+std::pair<Gains, CtcPrefixState> next_prefixes(Symbols before, Symbols parents, const CtcPrefixState& state) {
+    const size_t symbols = state.utterances->empty() ? 0 : state.utterances->front().symbols;
+    return gains_of(before, parents, state, symbols, [](const auto&... of) { return CtcPrefixes::next(of...); });
+}
 
 }  // namespace
 
@@ -153,6 +175,9 @@ NB_MODULE(kernels, m) {
         .def("next", &LabelScorer::next, "before"_a, "parents"_a, "state"_a)
         .def_prop_ro("most_gain", &LabelScorer::most_gain)
         .def_prop_ro("most_ahead", &LabelScorer::most_ahead);
+    nb::class_<CtcPrefixState>(m, "CtcPrefixState");
+    m.def("begin_prefixes", &begin_prefixes, "log_probs"_a);
+    m.def("next_prefixes", &next_prefixes, "before"_a, "parents"_a, "state"_a);
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
              "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())

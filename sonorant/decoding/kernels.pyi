@@ -56,6 +56,24 @@ class LabelScorer:
     @property
     def most_ahead(self) -> float: ...
 
+class CtcPrefixState:
+    """CTC prefix probabilities of each open hypothesis of a batch; never changed."""
+
+def begin_prefixes(log_probs: Sequence[NDArray[np.float32]]) -> CtcPrefixState:
+    """Return the state before the first label of utterances [frames, units + 1], contiguous, blank last.
+
+    Raises ValueError for NaN, and for different numbers of units.
+    """
+
+def next_prefixes(
+    before: NDArray[np.int32], parents: NDArray[np.int32], state: CtcPrefixState
+) -> tuple[NDArray[np.float64], CtcPrefixState]:
+    """Return log psi(h, y) - log psi(h), [B, K, units + 1], the end last, and the state after.
+
+    psi: probability of all alignments whose spelling begins with the labels, with the end of those that spell exactly
+    them. Raises ValueError, IndexError.
+    """
+
 class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""
 

@@ -5,9 +5,10 @@ All hypotheses of a step have the same number of labels. The score of one is a s
     sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
         + length_bonus x number of labels + coverage_weight x coverage,
 
-where coverage is the number of encoded frames whose attention, summed over the labels, exceeds a threshold (Chorowski
-2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no open hypothesis can
-come before the last of `beam` ended ones, so that nothing but the beam approximates.
+where log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes (Watanabe
+2017, algorithm 2), and coverage is the number of encoded frames whose attention, summed over the labels, exceeds a
+threshold (Chorowski 2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no
+open hypothesis can come before the last of `beam` ended ones, so that nothing but the beam approximates.
 """
 
 import math
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.label_decoder import Fusion, LabelDecoder
+from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
+from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 
 __all__ = ["Ended", "LabelBeam", "Scoring"]
 
@@ -28,12 +30,13 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 
 
 class Scoring(NamedTuple):
-    """What adds to a model's log-probabilities; see the module."""
+    """What adds to a decoder's log-probabilities; see the module. ctc_weight: in [0, 1)."""
 
     fusion: Fusion = Fusion()
     length_bonus: float = 0.0
     coverage_weight: float = 0.0
     coverage_threshold: float = 0.5
+    ctc_weight: float = 0.0
 
 
 class Ended(NamedTuple):
@@ -80,18 +83,18 @@ class LabelBeam:
         """
         frames = [len(one) for one in encoded]
         ended: list[list[Ended]] = [[] for _ in encoded]
-        fusion = self._scoring.fusion
         state = self._decoder.begin(encoded)
-        fused = fusion.model.begin(len(encoded)) if fusion.model else None
+        models = self._models(encoded)
+        fused = [model.begin(len(encoded)) for _, model in models]
         hypotheses = self._start(frames)
         for number in range(max(frames) + 1):
             log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
             if np.isnan(log_probs).any():
                 raise BadLogProbs(f"log_probs of label {number} have NaN values")
-            gains = log_probs.astype(np.float64) + self._gains
-            if fusion.model is not None:
-                scores, fused = fusion.model.next(hypotheses.before, hypotheses.parents, fused)
-                gains += fusion.weight * scores
+            gains = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64) + self._gains
+            for i, (weight, model) in enumerate(models):
+                scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
+                gains += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
             self._end_all(hypotheses, gains, ended)
             left = np.array([most - number for most in frames])
@@ -101,6 +104,15 @@ class LabelBeam:
             if not np.isfinite(hypotheses.scores).any():
                 break
         return ended
+
+    def _models(self, encoded: Sequence[NDArray[np.float32]]) -> list[tuple[float, LabelModel]]:
+        """Return what scores labels of these utterances beside the decoder, each with its weight."""
+        models: list[tuple[float, LabelModel]] = []
+        if self._scoring.fusion.model is not None:
+            models.append((self._scoring.fusion.weight, self._scoring.fusion.model))
+        if self._scoring.ctc_weight:
+            models.append((self._scoring.ctc_weight, CtcPrefixModel(self._decoder.frame_log_probs(encoded))))
+        return models
 
     def _start(self, frames: Sequence[int]) -> _Open:
         """Return one open hypothesis without labels for each utterance."""

@@ -29,9 +29,16 @@ class LabelDecoder(Protocol):
         """
         ...
 
+    def frame_log_probs(self, encoded: Sequence[NDArray[np.float32]]) -> Sequence[NDArray[np.float32]]:
+        """Return log-probabilities [frames, units + 1] of units and blank of each utterance, as CTC has them.
+
+        Only a model with joint CTC has such.
+        """
+        ...
+
 
 class LabelModel(Protocol):
-    """A language model of the same symbols, the end among them."""
+    """Scores of the same symbols, the end among them, beside the decoder's: such as a language model's."""
 
     def begin(self, batch: int) -> Any:
         """Return the state before the first label of so many utterances, each with one hypothesis."""
@@ -40,7 +47,7 @@ class LabelModel(Protocol):
     def next(
         self, before: NDArray[np.int32], parents: NDArray[np.int32], state: Any
     ) -> tuple[NDArray[np.float64], Any]:
-        """Return log P_lm(y | those before), [B, K, symbols], and the state; arguments as those of `LabelDecoder`."""
+        """Return log P(y | those before), [B, K, symbols], and the state; arguments as those of `LabelDecoder`."""
         ...
 
 

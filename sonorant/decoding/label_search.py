@@ -1,5 +1,6 @@
 """Search of one utterance by a label-synchronous model: it begins when the utterance is over."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from sonorant.decoding.label_beam import Ended, LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.text.units import Units
 
-__all__ = ["LabelSearch", "unit_paths"]
+__all__ = ["LabelSearch", "search_in_batches", "unit_paths"]
+
+_BATCH = 32
 
 
 class LabelSearch:
@@ -50,13 +53,36 @@ class LabelSearch:
 
     def hypotheses(self, n: int = 1) -> list[Hypothesis]:
         """Return the `n` most probable transcripts, best first; never empty."""
-        if not self._ended:
-            return [Hypothesis((), "", (), 0.0 if self.frames else 1.0)]
-        return n_best(unit_paths(self._ended), self._units, self._frame_seconds, n)
+        return _hypotheses(self._ended, self.frames, self._units, self._frame_seconds, n)
 
     def text(self) -> str:
         """Return the most probable text."""
         return self._units.text(self._ended[0].labels) if self._ended else ""
+
+
+def search_in_batches(
+    beam: LabelBeam, units: Units, frame_seconds: float, utterances: Sequence[NDArray[np.float32]], n: int = 1
+) -> list[list[Hypothesis]]:
+    """Return what a `LabelSearch` of each utterance [frames, size] finds; those of similar length share a batch.
+
+    Raises BadLogProbs if the decoder gives what is none.
+    """
+    ended: list[list[Ended]] = [[] for _ in utterances]
+    order = sorted((i for i, frames in enumerate(utterances) if len(frames)), key=lambda i: len(utterances[i]))
+    for first in range(0, len(order), _BATCH):
+        batch = order[first : first + _BATCH]
+        for i, found in zip(batch, beam.search([utterances[i] for i in batch]), strict=True):
+            ended[i] = found
+    return [
+        _hypotheses(found, len(frames), units, frame_seconds, n)
+        for found, frames in zip(ended, utterances, strict=True)
+    ]
+
+
+def _hypotheses(ended: list[Ended], frames: int, units: Units, frame_seconds: float, n: int) -> list[Hypothesis]:
+    if not ended:
+        return [Hypothesis((), "", (), 0.0 if frames else 1.0)]
+    return n_best(unit_paths(ended), units, frame_seconds, n)
 
 
 def unit_paths(ended: list[Ended]) -> list[UnitPath]:

@@ -5,7 +5,7 @@ All searches of a model share a `Scorer`, which is immutable.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -86,6 +86,7 @@ class Scorer:
             tokens = _tokens(units, fusion)
             self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
         self.by_label = self._fusion_by_label(is_scored=fusion is not None)
+        self._phrases: tuple[str, ...] = ()
 
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
         """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
@@ -104,7 +105,19 @@ class Scorer:
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
         scorer.kernel = Kernel(self.kernel, boosts)
         scorer.by_label = scorer._fusion_by_label(is_scored=bool(boosts) or self.fusion is not None)
+        scorer._phrases = tuple(phrases)
         return scorer
+
+    def with_weights(self, decoding: DecodingRecipe) -> "Scorer":
+        """Return a scorer of the same models and phrases, with the weights of a section that names these too."""
+        lm, prior = decoding.lm, decoding.prior
+        scorer = Scorer(
+            self._units,
+            replace(self.fusion, alpha=lm.alpha, beta=lm.beta) if self.fusion and lm else None,
+            replace(self._prior, weight=prior.weight) if self._prior and prior else None,
+        )
+        boosts = {words: decoding.phrase_boost * len(words.split()) for words in self._phrases}
+        return scorer.with_phrases(boosts) if boosts else scorer
 
     def _fusion_by_label(self, *, is_scored: bool) -> Fusion:
         fusion = Fusion()

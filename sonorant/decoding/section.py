@@ -53,6 +53,13 @@ class DecodingRecipe(Section):
         ge=0,
         description="What each frame that the labels attend to adds to a hypothesis' score (search by label).",
     )
+    ctc_weight: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="Weight w of joint CTC in the search by label (model.ctc): (1 - w) log P(y|x) by the decoder + w "
+        "log P(y|x) by CTC prefixes.",
+    )
     jitter_ms: float = Field(
         0.0,
         ge=0,

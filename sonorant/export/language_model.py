@@ -7,7 +7,7 @@ from pathlib import Path
 from sonorant.export.manifest import BadExport
 from sonorant.recipe import Recipe
 
-__all__ = ["copy_language_models", "language_models_sha256"]
+__all__ = ["copy_language_models", "language_model_paths", "language_models_sha256"]
 
 _SECTIONS = ("lm", "prior")  # of decoding; each has a path
 
@@ -34,6 +34,11 @@ def language_models_sha256(recipe: Recipe) -> bytes:
                 f"decoding.{name}.path={path}: {error.strerror}; `sonorant lm` makes a language model from text"
             ) from error
     return digests
+
+
+def language_model_paths(recipe: Recipe, folder: Path) -> dict[str, Path]:
+    """Return the path, below `folder`, of each model of the recipe by its section of decoding."""
+    return {name: folder / path for name, path in _paths(recipe).items()}
 
 
 def _paths(recipe: Recipe) -> dict[str, Path]:

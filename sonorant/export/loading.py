@@ -50,7 +50,7 @@ class ExportedModel:
         if "monotonic_look" in signatures:
             self.decoder = TensorMonotonicDecoder(signatures)
         elif "decoder_next" in signatures:
-            self.decoder = TensorDecoder(signatures["decoder_begin"], signatures["decoder_next"])
+            self.decoder = TensorDecoder(signatures)
         self._output = "encoded" if self.decoder else "log_probs"
         outputs = signatures[manifest.signature].structured_outputs
         self.no_frames = np.empty((0, outputs[self._output].shape[-1]), np.float32)

@@ -16,6 +16,7 @@ from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
+from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.tensorflow import tf
@@ -132,8 +133,11 @@ def _compare_decoders(
     else:
         steps = _label_steps(exported.decoder, encoded, before)
     inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]), tf.constant(labels[None]))
-    taught = np.asarray(model.outputs(inputs).labels)[0]
-    _check("trained one, by teacher forcing,", steps, taught, _ORDER_TOLERANCE)
+    trained = model.outputs(inputs)
+    _check("trained one, by teacher forcing,", steps, np.asarray(trained.labels)[0], _ORDER_TOLERANCE)
+    if isinstance(exported.decoder, TensorDecoder) and model.joint_ctc:
+        (frames,) = exported.decoder.frame_log_probs([encoded])
+        _check("trained one, by frame,", frames, np.asarray(trained.frames)[0], _ORDER_TOLERANCE)
 
 
 def _label_steps(decoder: LabelDecoder, encoded: NDArray[np.float32], before: NDArray[np.int32]) -> NDArray[np.float32]:

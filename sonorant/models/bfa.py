@@ -43,7 +43,7 @@ class Bfa(LabelSynchronous):
             readout=recipe.readout,
             seed=seed,
         )
-        self.ctc = None
+        self.joint_ctc = recipe.ctc
         if recipe.ctc:
             glorot = keras.initializers.GlorotUniform(seed=seed)
             self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
@@ -53,7 +53,7 @@ class Bfa(LabelSynchronous):
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`."""
         encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
-        frames = None if self.ctc is None else tf.nn.log_softmax(self.ctc(encoded))
+        frames = self.frame_log_probs(encoded) if self.joint_ctc else None
         if inputs.labels is None:
             return Outputs(lengths, frames)
         sampling = None
@@ -83,6 +83,10 @@ class Bfa(LabelSynchronous):
     def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """See `LabelSynchronous`."""
         return self.decoder.step(before, memory, state)
+
+    def frame_log_probs(self, encoded: tf.Tensor) -> tf.Tensor:
+        """See `LabelSynchronous`."""
+        return tf.nn.log_softmax(self.ctc(encoded))
 
     def set_layers(self, count: int) -> None:
         """See `Model`."""

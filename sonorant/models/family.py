@@ -218,13 +218,14 @@ class LabelSynchronous(Model):
     """A model whose decoder gives label after label, for any number K of hypotheses of each utterance.
 
     The last of its `symbols` is `end`, which also stands before the first label. Neither padding nor batch-mates change
-    what it makes of an utterance. encoded_size: of an encoded frame.
+    what it makes of an utterance. encoded_size: of an encoded frame. joint_ctc: whether it has CTC too.
 
     What a decoder computes of the encoded frames once is its memory, tensors [B, T', ...]; its state, [B, K, ...], goes
     from label to label.
     """
 
     encoded_size: int
+    joint_ctc = False
 
     def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the encoded frames Float32[B, T', size] of whole utterances, and how many count, Int32[B]."""
@@ -238,6 +239,10 @@ class LabelSynchronous(Model):
 
     def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """Return what follows the labels `before`, Int32[B, K], in the state after those before them."""
+        raise NotImplementedError
+
+    def frame_log_probs(self, encoded: tf.Tensor) -> tf.Tensor:
+        """Return log-probabilities Float32[B, T', units + 1] of units and blank by encoded frame, with `joint_ctc`."""
         raise NotImplementedError
 
 

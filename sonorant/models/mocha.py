@@ -56,7 +56,7 @@ class Mocha(Monotonic):
             seed=seed,
         )
         self.monotonic_attention = attention
-        self.ctc = None
+        self.joint_ctc = recipe.ctc
         if recipe.ctc:
             glorot = keras.initializers.GlorotUniform(seed=seed)
             self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
@@ -74,7 +74,7 @@ class Mocha(Monotonic):
         Attention is in expectation, with noise, where there is dropout, that is in training; else hard.
         """
         encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
-        frames = None if self.ctc is None else tf.nn.log_softmax(self.ctc(encoded))
+        frames = self.frame_log_probs(encoded) if self.joint_ctc else None
         if inputs.labels is None:
             return Outputs(lengths, frames)
         sampling = expected = None
@@ -113,6 +113,10 @@ class Mocha(Monotonic):
     def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
         """See `LabelSynchronous`."""
         return self.decoder.step(before, memory, state)
+
+    def frame_log_probs(self, encoded: tf.Tensor) -> tf.Tensor:
+        """See `LabelSynchronous`."""
+        return tf.nn.log_softmax(self.ctc(encoded))
 
     def begin_seeking(self) -> list[tf.Tensor]:
         """See `Monotonic`: cell, hidden state and context of the decoder, and the label before."""

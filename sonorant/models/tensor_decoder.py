@@ -1,10 +1,10 @@
 """The decoder of a label-synchronous model, for searches, which know arrays only.
 
-`decoder_functions` gives the two functions of a model, in memory or saved with an export; `TensorDecoder` makes of them
-what a search drives (`sonorant.decoding.label_decoder.LabelDecoder`).
+`decoder_functions` gives the functions of a model, which an export saves; `TensorDecoder` makes of them what a search
+drives (`sonorant.decoding.label_decoder.LabelDecoder`), and `model_decoder` that of a model in memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sonorant.models.family import LabelSynchronous
 from sonorant.tensorflow import tf
 
-__all__ = ["TensorDecoder", "decoder_functions"]
+__all__ = ["TensorDecoder", "decoder_functions", "model_decoder"]
 
 _Named: TypeAlias = dict[str, tf.Tensor]
 
@@ -28,18 +28,21 @@ class _State(NamedTuple):
 class TensorDecoder:
     """Holds no utterance's state, so threads may share it."""
 
-    def __init__(self, begin: Callable[..., _Named], advance: Callable[..., _Named]) -> None:
-        """begin, advance: what `decoder_functions` calls `decoder_begin` and `decoder_next`."""
-        self._begin = begin
-        self._advance = advance
+    def __init__(self, functions: Mapping[str, Callable[..., _Named]]) -> None:
+        """functions: what `decoder_functions` returns, by the same names; others do not matter."""
+        self._begin = functions["decoder_begin"]
+        self._advance = functions["decoder_next"]
+        self._frames = functions.get("decoder_frames")
+
+    @property
+    def joint_ctc(self) -> bool:
+        """Whether there are log-probabilities by frame."""
+        return self._frames is not None
 
     def begin(self, encoded: Sequence[NDArray[np.float32]]) -> _State:
         """Return the state before the first label of utterances [frames, size], each with one hypothesis."""
         lengths = np.array([len(frames) for frames in encoded], np.int32)
-        padded = np.zeros((len(encoded), lengths.max(), encoded[0].shape[1]), np.float32)
-        for i, frames in enumerate(encoded):
-            padded[i, : len(frames)] = frames
-        tensors = self._begin(encoded=tf.constant(padded), lengths=tf.constant(lengths))
+        tensors = self._begin(encoded=_padded(encoded), lengths=tf.constant(lengths))
         return _State(_starting(tensors, "memory"), _starting(tensors, "state"))
 
     def next(
@@ -52,6 +55,11 @@ class TensorDecoder:
         after = _State(state.memory, _starting(tensors, "state"))
         return tensors["log_probs"].numpy(), tensors["attention"].numpy(), after
 
+    def frame_log_probs(self, encoded: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+        """See `LabelDecoder`; one utterance at a time, so that none depends on its batch-mates."""
+        assert self._frames is not None, "a search with CTC, but a model without"
+        return [self._frames(encoded=_padded([one]))["log_probs"].numpy()[0] for one in encoded]
+
     def warm(self, encoded_size: int) -> None:
         """Call each function once, because the first call is slow."""
         one = np.zeros((1, 1), np.int32)
@@ -59,12 +67,15 @@ class TensorDecoder:
 
 
 def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
-    """Return `decoder_begin` and `decoder_next`, of any number of utterances and hypotheses.
+    """Return `decoder_begin` and `decoder_next`, and `decoder_frames` of a model with joint CTC.
+
+    They take any number of utterances and hypotheses.
 
     `decoder_begin` takes `encoded` Float32[B, T', size] and `lengths` Int32[B], and returns
     memory and the state of one hypothesis, as `memory_0`, ..., `state_0`, .... `decoder_next` takes these, the labels
     `before` and, of each hypothesis, the one in the state that it extends (`parents`), Int32[B, K] both, and returns
-    `log_probs` Float32[B, K, symbols], `attention` Float32[B, K, T'] and the state after.
+    `log_probs` Float32[B, K, symbols], `attention` Float32[B, K, T'] and the state after. `decoder_frames` takes
+    `encoded` and returns `log_probs` Float32[B, T', units + 1] of units and blank.
     """
     size = model.encoded_size
 
@@ -86,11 +97,31 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
         step = model.next_label(before, list(tensors[:remembered]), extended)
         return {"log_probs": step.log_probs, "attention": step.attention} | _numbered("state", step.state)
 
+    def by_frame(encoded: tf.Tensor) -> _Named:
+        return {"log_probs": model.frame_log_probs(encoded)}
+
     labels = [tf.TensorSpec([None, None], tf.int32, name) for name in ("before", "parents")]
-    return {
+    functions = {
         "decoder_begin": tf.function(begin, input_signature=frames),
         "decoder_next": tf.function(advance, input_signature=[*labels, *specs]),
     }
+    if model.joint_ctc:
+        functions["decoder_frames"] = tf.function(by_frame, input_signature=frames[:1])
+    return functions
+
+
+def model_decoder(model: LabelSynchronous) -> TensorDecoder:
+    """Return the decoder of a model in memory, whose weights may change between two searches."""
+    return TensorDecoder(
+        {name: function.get_concrete_function() for name, function in decoder_functions(model).items()}
+    )
+
+
+def _padded(encoded: Sequence[NDArray[np.float32]]) -> tf.Tensor:
+    padded = np.zeros((len(encoded), max(map(len, encoded)), encoded[0].shape[1]), np.float32)
+    for i, frames in enumerate(encoded):
+        padded[i, : len(frames)] = frames
+    return tf.constant(padded)
 
 
 def _common(one: tf.Tensor, other: tf.Tensor) -> list[int | None]:

@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import CtcBeamSearch, LabelBeam, Scorer
+from sonorant.decoding import CtcBeamSearch, Scorer
+from sonorant.models.batch_search import batch_search
 from sonorant.models.family import Inputs, LabelSynchronous, Model
-from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
 from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.tensorflow import tf
 from sonorant.text.alignment import align
@@ -53,25 +53,8 @@ class NBest:
         )
 
     def _by_label(self, model: LabelSynchronous) -> _Search:
-        encode = tf.function(model.encode, input_signature=_signature(model))
-        functions = decoder_functions(model)
-        decoder = TensorDecoder(
-            *(functions[name].get_concrete_function() for name in ("decoder_begin", "decoder_next"))
-        )
-        assert model.symbols.end is not None
-        beam = LabelBeam(decoder, model.symbols.end, self._size)
-
-        def search(batch: BatchTensors) -> list[list[_Labels]]:
-            frames, counts = (tensor.numpy() for tensor in encode(batch.features, batch.lengths))
-            some = [i for i, count in enumerate(counts) if count]
-            found: list[list[_Labels]] = [[] for _ in counts]
-            if some:
-                ended = beam.search([frames[i, : counts[i]] for i in some])
-                for i, hypotheses in zip(some, ended, strict=True):
-                    found[i] = [one.labels for one in hypotheses]
-            return found
-
-        return search
+        search = batch_search(model, self._size)
+        return lambda batch: [[one.labels for one in ended] for ended in search(batch.features, batch.lengths)]
 
     def _by_frame(self, model: Model) -> _Search:
         predict = tf.function(

@@ -112,6 +112,12 @@ class Recipe(Section):
                 f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
                 "frames arrive, and never attends twice; set it to 0"
             )
+        if self.decoding.ctc_weight and (not self.model.joint_ctc or self.model.monotonic):
+            raise ValueError(
+                f"decoding.ctc_weight={self.decoding.ctc_weight}: model.family={family} with model.ctc="
+                f"{str(self.model.joint_ctc).lower()} has no CTC beside a search by label; set it to 0, or take "
+                "bfa with model.ctc: true"
+            )
         if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
             raise ValueError(
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="

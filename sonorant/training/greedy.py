@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import LabelBeam, best_path
+from sonorant.decoding import best_path
+from sonorant.models.batch_search import batch_search
 from sonorant.models.family import Inputs, LabelSynchronous, Model
-from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
 from sonorant.tensorflow import tf
 
 __all__ = ["greedy"]
@@ -38,18 +38,8 @@ def _by_frame(model: Model) -> Greedy:
 
 
 def _by_label(model: LabelSynchronous) -> Greedy:
-    encode = tf.function(model.encode, input_signature=_signature(model))
-    functions = decoder_functions(model)
-    decoder = TensorDecoder(*(functions[name].get_concrete_function() for name in ("decoder_begin", "decoder_next")))
-    assert model.symbols.end is not None
-    beam = LabelBeam(decoder, model.symbols.end, beam=1)
-
-    def search(features: NDArray[np.float32], lengths: NDArray[np.int32]) -> list[Sequence[int]]:
-        frames, counts = (tensor.numpy() for tensor in encode(features, lengths))
-        found = beam.search([frames[i, :count] for i, count in enumerate(counts)])
-        return [ended[0].labels if ended else () for ended in found]
-
-    return search
+    search = batch_search(model, beam=1)
+    return lambda features, lengths: [ended[0].labels if ended else () for ended in search(features, lengths)]
 
 
 def _signature(model: Model) -> list[tf.TensorSpec]:

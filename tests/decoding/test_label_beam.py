@@ -1,5 +1,6 @@
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonorant.decoding import BadLogProbs, Fusion, LabelBeam, Scoring
-from sonorant.decoding.label_search import LabelSearch
+from sonorant.decoding.label_search import LabelSearch, search_in_batches
 from sonorant.text.units import Units
 
 WORDS = Units("words", ("one", "three", "two"))
@@ -27,6 +28,9 @@ class Table:
         scores = rng.normal(0, 2, self.symbols)
         weights = rng.dirichlet(np.full(3 + number % 3, 0.3))
         return scores - np.logaddexp.reduce(scores), weights
+
+    def frame_log_probs(self, encoded):
+        return [by_frame(self.symbols, self.seed, int(frames[0, 0])) for frames in encoded]
 
     def begin(self, encoded):
         if isinstance(encoded, int):
@@ -48,31 +52,65 @@ class Table:
         return log_probs, weights, (numbers, longer, frames)
 
 
+@cache
+def by_frame(symbols, seed, number):
+    """Made-up log-probabilities of CTC, [frames, symbols], blank last; some are of probability 0."""
+    rng = np.random.default_rng([seed, number])
+    scores = rng.normal(0, 2, (len(utterance(number)), symbols))
+    scores[rng.random(scores.shape) < 0.1] = -np.inf
+    scores[np.arange(len(scores)), rng.integers(symbols, size=len(scores))] = 3.0
+    return (scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)).astype(np.float32)
+
+
+@cache
+def alignments(symbols, seed, number):
+    """Probability of each spelling by CTC: the sum over all alignments, one by one."""
+    rows, spelled = by_frame(symbols, seed, number).astype(np.float64), {}
+    for path in itertools.product(range(symbols), repeat=len(rows)):
+        merged = tuple(y for i, y in enumerate(path) if y != symbols - 1 and path[i - 1 : i] != (y,))
+        spelled[merged] = spelled.get(merged, 0.0) + math.exp(sum(rows[t, y] for t, y in enumerate(path)))
+    return spelled
+
+
+def log(probability):
+    return math.log(probability) if probability else -math.inf
+
+
+def by_ctc(table, number, labels, ended):
+    """Natural logarithm of the probability of labels, or of all spellings that begin with them."""
+    spelled = alignments(table.symbols, table.seed, number)
+    return log(sum(p for s, p in spelled.items() if s == labels or (not ended and s[: len(labels)] == labels)))
+
+
 def utterance(number):
     return np.full((3 + number % 3, 1), number, np.float32)
 
 
-def scored(table, scoring, number, labels):
-    """Score of a hypothesis, and the frames of its labels, from the definition."""
+def scored(table, scoring, number, labels, ended=True):
+    """Score of a hypothesis, which may be open, and the frames of its labels, from the definition."""
     end, frames = table.symbols - 1, len(utterance(number))
     score, attended, peaks = 0.0, np.zeros(frames), []
-    for place, label in enumerate([*labels, end]):
+    if scoring.ctc_weight:
+        score += scoring.ctc_weight * by_ctc(table, number, labels, ended)
+    for place, label in enumerate([*labels, end] if ended else labels):
         log_probs, weights = table.row(number, labels[:place])
         attended += weights.astype(np.float32)
-        score += log_probs[label] + scoring.length_bonus * (label != end)
+        score += (1 - scoring.ctc_weight) * log_probs[label] + scoring.length_bonus * (label != end)
         peaks.append(int(weights.argmax()))
         if scoring.fusion.prior is not None:
             score -= scoring.fusion.prior_weight * scoring.fusion.prior[label]
         if scoring.fusion.model is not None:
             score += scoring.fusion.weight * scoring.fusion.model.row(0, labels[:place])[0][label]
-    return score + scoring.coverage_weight * int((attended > scoring.coverage_threshold).sum()), tuple(peaks[:-1])
+    covered = int((attended > scoring.coverage_threshold).sum())
+    return score + ended * scoring.coverage_weight * covered, tuple(peaks[: len(labels)])
 
 
 def exhaustive(table, scoring, number):
-    """Every hypothesis with its score and peaks, best first."""
+    """Every hypothesis that is possible, with its score and peaks, best first."""
     lengths = range(len(utterance(number)) + 1)
     every = (labels for n in lengths for labels in itertools.product(range(table.symbols - 1), repeat=n))
-    return sorted(((*scored(table, scoring, number, labels), labels) for labels in every), reverse=True)
+    found = [(*scored(table, scoring, number, labels), labels) for labels in every]
+    return sorted((one for one in found if one[0] > -math.inf), reverse=True)
 
 
 seeds, numbers = st.integers(0, 10_000), st.integers(0, 20)
@@ -86,7 +124,8 @@ def scorings(draw, symbols):
     if draw(st.booleans()):
         model = Table(symbols, draw(seeds), attends=False)
     fusion = Fusion(prior, draw(st.floats(0, 1)), model, draw(st.floats(0, 1)))
-    return Scoring(fusion, draw(st.floats(-1, 1)), draw(st.sampled_from([0.0, 0.7])), 0.4)
+    coverage, ctc = draw(st.sampled_from([0.0, 0.7])), draw(st.sampled_from([0.0, 0.3, 0.9]))
+    return Scoring(fusion, draw(st.floats(-1, 1)), coverage, 0.4, ctc)
 
 
 @given(st.data(), st.integers(2, 4), seeds, numbers)
@@ -105,38 +144,24 @@ def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(data, symbols
 def test_a_narrow_beam_scores_right_and_ends_only_what_cannot_be_overtaken(data, seed, number, beam):
     table, scoring = Table(4, seed), data.draw(scorings(4))
     (found,) = LabelBeam(table, 3, beam, scoring).search([utterance(number)])
-    assert len(found) == beam
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     for one in found:
         assert (one.score, one.peaks) == (pytest.approx(scored(table, scoring, number, one.labels)[0]), one.peaks)
     reached = narrow(table, scoring, number, beam)
+    assert len(found) == min(beam, len(reached))
     np.testing.assert_allclose([one.score for one in found], reached[:beam], atol=1e-6)
 
 
 def narrow(table, scoring, number, beam):
     """Scores of all that ends on the way of a beam that never stops early, best first."""
-    plain = scoring._replace(coverage_weight=0.0)
     prefixes, ended = [()], []
     for _ in range(len(utterance(number)) + 1):
         ended += [scored(table, scoring, number, labels)[0] for labels in prefixes]
         longer = [(*labels, y) for labels in prefixes for y in range(table.symbols - 1)]
-
-        def opened(labels):
-            return scored(table, plain, number, labels)[0] - closing(table, plain, number, labels)
-
-        prefixes = sorted(longer, key=opened, reverse=True)[:beam]
-    return sorted(ended, reverse=True)
-
-
-def closing(table, scoring, number, labels):
-    """What the end adds to a hypothesis."""
-    end = table.symbols - 1
-    score = table.row(number, labels)[0][end]
-    if scoring.fusion.prior is not None:
-        score -= scoring.fusion.prior_weight * scoring.fusion.prior[end]
-    if scoring.fusion.model is not None:
-        score += scoring.fusion.weight * scoring.fusion.model.row(0, labels)[0][end]
-    return score
+        opened = {labels: scored(table, scoring, number, labels, ended=False)[0] for labels in longer}
+        possible = [labels for labels in longer if opened[labels] > -math.inf]
+        prefixes = sorted(possible, key=lambda labels: opened[labels], reverse=True)[:beam]
+    return sorted((score for score in ended if score > -math.inf), reverse=True)
 
 
 @given(st.data(), seeds, st.lists(numbers, min_size=2, max_size=5), st.integers(1, 6))
@@ -176,6 +201,21 @@ def test_words_have_the_times_of_their_attention_which_never_go_back():
         search.push(np.zeros((1, 1)))
 
 
+@given(seeds, st.lists(numbers, max_size=40), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=20)
+def test_batches_of_whole_utterances_find_what_a_search_of_each_finds(seed, batch, ctc_weight):
+    table, scoring = Table(4, seed), Scoring(length_bonus=0.5, ctc_weight=ctc_weight)
+    utterances = [utterance(number)[: number % 7 and None] for number in batch]  # some are empty
+    expected = []
+    for frames in utterances:
+        search = LabelSearch(table, WORDS, 0.1, 3, scoring)
+        if len(frames):
+            search.push(frames)
+        search.finish()
+        expected.append(search.hypotheses(2))
+    assert search_in_batches(LabelBeam(table, 3, 3, scoring), WORDS, 0.1, utterances, 2) == expected
+
+
 @given(seeds, numbers)
 @settings(max_examples=20)
 def test_confidences_are_posteriors_among_what_ended(seed, number):
@@ -203,3 +243,12 @@ def test_log_probabilities_that_are_none_are_refused():
 
     with pytest.raises(BadLogProbs, match="of label 0 have NaN"):
         LabelBeam(Broken(4, 0), 3, 2).search([utterance(1)])
+
+
+def test_log_probabilities_by_frame_that_are_none_are_refused():
+    class Broken(Table):
+        def frame_log_probs(self, encoded):
+            return [np.full((len(frames), self.symbols), np.nan, np.float32) for frames in encoded]
+
+    with pytest.raises(BadLogProbs, match="by frame have NaN"):
+        LabelBeam(Broken(4, 0), 3, 2, Scoring(ctc_weight=0.3)).search([utterance(1)])

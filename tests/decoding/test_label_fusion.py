@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rigs.arpa import ARPA, MODEL, log_probability
 
 from sonorant.decoding import LabelBeam, NgramFusion, Prior, Scorer, Scoring, WrongVocabulary
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.lm.model import NgramModel
 from sonorant.text.units import Units
 
@@ -152,3 +153,17 @@ def test_hypotheses_of_a_state_are_extended_in_any_order(model):
 def test_a_prior_of_another_vocabulary_is_refused(model):
     with pytest.raises(WrongVocabulary, match=r"2 of 2 words of the model are not in the prior.*'ONE'"):
         Scorer(Units("words", ("ONE", "TWO")), prior=Prior(model, 0.3))
+
+
+def test_a_scorer_with_other_weights_is_one_that_is_made_with_them(model):
+    units = KINDS[0]
+    fusion, prior = {"path": "lm.arpa", "alpha": 0.8, "beta": -0.5}, {"path": "prior.arpa", "weight": 0.6}
+    decoding = DecodingRecipe.model_validate({"lm": fusion, "prior": prior, "phrases": ["b a"], "phrase_boost": 3.0})
+    before = Scorer(units, NgramFusion(model, 2.0, 1.0, -3.0), Prior(model, 0.1)).with_phrases({"b a": 4.0})
+    direct = Scorer(units, NgramFusion(model, 0.8, -0.5, -3.0), Prior(model, 0.6)).with_phrases({"b a": 6.0})
+    rows = np.log(np.random.default_rng(0).dirichlet(np.ones(4), FRAMES + 1)).astype(np.float32)
+    ended = [
+        LabelBeam(Rows(rows), 3, 9, Scoring(scorer.by_label)).search([np.zeros((FRAMES, 1))])
+        for scorer in (before.with_weights(decoding), direct, before)
+    ]
+    assert ended[0] == ended[1] != ended[2]

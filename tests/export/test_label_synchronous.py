@@ -13,10 +13,11 @@ from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.bfa import Bfa
-from sonorant.models.family import DecoderStep
-from sonorant.models.tensor_decoder import TensorDecoder, decoder_functions
+from sonorant.models.family import DecoderStep, Inputs
+from sonorant.models.tensor_decoder import model_decoder
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.tensorflow import tf
 
 BONUS = 6.0  # of each label, so that random weights do not end at once
 RECIPE = Recipe.model_validate(
@@ -45,8 +46,7 @@ def exported(trained, tmp_path_factory):
 def test_the_decoder_of_an_export_is_that_of_the_model_for_any_batch(trained, exported):
     rng = np.random.default_rng(1)
     encoded = [rng.normal(size=(n, 16)).astype(np.float32) for n in (7, 3)]
-    functions = decoder_functions(trained)
-    own = TensorDecoder(*(functions[name].get_concrete_function() for name in ("decoder_begin", "decoder_next")))
+    own = model_decoder(trained)
     before, parents = np.full((2, 1), 4), np.zeros((2, 1))
     states = [decoder.begin(encoded) for decoder in (own, exported.decoder)]
     for k in (3, 2):
@@ -142,3 +142,41 @@ def test_a_decoder_that_differs_from_the_training_is_not_exported(trained, tmp_p
     with pytest.raises(BadExport, match="differs from the trained one, by teacher forcing"):
         export_model(forgetful, RECIPE, UNITS, tmp_path)
     assert list((tmp_path / "bfa").iterdir()) == []
+
+
+def joint(weight):
+    values = RECIPE.model_dump(mode="json")
+    values["model"]["ctc"], values["training"]["ctc_weight"] = True, 0.3
+    values["decoding"]["ctc_weight"] = weight
+    return Recipe.model_validate(values)
+
+
+def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_the_search_uses_them(tmp_path):
+    model = tiny_bfa(BINS, UNITS.size, ctc=True)
+    weights = model.named_weights()
+    rng = np.random.default_rng(9)
+    for name in ("decoder/projection", "ctc/kernel"):
+        weights[name] = rng.normal(0, 2, weights[name].shape).astype(np.float32)
+    model.assign(weights)
+    exported = load_exported(export_model(model, joint(0.4), UNITS, tmp_path).path)
+    features = exported.extractor((np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32))
+    encoded = exported.finish((features,))
+    (frames,) = exported.decoder.frame_log_probs([encoded])
+    trained = model.outputs(Inputs(tf.constant(features[None]), tf.constant([len(features)]))).frames[0]
+    np.testing.assert_allclose(frames, trained, atol=1e-4)
+    session = Session(exported, SessionOptions(max_alternatives=3))
+    session.push(AUDIO)
+    found = [one.units for one in session.finish().alternatives]
+    beams = [LabelBeam(exported.decoder, UNITS.size, 8, Scoring(length_bonus=BONUS, ctc_weight=w)) for w in (0.4, 0.0)]
+    with_ctc, without = ([one.labels for one in beam.search([encoded])[0][:3]] for beam in beams)
+    assert found == with_ctc != without
+
+
+@pytest.mark.parametrize(
+    "section", [{"family": "lstm_ctc"}, SECTION, {**SECTION, "family": "mocha", "ctc": True}], ids=str
+)
+def test_joint_ctc_for_a_model_without_a_search_by_label_and_ctc_is_refused(section):
+    values = joint(0.4).model_dump(mode="json") | {"model": section}
+    values["training"]["ctc_weight"] = 0.3 * section.get("ctc", False)
+    with pytest.raises(ValueError, match=r"decoding\.ctc_weight=0\.4: model\.family=\w+ with model\.ctc=\w+ has no"):
+        Recipe.model_validate(values)

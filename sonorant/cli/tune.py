@@ -1,0 +1,208 @@
+"""`sonorant tune`: weights of the search, tuned on dev."""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sonorant.cli.progress import progress_bar
+from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.recipe.document import Override
+
+if TYPE_CHECKING:
+    from sonorant.recipe import Recipe
+    from sonorant.recipe.training import TestSetRecipe
+    from sonorant.run_folder import RunFolder
+    from sonorant.tuning import Range, Subject, Tuned
+
+__all__ = ["command"]
+
+_CHANGEABLE = ("decoding.", "evaluation.sets")
+
+
+@click.command("tune")
+@click.option("--run", "run_path", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@data_option
+@click.option(
+    "--set-name", default="dev", show_default=True, metavar="NAME",
+    help="Set to tune on: dev, or one of the recipe's evaluation.sets.",
+)  # fmt: skip
+@click.option(
+    "--vary", "spans", multiple=True, metavar="KEY=LOW:HIGH",
+    help="Vary this key of decoding, e.g. --vary lm.alpha=0:3. Repeatable; default: all keys that the search uses.",
+)  # fmt: skip
+@click.option("--trials", type=click.IntRange(1), default=60, show_default=True, help="Weights to try.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the weights to try.")
+@click.option("--jobs", type=click.IntRange(1), help="Parallel processes; default: one per processor.")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="decoding.KEY=VALUE",
+    help="Override the export's recipe, e.g. --set 'decoding.lm={path: lm.arpa}', or its evaluation.sets. Repeatable.",
+)  # fmt: skip
+@click.option("--export", "exports", is_flag=True, help="Write the next version of the model, with the best weights.")
+def command(
+    run_path: Path,
+    data: Path | None,
+    set_name: str,
+    spans: tuple[str, ...],
+    trials: int,
+    seed: int,
+    jobs: int | None,
+    assignments: tuple[str, ...],
+    exports: bool,
+) -> None:
+    """Tune the weights of the search of a run's newest export on dev: language model, prior, bonuses, joint CTC.
+
+    The model's outputs are computed once, below RUN/tuning; RUN/tuning.json has every trial, and the same command goes
+    on where it was interrupted.
+
+    Exit codes: 65 no export, no such set, nothing to vary, or a range that is not possible; 78 a value of --set is
+    wrong; 130 interrupted, the same command goes on.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from sonorant.tuning import ranges_of, read_range
+
+    run = find_run(run_path)
+    export = _newest(run)
+    recipe = _recipe(export, assignments)
+    ranges = ranges_of(recipe, dict(read_range(span) for span in spans))
+    jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
+    subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
+    tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
+    _show(tuned, ranges, set_name)
+    if exports:
+        _export(export, recipe, tuned)
+
+
+def _newest(run: "RunFolder") -> Path:
+    """Return the folder of the newest version of the run's model; raises BadRun without one, BadExport for damage."""
+    from sonorant.errors import BadRun
+    from sonorant.export.versions import newest_version
+    from sonorant.recipe.loading import load_recipe
+
+    folder = run.exports / load_recipe(run.recipe).name
+    version, _ = newest_version(folder)
+    if not version:
+        raise BadRun(f"{folder}: no exported model; run `sonorant export --run {run.path}` first")
+    return folder / str(version)
+
+
+def _recipe(export: Path, assignments: tuple[str, ...]) -> "Recipe":
+    """Return the export's recipe with overrides, and paths of language models as seen from here."""
+    from sonorant.export.language_model import language_model_paths
+    from sonorant.recipe.loading import load_recipe
+
+    for assignment in assignments:
+        if not assignment.strip().startswith(_CHANGEABLE):
+            raise click.BadParameter(
+                f"--set {assignment}: expected decoding.KEY=VALUE or evaluation.sets=…; the model has all other keys"
+            )
+    path = export / "recipe.yaml"
+    copies = language_model_paths(load_recipe(path), export)
+    located = [Override(f"decoding.{name}.path", json.dumps(str(copy)), str(path)) for name, copy in copies.items()]
+    given = [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_CHANGEABLE)]
+    return load_recipe(path, [*located, *given])
+
+
+def _chosen(recipe: "Recipe", name: str) -> "TestSetRecipe":
+    from sonorant.recipe.training import TestSetRecipe
+    from sonorant.tuning import BadTuning
+
+    sets = {"dev": TestSetRecipe(name="dev", split="dev")} | {one.name: one for one in recipe.evaluation.sets}
+    if name not in sets:
+        raise BadTuning(f"--set-name {name}: no such set; expected one of {', '.join(sets)}")
+    if sets[name].split != "dev":
+        click.echo(
+            f"{name} is of the split {sets[name].split}: its error rates are no test of weights tuned on it", err=True
+        )
+    return sets[name]
+
+
+def _subject(
+    run: "RunFolder", export: Path, recipe: "Recipe", chosen: "TestSetRecipe", data: Path | None, jobs: int
+) -> "Subject":
+    """Return what is tuned; first compute the model's outputs for the set, unless they are there."""
+    from services.evaluation.test_sets import read_references, write_test_set
+    from services.recognizer_client.recordings import read_recording
+    from sonorant.tuning import BadTuning, Spoken, Subject, outputs_origin, write_outputs
+    from sonorant.tuning.outputs import is_of
+
+    recordings = write_test_set(run, find_data_folder(data) if chosen.room else Path(), chosen)
+    references = read_references(recordings)
+    if not any(reference.text for reference in references):
+        raise BadTuning(
+            f"{chosen.name}: no word is spoken in {len(references)} utterances; expected a set with transcripts"
+        )
+    folder, origin = run.tuning_outputs / chosen.name, outputs_origin(export, recipe, recordings)
+    if not is_of(folder, origin):
+        from sonorant.export.loading import load_exported  # loads TensorFlow, which takes seconds
+
+        model = load_exported(export)
+        spoken = [
+            Spoken(one.text, one.speaker, partial(read_recording, one.recording, model.sample_rate_hz))
+            for one in references
+        ]
+        with progress_bar() as progress:
+            task = progress.add_task(f"outputs for {chosen.name}", total=len(spoken))
+            write_outputs(folder, origin, model, spoken, jobs, lambda: progress.advance(task))
+    return Subject(export, folder, recipe.model_dump_json())
+
+
+def _tune(
+    run: "RunFolder",
+    subject: "Subject",
+    recipe: "Recipe",
+    ranges: "dict[str, Range]",
+    trials: int,
+    seed: int,
+    jobs: int,
+) -> "Tuned":
+    from sonorant.corpus.workers import open_workers
+    from sonorant.tuning import TrialLog, TrialRunner, tune
+    from sonorant.tuning.weights import weights_of
+
+    log = TrialLog(run.tuning, subject.fingerprint)
+    with open_workers(jobs) as workers, progress_bar() as progress:
+        task = progress.add_task("trials", total=trials)
+
+        def done(fewest: int) -> None:
+            progress.update(task, advance=1, description=f"trials: {fewest} word errors at best")
+
+        tuned = tune(TrialRunner(subject, workers), log, ranges, weights_of(recipe), trials, seed, done)
+    log.conclude(tuned.document() | {"set": subject.outputs.name, "seed": seed, "ranges": ranges})
+    return tuned
+
+
+def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{name}: {len(tuned.before.per_utterance)} utterances, {tuned.before.reference_words} words")
+    for column in ("", "before", "tuned"):
+        table.add_column(column, justify="right" if column else "left")
+    rates = (tuned.before, tuned.after)
+    table.add_row("word error rate", *(f"{rate.rate:.2%}" for rate in rates))
+    table.add_row("95 % interval", *("{:.2%} to {:.2%}".format(*rate.interval_95) for rate in rates), end_section=True)
+    for key in ranges:
+        table.add_row(key, f"{tuned.start[key]:g}", f"{tuned.best[key]:g}")
+    Console().print(table)
+    low, high = tuned.gain_95
+    click.echo(
+        f"{tuned.before.errors} word errors became {tuned.after.errors}; decrease {low:.2%} to {high:.2%} (95 %)"
+    )
+    if tuned.best != tuned.start and low <= 0:
+        click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
+    click.echo(" ".join(f"--set decoding.{key}={tuned.best[key]:g}" for key in ranges))
+
+
+def _export(export: Path, recipe: "Recipe", tuned: "Tuned") -> None:
+    from sonorant.export.other_decoding import export_with_decoding
+    from sonorant.tuning import with_weights
+
+    done = export_with_decoding(export, with_weights(recipe, tuned.best))
+    if done.is_new:
+        click.echo(f"exported version {done.version}: {done.path}")
+    else:
+        click.echo(f"version {done.version} has these weights; nothing to do: {done.path}")

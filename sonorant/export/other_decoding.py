@@ -1,0 +1,56 @@
+"""The next version of an exported model, which differs in the decoding of its recipe alone."""
+
+import hashlib
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from sonorant.atomic import atomic_folder
+from sonorant.export.language_model import copy_language_models, language_model_paths, language_models_sha256
+from sonorant.export.manifest import MANIFEST, checksums, read_manifest, verify_files
+from sonorant.export.versions import Export, newest_version
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe, load_recipe
+
+__all__ = ["export_with_decoding"]
+
+_RECIPE = "recipe.yaml"
+
+
+def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
+    """Write the next version beside that in `folder`, with the decoding of this recipe; unless it has the same.
+
+    recipe: paths of its language models are absolute, or below the working folder; these are copied, and so is the
+    model. Raises BadExport for damage, Unavailable if the version cannot be written.
+    """
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    before = load_recipe(folder / _RECIPE)
+    recipe = before.model_copy(update={"decoding": recipe.decoding})
+    copies = language_model_paths(before, folder)
+    if _searching(recipe) == _searching(_located(before, copies)):
+        return Export(folder, manifest.version, is_new=False)
+    version = newest_version(folder.parent)[0] + 1
+    path = folder.parent / str(version)
+    with atomic_folder(path) as draft:
+        left_out = shutil.ignore_patterns(MANIFEST, _RECIPE, *(copy.name for copy in copies.values()))
+        shutil.copytree(folder, draft, ignore=left_out, dirs_exist_ok=True)
+        (draft / _RECIPE).write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
+        content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
+        changed = replace(manifest, version=version, content_sha256=content, files=checksums(draft))
+        (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
+    return Export(path, version, is_new=True)
+
+
+def _searching(recipe: Recipe) -> str:
+    """Return what determines the search: the section without paths, and the language models' digests."""
+    section = recipe.decoding.model_dump_json(exclude={"lm": {"path"}, "prior": {"path"}})
+    return section + language_models_sha256(recipe).hex()
+
+
+def _located(recipe: Recipe, paths: dict[str, Path]) -> Recipe:
+    """Return the recipe with these paths of its language models, by section."""
+    changed = {
+        name: getattr(recipe.decoding, name).model_copy(update={"path": str(path)}) for name, path in paths.items()
+    }
+    return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update=changed)})

@@ -1,0 +1,99 @@
+"""A model's outputs for a set of utterances, on disk: computed once, searched many times."""
+
+import json
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Waveform
+from sonorant.atomic import atomic_folder
+from sonorant.serving.model import StreamingModel
+from sonorant.serving.posteriors import open_posteriors
+
+__all__ = ["Outputs", "Spoken", "is_of", "read_outputs", "write_outputs"]
+
+_FRAMES, _UTTERANCES = "frames.npy", "utterances.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An utterance of the set. waveform: reads its samples, Float32[samples] at the model's rate."""
+
+    text: str
+    speaker: str
+    waveform: Callable[[], Waveform]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Outputs of utterances in order, mapped from a file, so that processes share them.
+
+    texts, speakers: of the references. ends: Int64[utterances], one after the last frame of each among all frames.
+    """
+
+    texts: tuple[str, ...]
+    speakers: tuple[str, ...]
+    ends: NDArray[np.int64]
+    all_frames: NDArray[np.float32]
+
+    def frames(self, utterance: int) -> NDArray[np.float32]:
+        """Return the outputs of one utterance, Float32[frames, size]: log-probabilities, or encoded frames."""
+        begin = int(self.ends[utterance - 1]) if utterance else 0
+        return np.asarray(self.all_frames[begin : int(self.ends[utterance])])
+
+
+def is_of(folder: Path, origin: str) -> bool:
+    """Return whether the folder has outputs of that origin."""
+    path = folder / _UTTERANCES
+    return path.exists() and bool(json.loads(path.read_text(encoding="utf-8"))["origin"] == origin)
+
+
+def write_outputs(
+    folder: Path,
+    origin: str,
+    model: StreamingModel,
+    utterances: Iterable[Spoken],
+    threads: int,
+    done: Callable[[], None] = lambda: None,
+) -> None:
+    """Write the outputs of whole utterances to `folder`, atomically, in place of others.
+
+    They are those of recognition: jitter is averaged. origin: names model and set. done: called after each utterance.
+    Raises Unavailable if the folder cannot be written.
+    """
+    references = list(utterances)
+    parts: list[NDArray[np.float32]] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for frames in pool.map(partial(_outputs, model), references):
+            parts.append(frames)
+            done()
+    document = {
+        "origin": origin,
+        "texts": [one.text for one in references],
+        "speakers": [one.speaker for one in references],
+        "ends": np.cumsum([len(frames) for frames in parts], dtype=np.int64).tolist(),
+    }
+    with atomic_folder(folder) as draft:
+        np.save(draft / _FRAMES, np.concatenate([model.no_frames, *parts]))
+        (draft / _UTTERANCES).write_text(json.dumps(document), encoding="utf-8")
+
+
+def read_outputs(folder: Path) -> Outputs:
+    """Return the outputs that `write_outputs` wrote."""
+    document = json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))
+    return Outputs(
+        tuple(document["texts"]),
+        tuple(document["speakers"]),
+        np.array(document["ends"], np.int64),
+        np.load(folder / _FRAMES, mmap_mode="r"),
+    )
+
+
+def _outputs(model: StreamingModel, utterance: Spoken) -> NDArray[np.float32]:
+    posteriors = open_posteriors(model)
+    return np.concatenate([posteriors.push(utterance.waveform()), posteriors.finish()])

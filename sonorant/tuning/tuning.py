@@ -1,0 +1,87 @@
+"""The tuning of a search's weights: trials within ranges, the best of them, and by how much it is better."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sonorant.text.scoring import ErrorRate
+from sonorant.tuning.direct_search import Point, minimise
+from sonorant.tuning.trial import TrialRunner
+from sonorant.tuning.trial_log import TrialLog
+from sonorant.tuning.weights import Range, Weights
+
+__all__ = ["Tuned", "tune"]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result. start, best: weights; before, after: their word error rates on the set; trials: their number."""
+
+    start: Weights
+    best: Weights
+    before: ErrorRate
+    after: ErrorRate
+    trials: int
+
+    @property
+    def gain_95(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of the decrease of the rate, of differences utterance by utterance (or speaker).
+
+        It is optimistic: the weights were chosen on the same utterances.
+        """
+        pairs = zip(self.before.per_utterance, self.after.per_utterance, strict=True)
+        fewer = tuple((before - after, words) for (before, words), (after, _) in pairs)
+        return replace(self.before, per_utterance=fewer).interval_95
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        ends = {"before": (self.before, self.start), "best": (self.after, self.best)}
+        return {
+            name: {
+                "weights": dict(weights),
+                "errors": rate.errors,
+                "words": rate.reference_words,
+                "wer": rate.rate,
+                "interval_95": list(rate.interval_95),
+            }
+            for name, (rate, weights) in ends.items()
+        } | {"decrease_95": list(self.gain_95), "utterances": len(self.before.per_utterance)}
+
+
+def tune(
+    runner: TrialRunner,
+    log: TrialLog,
+    ranges: Mapping[str, Range],
+    start: Weights,
+    trials: int,
+    seed: int,
+    done: Callable[[int], None] = lambda best: None,
+) -> Tuned:
+    """Return the best weights in the ranges, of so many trials; those in the log are not run again.
+
+    start: the recipe's weights, those among them that are not varied. done: called after each trial, with the fewest
+    errors so far.
+    """
+    keys = tuple(ranges)
+    fewest: list[int] = []
+
+    def evaluate(points: Sequence[Point]) -> list[float]:
+        every: list[Weights] = [{**start, **dict(zip(keys, point, strict=True))} for point in points]
+        for weights in every:
+            if (known := log.errors(weights)) is not None:
+                tell(known)
+        for weights, errors in runner.errors([weights for weights in every if log.errors(weights) is None]):
+            log.add(weights, errors)
+            tell(errors)
+        return [float(log.errors(weights) or 0) for weights in every]
+
+    def tell(errors: int) -> None:
+        fewest[:] = [min([errors, *fewest])]
+        done(fewest[0])
+
+    first = tuple(start[key] for key in keys)
+    point = minimise(evaluate, tuple(ranges.values()), first, trials, np.random.default_rng(seed))
+    best: Weights = {**start, **dict(zip(keys, point, strict=True))}
+    return Tuned(dict(start), best, runner.rate(start), runner.rate(best), len(log))

@@ -1,0 +1,116 @@
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+from rigs.tunable_run import write_tunable_run
+
+from sonorant.cli.tune import command
+from sonorant.errors import BadRecipe, BadRun, BadShard
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport
+from sonorant.run_folder import RunFolder
+from sonorant.tuning import BadTuning
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    return write_tunable_run(tmp_path_factory.mktemp("tune"))[0]
+
+
+@pytest.fixture
+def run(prepared, tmp_path):
+    shutil.copytree(prepared.path, tmp_path / "run")
+    return RunFolder(tmp_path / "run")
+
+
+def tune(run, *arguments):
+    return CliRunner().invoke(command, ["--run", str(run.path), "--jobs", "1", "--trials", "40", *arguments])
+
+
+def test_the_weights_are_tuned_once_and_exported_as_the_next_version(run):
+    done = tune(run)
+    assert done.exit_code == 0, done.output
+    document = json.loads(run.tuning.read_text())
+    assert f"{document['before']['errors']} word errors became {document['best']['errors']}" in done.output
+    assert document["best"]["errors"] < 0.2 * document["before"]["errors"]
+    best = document["best"]["weights"]
+    line = f"--set decoding.lm.alpha={best['lm.alpha']:g} --set decoding.lm.beta={best['lm.beta']:g}"
+    assert line in done.output.splitlines()
+    assert [path.name for path in (run.exports / "babble").iterdir()] == ["1"]
+    exported = tune(run, "--export")
+    assert f"exported version 2: {run.exports / 'babble' / '2'}" in exported.output
+    assert json.loads(run.tuning.read_text()) == document
+    old, new = (load_exported(run.exports / "babble" / version) for version in "12")
+    assert (new.recipe.decoding.lm.alpha, new.recipe.decoding.lm.beta) == (best["lm.alpha"], best["lm.beta"])
+    assert new.recipe.decoding.lm.path == old.recipe.decoding.lm.path == "lm.arpa"
+    assert new.scorer.fusion.alpha == best["lm.alpha"]
+    again = tune(run, "--export")
+    assert "version 2 has these weights; nothing to do" in again.output
+    tried = json.loads(run.tuning.read_text())["trials"]
+    assert tried[: len(document["trials"])] == document["trials"]  # of the same model, so none is run again
+
+
+def test_another_language_model_may_be_given_and_another_range(run, tmp_path):
+    shutil.copyfile(run.exports / "babble" / "1" / "lm.arpa", tmp_path / "other.arpa")
+    arguments = ("--set", f"decoding.lm={{path: {tmp_path / 'other.arpa'}, alpha: 0.1}}", "--vary", "lm.alpha=1:2")
+    done = tune(run, *arguments, "--trials", "5", "--export")
+    assert done.exit_code == 0, done.output
+    document = json.loads(run.tuning.read_text())
+    assert document["before"]["weights"] == {"lm.alpha": 0.1, "lm.beta": 1.0}
+    assert len(document["trials"]) == 5
+    assert all(1 <= trial["weights"]["lm.alpha"] <= 2 for trial in document["trials"][1:])
+    assert load_exported(run.exports / "babble" / "2").recipe.decoding.lm.beta == 1.0
+
+
+def test_another_set_may_be_given(run):
+    rooms = "{stage: room, t60_s: {low: 0.1, high: 0.2}, snr_db: {low: 20, high: 25}, noise_sources: [1, 1]}"
+    sets = f"evaluation.sets=[{{name: rooms, split: dev, seed: 3, room: {rooms}}}]"
+    done = tune(run, "--set", sets, "--set-name", "rooms", "--trials", "3", "--export", "--data", str(run.path))
+    assert done.exit_code == 0, done.output
+    assert "rooms: 10 utterances" in done.output
+    assert (run.tuning_outputs / "rooms").is_dir()
+    document = json.loads(run.tuning.read_text())
+    assert (document["set"], len(document["trials"])) == ("rooms", 3)
+    for manifest in (run.exports / "babble").iterdir():
+        assert [one.name for one in load_exported(manifest).recipe.evaluation.sets] == ["heldout"]
+
+
+def refused(run, *arguments):
+    return tune(run, *arguments).exception
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("--vary", "lm.alpha=3:0"), BadTuning, "lm.alpha=3:0: expected finite numbers LOW < HIGH"),
+        (("--vary", "lm.alpha=0:30"), BadTuning, "lm.alpha: 30 is out of range"),
+        (("--vary", "ctc_weight=0:0.5"), BadTuning, "ctc_weight: no weight of this recipe's search"),
+        (("--set", "decoding.lm=null"), BadTuning, "nothing to tune"),
+        (("--set-name", "lunch"), BadTuning, "--set-name lunch: no such set; expected one of dev, heldout"),
+        (("--set", "decoding.beam=0"), BadRecipe, "decoding.beam=0: must be greater than or equal to 1"),
+        (("--set", "decoding.lm.alpha=-1"), BadRecipe, "decoding.lm.alpha=-1: must be greater"),
+        (("--set", "decoding.lm.path=none.arpa"), BadExport, "decoding.lm.path=none.arpa: No such file"),
+    ],
+)
+def test_what_is_not_possible_is_refused_by_name(prepared, arguments, error, message):
+    fault = refused(prepared, *arguments)
+    assert (type(fault), message in str(fault)) == (error, True), fault
+    assert fault.exit_code in (65, 78)
+
+
+def test_a_run_without_export_or_dev_is_refused_by_name(run):
+    shutil.rmtree(run.shards)
+    run.shards.mkdir()
+    assert "has no corpus" in str(refused(run))
+    (run.shards / "card.json").write_text('{"of": "another corpus"}')
+    fault = refused(run)
+    assert (type(fault), "no shards of split 'dev'" in str(fault)) == (BadShard, True)
+    shutil.rmtree(run.exports)
+    fault = refused(run)
+    assert (type(fault), "no exported model; run `sonorant export" in str(fault)) == (BadRun, True)
+
+
+def test_another_setting_than_that_of_the_search_is_refused(prepared):
+    done = tune(prepared, "--set", "seed=1")
+    assert (done.exit_code, "expected decoding.KEY=VALUE or" in done.output) == (2, True)
