@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
-from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
@@ -40,7 +41,7 @@ class ExportedModel:
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder)
+        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
@@ -139,6 +140,8 @@ def load_exported(folder: Path) -> ExportedModel:
     try:
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
+        if manifest.signature == LANGUAGE_MODEL:
+            raise BadExport(f"{folder}: a language model recognizes nothing by itself; name it in decoding.lm.path")
         if manifest.signature not in _KINDS:
             raise BadExport(
                 f"{folder}: signature {manifest.signature!r}: expected {' or '.join(_KINDS)}; export it again"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from sonorant.errors import SonorantError
 
-__all__ = ["MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
+__all__ = ["LANGUAGE_MODEL", "MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
 
 MANIFEST = "manifest.json"
+LANGUAGE_MODEL = "language_model"  # the signature of one
 
 
 class BadExport(SonorantError):
@@ -29,7 +30,8 @@ class Manifest:
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
-    signature: "stream", vector after vector, or "whole", an utterance at a time.
+    signature: "stream", vector after vector, or "whole", an utterance at a time; "language_model":
+    it takes no audio.
     """
 
     model: str

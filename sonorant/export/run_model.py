@@ -4,7 +4,6 @@ from pathlib import Path
 
 from sonorant.export.manifest import BadExport
 from sonorant.export.versions import Export, content_sha256, newest_version
-from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -28,13 +27,17 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1) -> Export:
     version, content = newest_version(run.exports / recipe.name)
     if content == content_sha256(checkpoint.evaluated, recipe, units):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
-    from sonorant.export.saved_model import export_model  # loads TensorFlow, which takes seconds
+    from sonorant.export.neural_language_model import export_language_model  # loads TensorFlow, which takes seconds
+    from sonorant.export.saved_model import export_model
+    from sonorant.models.language_model import LanguageModel
     from sonorant.models.registry import build_model
 
-    model = build_model(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
+    model = build_model(recipe.model, recipe.vector_bins, units.size)
     model.assign(checkpoint.evaluated)
     if checkpoint.progress.layers is not None:
         model.set_layers(checkpoint.progress.layers)
+    if isinstance(model, LanguageModel):
+        return export_language_model(model, recipe, units, run.exports)
     return export_model(model, recipe, units, run.exports)
 
 
