@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from sonorant.augment.table import StageRecipe
 from sonorant.decoding.section import DecodingRecipe
+from sonorant.errors import BadRecipe
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.section import LstmCtcRecipe, ModelRecipe
 from sonorant.recipe.corpus import CorpusRecipe
@@ -63,6 +64,14 @@ class Recipe(Section):
     def vector_bins(self) -> int:
         """Values in a feature vector; those of text have none."""
         return 0 if self.of_text else self.features.stack * self.features.frame_bins(self.corpus.sample_rate_hz)
+
+    def require_speech(self, purpose: str) -> None:
+        """Raise BadRecipe if a language model is trained: without recordings there is nothing to `purpose`."""
+        if self.of_text:
+            raise BadRecipe(
+                f"model.family={self.model.family}: a language model is trained on text, so there is nothing to "
+                f"{purpose}; its perplexity on dev is in the run's metrics.jsonl"
+            )
 
     @model_validator(mode="after")
     def _text_or_speech(self) -> Self:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.tiny_lm import LSTM, SECTIONS, TRANSFORMER, text_recipe, tiny_lm
 
+from sonorant.errors import BadRecipe
 from sonorant.models.section import TransformerLmRecipe
 from sonorant.tensorflow import tf
 
@@ -131,3 +132,10 @@ def test_what_text_has_no_use_for_is_refused(change, message):
     values = text_recipe(LSTM).model_dump(mode="json") | change
     with pytest.raises(ValueError, match=message):
         type(text_recipe()).model_validate(values)
+
+
+def test_a_language_models_recipe_is_refused_where_speech_is_needed():
+    with pytest.raises(
+        BadRecipe, match="model.family=lstm_lm: a language model is trained on text, so there is nothing"
+    ):
+        text_recipe().require_speech("recognize")
