@@ -315,4 +315,4 @@ def test_text_goes_from_the_shard_reader_to_the_trainer(helm):
     assert stage_order(Recipe.model_validate(recipe)) == ("shard_reader",)
     assert component("shard_reader") in pods(manifests)
     assert component("featurizer") not in pods(manifests)
-    assert ("trainer", component("shard_reader"), 7000) in edges(manifests)
+    assert all(("trainer", component("shard_reader"), 7000) in allowed for allowed in edges(manifests))
