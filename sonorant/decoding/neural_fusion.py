@@ -59,12 +59,14 @@ class NeuralFusion:
     def word_scores(self) -> NDArray[np.float64]:
         """Float64[units + 1]: beta where a word starts, else 0; the last is the end."""
         starts = [self.units.starts_word(unit) for unit in range(self.units.size)]
-        return self.beta * np.array([*starts, False], np.float64)
+        scores: NDArray[np.float64] = self.beta * np.array([*starts, False], np.float64)
+        return scores
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return what whole sentences gain, Float64[sentences]."""
         words = self.word_scores
-        return self.alpha * self.model.log_probs(sentences) + [words[list(labels)].sum() for labels in sentences]
+        gains = np.array([words[list(labels)].sum() for labels in sentences])
+        return self.alpha * self.model.log_probs(sentences) + gains
 
 
 class FusedLabels:

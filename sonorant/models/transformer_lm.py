@@ -93,13 +93,16 @@ class _Layer(NamedTuple):
     @classmethod
     def of(cls, recipe: TransformerLmRecipe, number: int, seed: int) -> "_Layer":
         size, wide = recipe.size, recipe.feed_forward
-        projections = [
+        query, key, value, attended = [
             _linear(size, size, seed + j, f"layer_{number}_{name}", bias=False)
             for j, name in enumerate(("query", "key", "value", "attended"))
         ]
         return cls(
             _norm(size, f"layer_{number}_attention_norm"),
-            *projections,
+            query,
+            key,
+            value,
+            attended,
             _norm(size, f"layer_{number}_forward_norm"),
             _linear(size, wide, seed + 4, f"layer_{number}_expand"),
             _linear(wide, size, seed + 5, f"layer_{number}_contract"),
