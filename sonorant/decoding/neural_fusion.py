@@ -65,8 +65,9 @@ class NeuralFusion:
     def scores(self, sentences: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return what whole sentences gain, Float64[sentences]."""
         words = self.word_scores
-        gains = np.array([words[list(labels)].sum() for labels in sentences])
-        return self.alpha * self.model.log_probs(sentences) + gains
+        gains = [float(words[list(labels)].sum()) for labels in sentences]
+        scores: NDArray[np.float64] = self.alpha * self.model.log_probs(sentences) + np.array(gains)
+        return scores
 
 
 class FusedLabels:
