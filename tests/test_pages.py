@@ -18,6 +18,7 @@ from rigs.pages import PAGES, ROOT, blocks, commands, lines, mentions
 from rigs.small_corpus import RATE_HZ, tone
 
 from sonorant.cli.main import cli
+from sonorant.recipe import Recipe
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 VARIABLES = dict(re.findall(r"^(\w+) := (.*)$", MAKEFILE, re.MULTILINE))
@@ -145,8 +146,13 @@ def test_the_short_way_through_the_pages_works_as_it_is_written(folder):
     assert (folder / "runs/digits/report.html").is_file()
 
 
+def test_the_recipe_of_a_language_model_is_one():
+    *_, text = blocks(ROOT / TRAINS, "yaml")
+    assert Recipe.model_validate({"version": 1, "name": "mine-lm"} | yaml.safe_load(text)).of_text
+
+
 def test_a_corpus_of_ones_own_is_prepared_as_it_is_written(folder):
-    recipe, text = blocks(ROOT / TRAINS, "yaml")
+    recipe, text, _ = blocks(ROOT / TRAINS, "yaml")
     (folder / "mine.yaml").write_text(recipe + text)
     (entry,) = re.findall(r"`(\{\"audio_filepath\".*?\})`", " ".join((ROOT / TRAINS).read_text().split()))
     entries = []

@@ -32,8 +32,9 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
 
     Sets that were measured already, with this model and these settings, are not measured again; those of this model
     that the recipe does not name stay. Raises Unavailable if the recognizer does not start or goes away, BadShard for
-    a test set that cannot be read, BadRun for one of a run that is not prepared.
+    a test set that cannot be read, BadRun for one of a run that is not prepared, BadRecipe for a language model's.
     """
+    recipe.require_speech("recognize")
     document = _measured_before(run)
     subjects = {chosen.name: _subject(recipe.evaluation, chosen, run) for chosen in recipe.evaluation.sets}
     chosen = [one for one in recipe.evaluation.sets if document["subjects"].get(one.name) != subjects[one.name]]

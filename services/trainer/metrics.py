@@ -13,6 +13,7 @@ _FIGURES = {
     "epoch": "Epoch under way.",
     "loss": "Loss of the latest step.",
     "wer": "Word error rate on dev, at the latest evaluation.",
+    "perplexity": "Perplexity of a language model on dev, at the latest evaluation.",
     "skipped_steps": "Steps whose gradient was not finite.",
 }
 

@@ -20,7 +20,6 @@ from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
-from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -32,6 +31,7 @@ from sonorant.training.evaluation import DevUtterance, dev_utterances
 from sonorant.training.loop import Trainer
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.parts import TrainerPorts
+from sonorant.training.perplexity import PerplexityEvaluator, dev_sentences
 from sonorant.training.reporting import Reporter
 
 __all__ = ["Rank"]
@@ -77,7 +77,7 @@ class Rank:
             tf.config.experimental.enable_op_determinism()  # else a GPU sums in any order
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
-        self._bins = FeatureExtractor(self._recipe.features, self._recipe.corpus.sample_rate_hz).bins
+        self._bins = recipe.vector_bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)
         shutdown.on_request(lambda: self._ledger.hurry(_LEAVING_S))
@@ -101,7 +101,10 @@ class Rank:
             try:
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
                     reason = trainer.run()
-                self._finish(reason, progress, reporter)
+                evaluator = trainer.parts.evaluator
+                if isinstance(evaluator, PerplexityEvaluator) and evaluator.unspelt:
+                    log.warning("dev_sentences_left_out", count=evaluator.unspelt, reason="no units spell them")
+                self._finish(reason, progress, evaluator.figure, reporter)
                 self._collective.gather(None)  # mpirun ends all ranks soon after the first: rank 0 has written now
             finally:
                 feeder.close()
@@ -141,8 +144,10 @@ class Rank:
         data = TrainingData(self._units, self._bins, self._train.counts, self._dev())
         return build_trainer(self._recipe, data, checkpoint, progress, ports)
 
-    def _dev(self) -> Iterator[DevUtterance]:
+    def _dev(self) -> Iterator[DevUtterance] | Iterator[str]:
         dev = self._shared.open_shards("dev")
+        if self._recipe.of_text:
+            return dev_sentences(dev, self._collective.rank, self._collective.size)
         featurizer = build_stage(FEATURIZER, self._recipe, StageResources(None, self._run.shards))
         return dev_utterances(dev, featurizer, self._collective.rank, self._collective.size)
 
@@ -161,17 +166,18 @@ class Rank:
             with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
 
-    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
-        """Write the run's totals, as rank 0, unless the run was interrupted."""
-        log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
+    def _finish(self, reason: Reason, progress: Progress, figure: str, reporter: Reporter) -> None:
+        """Write the run's totals, as rank 0, unless the run was interrupted; figure: name of what dev has."""
+        best = {f"best_{figure}": progress.best_dev}
+        log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, **best)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return
-        totals = self._totals(reason, progress)
+        totals = self._totals(reason, progress, best)
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
         self._shared.push_totals()
 
-    def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
+    def _totals(self, reason: Reason, progress: Progress, best: dict[str, float | None]) -> dict[str, object]:
         epochs = self._ledger.epochs()
         counts = {epoch: self._ledger.progress(epoch) for epoch in epochs}
         committed = sum(c.committed for c in counts.values())
@@ -185,7 +191,7 @@ class Rank:
             "epochs": progress.epoch,
             "examples": progress.examples,
             "audio_hours": progress.audio_s / 3600,
-            "best_wer": progress.best_wer,
+            **best,
             "looks_without_better": progress.looks_without_better,
             "ledger": {
                 "committed": committed,

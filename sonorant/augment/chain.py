@@ -26,7 +26,12 @@ FEATURIZER = "featurizer"  # stands between the stages on waveforms and those on
 
 
 def stage_names(recipe: Recipe) -> tuple[str, ...]:
-    """Return the names of a recipe's stages in order: those on waveforms, the featurizer, those on features."""
+    """Return the names of a recipe's stages in order: those on waveforms, the featurizer, those on features.
+
+    Text passes none.
+    """
+    if recipe.of_text:
+        return ()
     on_features = [section.stage for section in recipe.stages if section.works_on == "features"]
     on_waveforms = [section.stage for section in recipe.stages if section.stage not in on_features]
     return (*on_waveforms, FEATURIZER, *on_features)
@@ -38,11 +43,11 @@ def build_chain(recipe: Recipe, resources: StageResources) -> dict[str, Stage]:
     The input of each but the first is rounded as by a link (`pipeline.payload`); recordings, of 16 bits, pass any link
     unchanged. The output of the last is not rounded: it is as before the link to the trainer.
     """
-    first, *others = stage_names(recipe)
-    chain = {first: build_stage(first, recipe, resources)}
-    for name in others:
-        chain[name] = _behind_link(build_stage(name, recipe, resources), recipe.pipeline.payload)
-    return chain
+    chain = {name: build_stage(name, recipe, resources) for name in stage_names(recipe)}
+    return {
+        name: _behind_link(stage, recipe.pipeline.payload) if number else stage
+        for number, (name, stage) in enumerate(chain.items())
+    }
 
 
 def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:

@@ -57,6 +57,7 @@ def command(
     from sonorant.report.augmented import stored_example, write_augmented
 
     recipe = resolve_recipe(recipe_path or find_run(run_path or Path()).recipe, assignments)
+    recipe.require_speech("augment")
     run = RunFolder(run_path or Path("runs") / recipe.name)
     shards = _train_split(run, needed=run_path is not None or file is None)
     if file is not None:

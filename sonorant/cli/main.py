@@ -34,6 +34,7 @@ _COMMANDS = {
     "score": "Compare transcripts with references: error rates, BLEU and alignments.",
     "serve": "Serve exported models to streaming clients.",
     "status": "Show the stages, rates and progress of a running training.",
+    "text": "Print the transcripts of a prepared run, for language models.",
     "tokenizer": "Learn units, such as sub-words, from text, for recipes to share.",
     "train": "Train on data augmented on the fly; resumes where it stopped.",
     "tune": "Tune the weights of a model's search on dev.",

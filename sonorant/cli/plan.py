@@ -88,6 +88,7 @@ def command(
     from sonorant.capacity.cluster_plan import plan_cluster, rehearse
 
     recipe = resolve_recipe(recipe_path, assignments)
+    recipe.require_speech("augment, whose stages a plan is of")
     source = TimesSource(measured, run_path, data, utterance_seconds, step_seconds, coordinator)
     times = service_times(recipe, source)
     echo_progress("simulating")

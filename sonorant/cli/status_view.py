@@ -68,6 +68,7 @@ def _trainer_line(status: pb.GetStatusResponse) -> str:
         _part(figures, "step", "step {:.0f}"),
         _part(figures, "loss", "loss {:.3f}"),
         _part(figures, "wer", "dev WER {:.2%}"),
+        _part(figures, "perplexity", "dev perplexity {:.2f}"),
         _part(figures, "audio_hours_per_second", "{:.3f} audio-hours/s"),
         _part(figures, "t_session", "t_session {:.3f}"),
     ]

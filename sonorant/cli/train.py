@@ -29,6 +29,7 @@ __all__ = ["SOME_REJECTED", "command"]
 SOME_REJECTED = 3  # as `sonorant prepare` for recordings
 _INTERRUPTED = 130
 _LINE_EVERY_S = 10.0
+_BEST = {"best_wer": ", best dev WER {:.2%}", "best_perplexity": ", best dev perplexity {:.2f}"}  # by total
 
 
 @click.command("train")
@@ -111,11 +112,10 @@ def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
     totals = complete_totals(run, recipe)
     if totals is None:
         return False
-    wer = totals.get("best_wer")
     click.echo(
         f"training of {run.path} is complete ({totals.get('reason')}): {totals.get('steps')} steps in "
         f"{totals.get('train_seconds', 0):.0f} s, t_session {totals.get('t_session', 0):.3f}"
-        + (f", best dev WER {wer:.2%}" if wer is not None else "")
+        + "".join(form.format(totals[name]) for name, form in _BEST.items() if totals.get(name) is not None)
     )
     ledger = totals.get("ledger", {})
     if rejected := ledger.get("rejected", 0):

@@ -108,9 +108,11 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     corpus = recipe.corpus
     text = normalise(utterance.text, recipe.text)
     if not text:
-        raise BadAudio(shown(utterance.segments[0].path), f"its transcript {utterance.text!r} has no words")
+        raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
     if recipe.text.numbers == "refuse" and (number := first_number(text)):
         raise BadAudio(utterance.id, f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
+    if not utterance.segments:
+        return Record(utterance.id, utterance.speaker, text, corpus.sample_rate_hz, 0.0, "none", b""), []
     readings = [read_segment(segment, corpus) for segment in utterance.segments]
     waveform, words = _join([reading.waveform for reading in readings], utterance, text, corpus.sample_rate_hz)
     if corpus.strings is not None and corpus.strings.background_db is not None:
@@ -130,6 +132,11 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
         words=words,
     )
     return record, [reading.scaled for reading in readings if reading.scaled]
+
+
+def _origin(utterance: Utterance) -> str:
+    """Return the first recording of an utterance; the id of one that is text alone."""
+    return shown(utterance.segments[0].path) if utterance.segments else utterance.id
 
 
 def _check_spelling(record: Record, tokenizer: Units) -> None:

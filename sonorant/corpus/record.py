@@ -16,12 +16,15 @@ from sonorant.v1 import record_pb2
 
 __all__ = ["Encoding", "Record", "decode_audio", "encode_audio"]
 
-Encoding = Literal["flac", "pcm16"]
+Encoding = Literal["flac", "pcm16", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One utterance with its audio still encoded; `words` is empty if the corpus has no alignment."""
+    """One utterance with its audio still encoded; `words` is empty if the corpus has no alignment.
+
+    encoding: "none" of text without audio, whose `audio` is empty.
+    """
 
     utterance: str
     speaker: str
@@ -48,7 +51,7 @@ class Record:
             sample_rate_hz=self.sample_rate_hz,
             duration_s=self.duration_s,
             speaker=self.speaker,
-            waveform=self.waveform(),
+            waveform=None if self.encoding == "none" else self.waveform(),
             words=self.words,
         )
 
@@ -84,7 +87,8 @@ class Record:
                 f"is no utterance that `sonorant prepare` wrote ({error}); prepare the corpus again"
             ) from error
         if rate <= 0 or encoding not in get_args(Encoding):
-            raise BadShard(f"has sample rate {rate} and encoding {encoding!r}, expected flac or pcm16; prepare again")
+            known = ", ".join(get_args(Encoding))
+            raise BadShard(f"has sample rate {rate} and encoding {encoding!r}, expected {known}; prepare again")
         spans = zip(
             feature["words/text"].bytes_list.value,
             feature["words/start_sample"].int64_list.value,

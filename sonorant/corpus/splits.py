@@ -15,27 +15,35 @@ def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: i
     """Return the utterances of each split.
 
     The unit of assignment is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
-    all takes of a number. Unseen speakers are in 'unseen_speaker' alone. Raises BadCorpus when that leaves nothing to
-    train on, or an utterance lacks the speaker or the take by which it is assigned.
+    all takes of a number. Unseen speakers are in 'unseen_speaker' alone, and what the corpus itself assigns is where it
+    says. Raises BadCorpus when that leaves nothing to train on, or an utterance lacks the speaker or the take by which
+    it is assigned.
     """
     recipe = corpus.splits
+    splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
+    splits["unseen_speaker"] = [u for u in utterances if u.speaker in recipe.unseen_speakers]
     seen = [u for u in utterances if u.speaker not in recipe.unseen_speakers]
+    home = {u.id: u.split for u in seen if u.split is not None}
+    home |= _assigned([u for u in seen if u.split is None], corpus, seed)
+    for utterance in seen:
+        splits[home[utterance.id]].append(utterance)
+    return splits
+
+
+def _assigned(seen: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dict[str, str]:
+    """Return the split of each utterance, by its id, as the recipe assigns them."""
+    if not seen:
+        return {}
     if corpus.split_by == "take" and corpus.strings is not None:
-        home = {u.id: _split_of_take(u, corpus.strings) for u in seen}
-    elif corpus.split_by == "speaker":
+        return {u.id: _split_of_take(u, corpus.strings) for u in seen}
+    if corpus.split_by == "speaker":
         if nameless := [u.id for u in seen if not u.speaker]:
             raise BadCorpus(
                 f"utterance {nameless[0]!r} has no speaker; splits.by=speaker needs all, splits.by=utterance none"
             )
         split_of = _assign("speakers", {u.speaker for u in seen}, corpus, seed)
-        home = {u.id: split_of[u.speaker] for u in seen}
-    else:
-        home = _assign("utterances", {u.id for u in seen}, corpus, seed)
-    splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
-    splits["unseen_speaker"] = [u for u in utterances if u.speaker in recipe.unseen_speakers]
-    for utterance in seen:
-        splits[home[utterance.id]].append(utterance)
-    return splits
+        return {u.id: split_of[u.speaker] for u in seen}
+    return _assign("utterances", {u.id for u in seen}, corpus, seed)
 
 
 def check_unseen_speakers(corpus: CorpusRecipe, speakers: Collection[str]) -> None:

@@ -23,9 +23,10 @@ class Segment:
 class Utterance:
     """What becomes one record of a shard.
 
-    segments: joined in this order. pauses_s: empty, or the silence before, between and after them
-    (one more than segments); then `text` has a word for each segment, and it is known where it is spoken.
-    take: which repetition of this text by this speaker it is, where the corpus numbers them.
+    segments: joined in this order; none: it is text alone. pauses_s: empty, or the silence before, between and after
+    them (one more than segments); then `text` has a word for each segment, and it is known where it is spoken.
+    take: which repetition of this text by this speaker it is, where the corpus numbers them. split: the one that the
+    corpus itself assigns it to; None: the recipe does.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Utterance:
     speaker: str = ""
     pauses_s: tuple[float, ...] = ()
     take: int | None = None
+    split: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

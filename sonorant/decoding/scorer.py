@@ -1,10 +1,10 @@
-"""Scores beside the model's: an n-gram language model, and phrases to boost.
+"""Scores beside the model's: a language model, and phrases to boost.
 
 All searches of a model share a `Scorer`, which is immutable.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sonorant.decoding.kernels import LabelScorer
 from sonorant.decoding.kernels import Scorer as Kernel
 from sonorant.decoding.label_decoder import Fusion
+from sonorant.decoding.neural_fusion import FusedLabels, NeuralFusion, NeuralModel
 from sonorant.decoding.section import DecodingRecipe
-from sonorant.errors import BadRecipe, SonorantError
+from sonorant.errors import BadRecipe, BadRun, SonorantError
 from sonorant.lm.model import NgramModel
 from sonorant.text import hangul
 from sonorant.text.normalisation import normalise
@@ -70,14 +71,26 @@ class Prior:
 class Scorer:
     """Scores of units: those of a language model, if there is one, and boosts of phrases.
 
-    fusion: the language model and its weights; None: none. kernel: the compiled form. by_label: the same for the search
-    by label, less the prior.
+    fusion: the n-gram language model and its weights, neural: the neural one; None: none. kernel: the compiled form, of
+    the n-gram model. by_label: the same for the search by label, of both, less the prior.
     """
 
-    def __init__(self, units: Units, fusion: NgramFusion | None = None, prior: Prior | None = None) -> None:
-        """Raise WrongVocabulary if less than half the vocabularies of units and language model or prior agree."""
+    def __init__(
+        self,
+        units: Units,
+        fusion: NgramFusion | None = None,
+        prior: Prior | None = None,
+        neural: NeuralFusion | None = None,
+    ) -> None:
+        """Raise WrongVocabulary if less than half the vocabularies of units and language model or prior agree.
+
+        That of a neural language model must have the same units.
+        """
+        if neural is not None:
+            _check_units(units, neural.units)
         self._units = units
         self.fusion = fusion
+        self.neural = neural
         self._prior = prior
         spelling = [(_spelling(units, unit), units.starts_word(unit)) for unit in range(units.size)]
         if fusion is None:
@@ -103,6 +116,7 @@ class Scorer:
             boosts.append((words, boost))
         scorer = Scorer.__new__(Scorer)
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
+        scorer.neural = self.neural
         scorer.kernel = Kernel(self.kernel, boosts)
         scorer.by_label = scorer._fusion_by_label(is_scored=bool(boosts) or self.fusion is not None)
         scorer._phrases = tuple(phrases)
@@ -115,6 +129,7 @@ class Scorer:
             self._units,
             replace(self.fusion, alpha=lm.alpha, beta=lm.beta) if self.fusion and lm else None,
             replace(self._prior, weight=prior.weight) if self._prior and prior else None,
+            replace(self.neural, alpha=lm.alpha, beta=lm.beta) if self.neural and lm else None,
         )
         boosts = {words: decoding.phrase_boost * len(words.split()) for words in self._phrases}
         return scorer.with_phrases(boosts) if boosts else scorer
@@ -122,25 +137,41 @@ class Scorer:
     def _fusion_by_label(self, *, is_scored: bool) -> Fusion:
         fusion = Fusion()
         if is_scored:
-            model = LabelScorer(self.kernel)
-            fusion = Fusion(model=model, weight=1.0, most_gain=model.most_gain, most_ahead=model.most_ahead)
+            kernel = LabelScorer(self.kernel)
+            fusion = Fusion(model=kernel, weight=1.0, most_gain=kernel.most_gain, most_ahead=kernel.most_ahead)
+        if self.neural is not None:
+            most_gain = fusion.most_gain + max(0.0, self.neural.beta)
+            model = FusedLabels(self.neural, fusion.model)
+            fusion = Fusion(model=model, weight=1.0, most_gain=most_gain, most_ahead=fusion.most_ahead)
         if self._prior is None:
             return fusion
         return fusion._replace(prior=_log_prior(self._prior.model, self._units), prior_weight=self._prior.weight)
 
 
-def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder: Path) -> Scorer:
+def load_scorer(
+    units: Units,
+    decoding: DecodingRecipe,
+    text: TextRecipe,
+    folder: Path,
+    load_neural: Callable[[Path], NeuralModel],
+) -> Scorer:
     """Return the scorer of a recipe, whose language model lies below `folder`.
 
-    Raises BadRecipe for a language model that is missing, BadLanguageModel for one that is damaged, WrongVocabulary for
-    one of another vocabulary, or a phrase that the units do not spell.
+    load_neural: loads one that is the folder of an export, which takes TensorFlow; its errors pass. Raises BadRecipe
+    for a language model that is missing, BadLanguageModel for one that is damaged, WrongVocabulary for one of another
+    vocabulary, or a phrase that the units do not spell.
     """
-    lm, fusion, prior = decoding.lm, None, None
-    if lm is not None:
+    lm, fusion, prior, neural = decoding.lm, None, None, None
+    if lm is not None and (folder / lm.path).is_dir():
+        if lm.unknown:
+            raise BadRecipe(f"decoding.lm.unknown={lm.unknown}: {lm.path} knows all units; leave it out")
+        model = load_neural(folder / lm.path)
+        neural = NeuralFusion(model, model.units, lm.alpha, lm.beta)
+    elif lm is not None:
         fusion = NgramFusion(_read(folder / lm.path, "lm"), lm.alpha, lm.beta, lm.unknown, lm.tokens)
     if decoding.prior is not None:
         prior = Prior(_read(folder / decoding.prior.path, "prior"), decoding.prior.weight)
-    scorer = Scorer(units, fusion, prior)
+    scorer = Scorer(units, fusion, prior, neural)
     boosts = {}
     for phrase in decoding.phrases:
         words = normalise(phrase, text)
@@ -152,8 +183,16 @@ def load_scorer(units: Units, decoding: DecodingRecipe, text: TextRecipe, folder
 
 def _read(path: Path, key: str) -> NgramModel:
     if not path.is_file():
-        raise BadRecipe(f"decoding.{key}.path={path}: no such file; `sonorant lm` makes one from text")
+        exported = ", and `sonorant export` of a language model's run a folder of its version" if key == "lm" else ""
+        raise BadRecipe(f"decoding.{key}.path={path}: no such file; `sonorant lm` makes one from text{exported}")
     return NgramModel.read(path)
+
+
+def _check_units(units: Units, others: Units) -> None:
+    try:
+        units.check_same(others, "the model", "the language model")
+    except BadRun as error:
+        raise WrongVocabulary(str(error)) from error
 
 
 def _spelling(units: Units, unit: int) -> str:

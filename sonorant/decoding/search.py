@@ -18,6 +18,7 @@ from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.decoding.label_search import LabelSearch, search_in_batches
 from sonorant.decoding.monotonic_search import MonotonicSearch
+from sonorant.decoding.rescored_search import RescoredSearch
 from sonorant.decoding.scorer import Scorer
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
@@ -53,7 +54,8 @@ class Search(Protocol):
 def _ctc(
     units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None, scorer: Scorer
 ) -> Search:
-    return CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates, scorer=scorer)
+    search = CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates, scorer=scorer)
+    return search if scorer.neural is None else RescoredSearch(search, scorer.neural, decoding.beam)
 
 
 def _labels(

@@ -6,26 +6,30 @@ from pydantic import Field
 
 from sonorant.section import Section
 
-__all__ = ["DecodingRecipe", "NgramRecipe", "PriorRecipe"]
+__all__ = ["DecodingRecipe", "LanguageModelRecipe", "PriorRecipe"]
 
 
-class NgramRecipe(Section):
-    """Shallow fusion with an n-gram model: log P(c|x) + alpha log P_lm(c) + beta word_count(c), natural logarithms."""
+class LanguageModelRecipe(Section):
+    """Shallow fusion: log P(c|x) + alpha log P_lm(c) + beta word_count(c), natural logarithms.
+
+    A neural model's units are those of the acoustic model. Search by label adds it label by label, search by frame
+    scores its N-best list with it.
+    """
 
     path: str = Field(
         min_length=1,
-        description="The model, in ARPA or kenlm's binary format; a relative path is below the working directory. An "
-        "export has a copy.",
+        description="An n-gram model in ARPA or kenlm's binary format, or the folder `<model>/<version>` of an "
+        "exported neural one; a relative path is below the working directory. An export has a copy.",
     )
     alpha: float = Field(0.5, ge=0, le=10, description="Weight of the language model.")
     beta: float = Field(1.0, ge=-10, le=10, description="Score of each word, against the language model's short ones.")
     tokens: Literal["words", "units"] = Field(
         "words",
-        description="Tokens of the language model: words, scored at word boundaries, or units, scored one by one; the "
+        description="Tokens of an n-gram model: words, scored at word boundaries, or units, scored one by one; the "
         "space of characters is the token U+2581.",
     )
     unknown: float = Field(
-        0.0, ge=-100, le=0, description="Added to log P_lm of each token outside the language model's vocabulary."
+        0.0, ge=-100, le=0, description="Added to log P_lm of each token outside an n-gram model's vocabulary."
     )
 
 
@@ -70,7 +74,7 @@ class DecodingRecipe(Section):
     stability_ms: float = Field(
         0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
     )
-    lm: NgramRecipe | None = Field(None, description="N-gram language model; absent: none.")
+    lm: LanguageModelRecipe | None = Field(None, description="Language model; absent: none.")
     prior: PriorRecipe | None = Field(
         None, description="Context-free prior of the labels (search by label); absent: none."
     )

@@ -24,7 +24,7 @@ class WordSpan(NamedTuple):
 
 
 class Example(NamedTuple):
-    """One utterance; `waveform` is set up to the featurizer, `features` after it.
+    """One utterance; `waveform` is set up to the featurizer, `features` after it; of text alone, neither.
 
     waveform: Float32[samples] or Float32[microphones, samples] in [-1, 1], at `sample_rate_hz`.
     features: Float32[frames, bins].

@@ -7,6 +7,7 @@ import numpy as np
 
 from sonorant.decoding import load_scorer
 from sonorant.export.manifest import BadExport, Manifest
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.posteriors import SingleModel
@@ -35,7 +36,7 @@ class Ensemble:
         self.sample_rate_hz = manifest.sample_rate_hz
         self.recipe = load_recipe(folder / "recipe.yaml")
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder)
+        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.frame_seconds = members[0].frame_seconds
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
 

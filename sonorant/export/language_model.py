@@ -4,7 +4,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from sonorant.export.manifest import BadExport
+from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.recipe import Recipe
 
 __all__ = ["copy_language_models", "language_model_paths", "language_models_sha256"]
@@ -16,8 +16,11 @@ def copy_language_models(recipe: Recipe, folder: Path) -> Recipe:
     """Copy the models of the recipe into `folder`; return the recipe with the paths of the copies, relative to it."""
     changed = {}
     for name, path in _paths(recipe).items():
-        copy = f"{name}{path.suffix}"
-        shutil.copyfile(path, folder / copy)
+        copy = name if path.is_dir() else f"{name}{path.suffix}"
+        if path.is_dir():
+            shutil.copytree(path, folder / copy)
+        else:
+            shutil.copyfile(path, folder / copy)
         changed[name] = getattr(recipe.decoding, name).model_copy(update={"path": copy})
     return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update=changed)})
 
@@ -26,6 +29,9 @@ def language_models_sha256(recipe: Recipe) -> bytes:
     """Return the digests of the models of the recipe, b"" without any; raises BadExport if one cannot be read."""
     digests = b""
     for name, path in _paths(recipe).items():
+        if path.is_dir():
+            digests += bytes.fromhex(read_manifest(path).content_sha256)
+            continue
         try:
             with open(path, "rb") as file:
                 digests += hashlib.file_digest(file, "sha256").digest()

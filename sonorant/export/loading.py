@@ -11,7 +11,8 @@ from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
-from sonorant.export.manifest import BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
@@ -41,7 +42,7 @@ class ExportedModel:
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
         self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder)
+        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
@@ -147,6 +148,8 @@ def load_exported(folder: Path) -> ExportedModel | Ensemble:
         verify_files(folder, manifest)
         if manifest.signature == ENSEMBLE:
             return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
+        if manifest.signature == LANGUAGE_MODEL:
+            raise BadExport(f"{folder}: a language model recognizes nothing by itself; name it in decoding.lm.path")
         if manifest.signature not in _KINDS:
             known = ", ".join([*_KINDS, ENSEMBLE])
             raise BadExport(f"{folder}: signature {manifest.signature!r}: expected one of {known}; export it again")

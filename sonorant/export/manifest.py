@@ -7,9 +7,10 @@ from pathlib import Path
 
 from sonorant.errors import SonorantError
 
-__all__ = ["MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
+__all__ = ["LANGUAGE_MODEL", "MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
 
 MANIFEST = "manifest.json"
+LANGUAGE_MODEL = "language_model"  # the signature of one
 
 
 class BadExport(SonorantError):
@@ -30,7 +31,7 @@ class Manifest:
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
     signature: "stream", vector after vector, or "whole", an utterance at a time; "ensemble": that of each member, the
-    first of which bins, vector_seconds and state_shapes are of.
+    first of which bins, vector_seconds and state_shapes are of; "language_model": it takes no audio.
     """
 
     model: str

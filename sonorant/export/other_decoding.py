@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sonorant.atomic import atomic_folder
@@ -33,13 +34,17 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
     version = newest_version(folder.parent)[0] + 1
     path = folder.parent / str(version)
     with atomic_folder(path) as draft:
-        left_out = shutil.ignore_patterns(MANIFEST, _RECIPE, *(copy.name for copy in copies.values()))
-        shutil.copytree(folder, draft, ignore=left_out, dirs_exist_ok=True)
+        left_out = {folder / MANIFEST, folder / _RECIPE, *copies.values()}
+        shutil.copytree(folder, draft, ignore=partial(_among, left_out), dirs_exist_ok=True)
         (draft / _RECIPE).write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
         content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
         changed = replace(manifest, version=version, content_sha256=content, files=checksums(draft))
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
     return Export(path, version, is_new=True)
+
+
+def _among(left_out: set[Path], folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if Path(folder) / name in left_out]
 
 
 def _searching(recipe: Recipe) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
-from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -30,14 +29,20 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     own = content_sha256(checkpoint.evaluated, recipe, units)
     if content == (ensemble_sha256([own, *(read_manifest(o).content_sha256 for o in others)]) if others else own):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
-    from sonorant.export.saved_ensemble import export_ensemble  # loads TensorFlow, which takes seconds
+    from sonorant.export.neural_language_model import export_language_model  # loads TensorFlow, which takes seconds
+    from sonorant.export.saved_ensemble import export_ensemble
     from sonorant.export.saved_model import export_model
+    from sonorant.models.language_model import LanguageModel
     from sonorant.models.registry import build_model
 
-    model = build_model(recipe.model, FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins, units.size)
+    model = build_model(recipe.model, recipe.vector_bins, units.size)
     model.assign(checkpoint.evaluated)
     if checkpoint.progress.layers is not None:
         model.set_layers(checkpoint.progress.layers)
+    if isinstance(model, LanguageModel):
+        if others:
+            raise BadExport(f"{run.recipe}: a language model joins no ensemble, which averages probabilities of frames")
+        return export_language_model(model, recipe, units, run.exports)
     if others:
         return export_ensemble(model, others, recipe, units, run.exports)
     return export_model(model, recipe, units, run.exports)

@@ -11,6 +11,7 @@ from sonorant.export.ensemble import ENSEMBLE, check_members, member_folder
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.models.family import Model
@@ -27,7 +28,7 @@ def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units:
     Decoding section and language model are the recipe's, for the average; members have none. Raises BadExport for an
     export that is damaged, itself an ensemble, or of other units or frames; else as `export_model`.
     """
-    load_scorer(units, recipe.decoding, recipe.text, Path())
+    load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
     folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1

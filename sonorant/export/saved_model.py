@@ -11,6 +11,7 @@ from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import ExportedModel, load_member
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
@@ -43,7 +44,8 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
     the whole stream in a padded batch. Raises BadLanguageModel or WrongVocabulary for a language model that does not
     fit, and Unavailable if the folder cannot be written.
     """
-    load_scorer(units, recipe.decoding, recipe.text, Path())  # a fault is named before anything is written
+    # A fault is named before anything is written.
+    load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
     folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
-from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
@@ -23,8 +22,7 @@ def exported_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
     verify_files(folder, read_manifest(folder))
     recipe = load_recipe(folder / "recipe.yaml")
     units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
-    names = build_model(recipe.model, bins, units.size).named_weights()
+    names = build_model(recipe.model, recipe.vector_bins, units.size).named_weights()
     try:
         saved = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
         return {

@@ -55,6 +55,7 @@ _START = struct.Struct(_HEADER.format + _SIZES.format[1:])  # of a message with 
 _ARRAY_AT = _START.size
 _MOST_EXAMPLES, _MOST_WAITING = (1 << 8) - 1, (1 << 24) - 1  # that a header can hold
 _ALIGNMENT = 16
+_NOTHING = np.empty(0, np.float32)  # in place of the array of an example that is text alone
 _ALIGNED_TYPE = np.dtype(np.longdouble)  # checking the alignment of this type is faster than reading an address
 
 Buffer = bytes | bytearray | memoryview
@@ -137,16 +138,16 @@ class Parcel:
     """An example on its way: its message of kind EXAMPLES, with a backlog of 0.
 
     size: of the message in bytes; it may go to consumers of `lane`. message, memory: set by `write`.
-    Raises BadMessage unless exactly one of waveform and features is set, and is Float32.
+    Raises BadMessage if both waveform and features are set, or one is not Float32; text alone has neither.
     """
 
     __slots__ = ("_unwritten", "audio_s", "lane", "memory", "message", "size")
 
     def __init__(self, example: Example, payload: PayloadRecipe = EXACT, lane: int = 0) -> None:
-        if (example.waveform is None) == (example.features is None):
-            raise BadMessage(f"example {example.utterance}: exactly one of waveform and features must be set")
-        array = example.waveform if example.waveform is not None else example.features
-        assert array is not None
+        if example.waveform is not None and example.features is not None:
+            raise BadMessage(f"example {example.utterance}: at most one of waveform and features may be set")
+        array = _NOTHING if example.waveform is None else example.waveform
+        array = array if example.features is None else example.features
         if array.dtype != np.float32:
             raise BadMessage(f"example {example.utterance}: array of {array.dtype}, must be float32")
         packing = packing_by_name(payload.waveform if example.waveform is not None else payload.features)
@@ -187,10 +188,12 @@ def _encode_envelope(example: Example, data_type: "pb.DataType.ValueType", shape
         duration_s=example.duration_s,
     )
     # Nested messages are filled directly: building them apart and copying them takes half as long again.
-    lineage, header = message.lineage, message.waveform if example.waveform is not None else message.features
+    lineage = message.lineage
     lineage.epoch, lineage.shard, lineage.index = example.lineage
-    header.data_type = data_type
-    header.shape.extend(shape)
+    if example.waveform is not None or example.features is not None:
+        header = message.waveform if example.waveform is not None else message.features
+        header.data_type = data_type
+        header.shape.extend(shape)
     for word in example.words:
         message.words.add(word=word.word, start_s=word.start_s, end_s=word.end_s)
     return message.SerializeToString()
@@ -256,12 +259,12 @@ def _decode_example(array: memoryview, envelope: memoryview) -> Example:
     except DecodeError as error:
         raise BadMessage(f"envelope of {len(envelope)} bytes is not an Example: {error}") from error
     content = message.WhichOneof("content")
-    if content is None or not message.HasField("lineage"):
+    if (content is None and len(array)) or not message.HasField("lineage"):
         raise BadMessage(f"envelope of {message.utterance!r} lacks its lineage or its array")
     waveform = features = None
     if content == "waveform":
         waveform = _decode_array(message.waveform, array, (1, 2))
-    else:
+    elif content == "features":
         features = _decode_array(message.features, array, (2,))
     lineage, words = message.lineage, message.words
     return Example(

@@ -18,7 +18,7 @@ def inspect_model(recipe: Recipe, units: int) -> Inspection:
     """Return the figures of a recipe's model with so many units, whose weights get no values, and no memory."""
     extractor = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)
     with keras.StatelessScope(initialize_variables=False):
-        model = build_model(recipe.model, extractor.bins, units)
+        model = build_model(recipe.model, recipe.vector_bins, units)
     vector_ms = 1000 * extractor.vector_seconds
     begin_s, end_s = extractor.span(0)
     layers = _layers(model, round(1000 * SECONDS / vector_ms))
@@ -28,7 +28,7 @@ def inspect_model(recipe: Recipe, units: int) -> Inspection:
     return Inspection(
         name=recipe.name,
         family=recipe.model.family,
-        bins=extractor.bins,
+        bins=recipe.vector_bins,
         units=units,
         vector_ms=vector_ms,
         vector_audio_ms=1000 * (end_s - begin_s),

@@ -15,7 +15,9 @@ FAMILIES = {
     "deep_speech": "sonorant.models.deep_speech:DeepSpeech",
     "delayed_lstm": "sonorant.models.delayed_lstm:DelayedLstm",
     "lstm_ctc": "sonorant.models.lstm_ctc:LstmCtc",
+    "lstm_lm": "sonorant.models.lstm_lm:LstmLm",
     "mocha": "sonorant.models.mocha:Mocha",
+    "transformer_lm": "sonorant.models.transformer_lm:TransformerLm",
 }
 """Module and class of each family, by the name that `model.family` has in a recipe."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sonorant.models.family import LabelSynchronous
 from sonorant.tensorflow import tf
 
-__all__ = ["TensorDecoder", "decoder_functions", "model_decoder"]
+__all__ = ["TensorDecoder", "common_shape", "decoder_functions", "model_decoder", "numbered"]
 
 _Named: TypeAlias = dict[str, tf.Tensor]
 
@@ -81,12 +81,12 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
 
     def begin(encoded: tf.Tensor, lengths: tf.Tensor) -> _Named:
         memory, state = model.begin(encoded, lengths, 1)
-        return _numbered("memory", memory) | _numbered("state", state)
+        return numbered("memory", memory) | numbered("state", state)
 
     frames = [tf.TensorSpec([None, None, size], tf.float32, "encoded"), tf.TensorSpec([None], tf.int32, "lengths")]
     short, longer = (model.begin(tf.zeros((n, n, size)), tf.fill((n,), n), n) for n in (1, 2))
     specs = [
-        tf.TensorSpec(_common(one, other), one.dtype, f"{kind}_{i}")
+        tf.TensorSpec(common_shape(one, other), one.dtype, f"{kind}_{i}")
         for kind, ones, others in zip(("memory", "state"), short, longer, strict=True)
         for i, (one, other) in enumerate(zip(ones, others, strict=True))
     ]
@@ -95,7 +95,7 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
     def advance(before: tf.Tensor, parents: tf.Tensor, *tensors: tf.Tensor) -> _Named:
         extended = [tf.gather(tensor, parents, batch_dims=1) for tensor in tensors[remembered:]]
         step = model.next_label(before, list(tensors[:remembered]), extended)
-        return {"log_probs": step.log_probs, "attention": step.attention} | _numbered("state", step.state)
+        return {"log_probs": step.log_probs, "attention": step.attention} | numbered("state", step.state)
 
     def by_frame(encoded: tf.Tensor) -> _Named:
         return {"log_probs": model.frame_log_probs(encoded)}
@@ -124,12 +124,13 @@ def _padded(encoded: Sequence[NDArray[np.float32]]) -> tf.Tensor:
     return tf.constant(padded)
 
 
-def _common(one: tf.Tensor, other: tf.Tensor) -> list[int | None]:
+def common_shape(one: tf.Tensor, other: tf.Tensor) -> list[int | None]:
     """Return the sizes that two tensors share, None where they differ: what depends on the batch or on its length."""
     return [a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)]
 
 
-def _numbered(kind: str, tensors: Sequence[tf.Tensor]) -> _Named:
+def numbered(kind: str, tensors: Sequence[tf.Tensor]) -> _Named:
+    """Return tensors by the names `kind_0`, `kind_1`, …."""
     return {f"{kind}_{i}": tensor for i, tensor in enumerate(tensors)}
 
 

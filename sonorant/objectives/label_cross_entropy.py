@@ -13,7 +13,7 @@ from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["LabelCrossEntropy", "label_cross_entropy", "quantity_loss", "with_end"]
+__all__ = ["LabelCrossEntropy", "label_cross_entropy", "label_error", "quantity_loss", "with_end"]
 
 
 class LabelCrossEntropy:
@@ -66,7 +66,7 @@ class LabelCrossEntropy:
         minimised = loss
         if self._training.label_smoothing:
             minimised = label_cross_entropy(outputs.labels, due, lengths + 1, self._training.label_smoothing)
-        reported = {"loss": loss, "label_error": _label_error(outputs.labels, due, lengths + 1)}
+        reported = {"loss": loss, "label_error": label_error(outputs.labels, due, lengths + 1)}
         if self._ctc is not None:
             ctc, weight = self._ctc.losses_of(outputs, batch, schedule[1:]), self._training.ctc_weight
             minimised = (1 - weight) * minimised + weight * ctc.minimised
@@ -103,7 +103,7 @@ def quantity_loss(attention: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
     return tf.abs(tf.cast(lengths, tf.float32) - tf.reduce_sum(attended, 1))
 
 
-def _label_error(log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+def label_error(log_probs: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
     """Return Float32[B]: share of the first `lengths` labels that are not the most probable."""
     wrong = tf.argmax(log_probs, -1, tf.int32) != labels
     counted = wrong & tf.sequence_mask(lengths, tf.shape(labels)[1])

@@ -5,6 +5,7 @@ from sonorant.objectives.ctc import CtcObjective
 from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
 from sonorant.objectives.label_cross_entropy import LabelCrossEntropy
 from sonorant.objectives.minimum_word_error import MinimumWordError
+from sonorant.objectives.next_label import NextLabel
 from sonorant.objectives.objective import Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
@@ -15,7 +16,8 @@ __all__ = ["build_objective"]
 def build_objective(recipe: Recipe, units: Units) -> Objective:
     """Return the recipe's objective.
 
-    Label-synchronous families have cross-entropy of labels, with CTC beside it if `training.ctc_weight` is above 0.
+    Language models have the cross-entropy of text. Label-synchronous families have cross-entropy of labels, with CTC
+    beside it if `training.ctc_weight` is above 0.
     Others have CTC, guided by word ends if `training.alignment_weight` is above 0; or cross-entropy of frames on the
     alignments of an exported model, which is loaded: raises BadExport or BadRecipe if it cannot align for this recipe.
     With `training.mwer_hypotheses` above 0 it stands, with a small weight, beside the expected word errors.
@@ -25,6 +27,8 @@ def build_objective(recipe: Recipe, units: Units) -> Objective:
 
 
 def _base(recipe: Recipe, units: Units) -> Objective:
+    if recipe.of_text:
+        return NextLabel(units)
     if recipe.training.objective == "frame_cross_entropy":
         return FrameCrossEntropy(units, recipe.model.framing, open_aligner(recipe, units))
     chosen = LabelCrossEntropy if recipe.model.label_synchronous else CtcObjective

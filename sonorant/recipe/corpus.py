@@ -75,10 +75,12 @@ class StringsRecipe(Section):
 class CorpusRecipe(Section):
     """Recordings and transcripts, and the shards that `sonorant prepare` makes of them."""
 
-    reader: Literal["common_voice", "fsdd", "kaldi", "lhotse", "librispeech", "manifest", "word_folders"] = Field(
-        description="Layout of the corpus."
+    reader: Literal["common_voice", "fsdd", "kaldi", "lhotse", "librispeech", "manifest", "text", "word_folders"] = (
+        Field(description="Layout of the corpus; text: sentences without recordings, for language models.")
     )
-    path: str = Field(description="Folder, or JSON-lines file (manifest); if relative, below the data folder.")
+    path: str = Field(
+        description="Folder, or file of JSON lines (manifest) or sentences (text); if relative, below the data folder."
+    )
     sample_rate_hz: int = Field(
         16000, ge=4000, le=96000, description="Rate to which recordings are resampled, in hertz."
     )

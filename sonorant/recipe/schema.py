@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from sonorant.augment.table import StageRecipe
 from sonorant.decoding.section import DecodingRecipe
+from sonorant.errors import BadRecipe
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.section import LstmCtcRecipe, ModelRecipe
 from sonorant.recipe.corpus import CorpusRecipe
@@ -19,6 +20,18 @@ from sonorant.text.section import TextRecipe
 __all__ = ["VERSION", "Recipe"]
 
 VERSION = 1
+
+# Options of training that are for recordings alone.
+_OF_SPEECH = (
+    "aligner",
+    "alignment_weight",
+    "label_smoothing",
+    "sampling",
+    "ctc_weight",
+    "quantity_weight",
+    "mwer_hypotheses",
+    "pretrain_layers",
+)
 
 
 class Recipe(Section):
@@ -41,6 +54,45 @@ class Recipe(Section):
     evaluation: EvaluationRecipe = Field(EvaluationRecipe(), description="What the finished model is measured on.")
     decoding: DecodingRecipe = Field(DecodingRecipe(), description="Beam search.")
     serving: ServingRecipe = Field(ServingRecipe(), description="The gRPC recognizer.")
+
+    @property
+    def of_text(self) -> bool:
+        """Whether a language model is trained, on text without recordings."""
+        return self.model.of_text
+
+    @property
+    def vector_bins(self) -> int:
+        """Values in a feature vector; those of text have none."""
+        return 0 if self.of_text else self.features.stack * self.features.frame_bins(self.corpus.sample_rate_hz)
+
+    def require_speech(self, purpose: str) -> None:
+        """Raise BadRecipe if a language model is trained: without recordings there is nothing to `purpose`."""
+        if self.of_text:
+            raise BadRecipe(
+                f"model.family={self.model.family}: a language model is trained on text, so there is nothing to "
+                f"{purpose}; its perplexity on dev is in the run's metrics.jsonl"
+            )
+
+    @model_validator(mode="after")
+    def _text_or_speech(self) -> Self:
+        reader, family = self.corpus.reader, self.model.family
+        if (reader == "text") != self.of_text:
+            raise ValueError(
+                f"corpus.reader={reader} with model.family={family}: language models, such as lstm_lm, are trained on "
+                "reader text, and all other families on recordings"
+            )
+        if not self.of_text:
+            return self
+        unused = {
+            **{f"training.{name}": getattr(self.training, name) for name in _OF_SPEECH},
+            **{f"decoding.{name}": getattr(self.decoding, name) for name in ("lm", "prior", "phrases")},
+            "corpus.strings": self.corpus.strings,
+            "stages": [stage.stage for stage in self.stages],
+        }
+        for name, value in unused.items():
+            if value:
+                raise ValueError(f"{name}={value}: text has no use for it, found model.family={family}; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -178,7 +230,8 @@ class Recipe(Section):
                     f"waveforms: put {before.stage} after all stages on waveforms"
                 )
             stage.check(self.stages[:i], frame_bins)
-        chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *names, "featurizer"}
+        behind = () if self.of_text else (*names, "featurizer")
+        chain = {"example_server"} if self.pipeline.layout == "fused" else {"shard_reader", *behind}
         if unknown := set(self.pipeline.replicas) - chain:
             raise ValueError(f"pipeline.replicas names {sorted(unknown)}, but this recipe's stages are {sorted(chain)}")
         return self

@@ -43,7 +43,7 @@ class TrainingRecipe(Section):
         0.01,
         ge=0,
         lt=1,
-        description="Relative improvement of the WER between two evaluations on dev below which newbob decays.",
+        description="Relative improvement of the WER or perplexity between two looks at dev below which newbob decays.",
     )
     learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
     warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")

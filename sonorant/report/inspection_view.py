@@ -11,17 +11,25 @@ __all__ = ["render_inspection"]
 
 def render_inspection(figures: Inspection, origin: str) -> RenderableType:
     """Return the figures of a model; origin: where its number of units is from."""
-    labels = f"; {_operations(figures.flops_per_label)} a label" if figures.flops_per_label else ""
+    takes = f"{figures.bins} values a vector" if figures.bins else "text"
     return Group(
-        Text(
-            f"{figures.name}: {figures.family}, {figures.bins} values a vector, {figures.units} units ({origin})",
-            style="bold",
-        ),
+        Text(f"{figures.name}: {figures.family}, {takes}, {figures.units} units ({origin})", style="bold"),
         _layers(figures),
         Text(
             f"{figures.parameters:,} parameters, {figures.trained:,} of them trained: "
             f"{figures.bytes / 2**20:.1f} MiB as Float32"
         ),
+        *(_of_speech(figures) if figures.bins else _of_text(figures)),
+    )
+
+
+def _of_text(figures: Inspection) -> list[RenderableType]:
+    return [Text(f"operations of matrix products: {_operations(figures.flops_per_label)} a label")]
+
+
+def _of_speech(figures: Inspection) -> list[RenderableType]:
+    labels = f"; {_operations(figures.flops_per_label)} a label" if figures.flops_per_label else ""
+    return [
         Text(
             f"a vector every {figures.vector_ms:g} ms of {figures.vector_audio_ms:g} ms of audio, "
             f"a frame every {figures.frame_ms:g} ms"
@@ -36,7 +44,7 @@ def render_inspection(figures: Inspection, origin: str) -> RenderableType:
             f"operations of matrix products: {_operations(figures.flops_per_second)} a second of audio{labels}, "
             f"in an utterance of {SECONDS:g} s"
         ),
-    )
+    ]
 
 
 def _layers(figures: Inspection) -> Table:

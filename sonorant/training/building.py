@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sonorant.models.family import Model
+from sonorant.models.language_model import LanguageModel
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
-from sonorant.training.evaluation import DevUtterance, Evaluator
+from sonorant.training.evaluation import DevUtterance, Evaluator, WerEvaluator
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
 from sonorant.training.initial_weights import InitialWeights, read_weights
@@ -19,8 +21,10 @@ from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer
 from sonorant.training.parts import TrainerParts, TrainerPorts
+from sonorant.training.perplexity import PerplexityEvaluator
 from sonorant.training.step import TrainStep
 from sonorant.training.strict_intake import StrictIntake
+from sonorant.training.text_labeller import TextLabeller
 
 __all__ = ["TrainingData", "build_trainer", "resumed_progress"]
 
@@ -30,13 +34,13 @@ class TrainingData:
     """The training examples' properties, and dev.
 
     bins: values in a feature vector. shard_counts: records in each shard. dev: the rank's share of dev, taken when the
-    trainer runs.
+    trainer runs; sentences where a language model is trained.
     """
 
     units: Units
     bins: int
     shard_counts: Sequence[int]
-    dev: Iterable[DevUtterance]
+    dev: Iterable[DevUtterance] | Iterable[str]
 
 
 def resumed_progress(checkpoint: Checkpoint | None, ranks: int) -> Progress:
@@ -60,6 +64,7 @@ def build_trainer(
     step = TrainStep(model, objective, recipe, ports.collective)
     if checkpoint:
         step.restore(checkpoint)
+    labeller = (TextLabeller if recipe.of_text else Labeller)(objective, data.shard_counts)
     intake, held_up = _build_intake(recipe, data, progress, ports)
     return Trainer(
         TrainerParts(
@@ -70,11 +75,11 @@ def build_trainer(
                 ports.ledger,
                 ports.generation,
                 intake,
-                Labeller(objective, data.shard_counts),
+                labeller,
                 recipe.training.epochs,
                 measure=not progress.begun,
             ),
-            evaluator=Evaluator(model, data.units, data.dev, ports.collective),
+            evaluator=_evaluator(model, data, ports.collective),
             held_up=held_up,
             initial=_initial_weights(recipe.training.init_from, model, ports.collective)
             if not progress.begun
@@ -83,6 +88,12 @@ def build_trainer(
         ports,
         progress,
     )
+
+
+def _evaluator(model: Model, data: TrainingData, collective: Collective) -> Evaluator:
+    kind: Any = PerplexityEvaluator if isinstance(model, LanguageModel) else WerEvaluator
+    evaluator: Evaluator = kind(model, data.units, data.dev, collective)
+    return evaluator
 
 
 def _initial_weights(source: str, model: Model, collective: Collective) -> InitialWeights | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.training.identity import Identity
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Progress", "decode", "encode", "read_file", "read_state"]
+__all__ = ["BadCheckpoint", "Checkpoint", "Progress", "decode", "encode", "progress_of", "read_file", "read_state"]
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
@@ -23,6 +23,7 @@ _CONTENT = ("arrays.npz", "state.json", "ledger.bin")
 # Of a checkpoint from before recipes were kept: no recipe equals it, so that nobody trains over it.
 _EARLIER = {"version": "before 0.2"}
 _GROUPS = ("weights", "evaluated", "average", "optimizer", "accumulated")
+_EARLIER_PROGRESS = {"wer": "dev", "wer_step": "dev_step", "best_wer": "best_dev"}  # when dev had a WER alone
 _EARLIER_GROUPS = {"adam": "optimizer"}  # names from before there was another optimizer
 
 
@@ -37,9 +38,9 @@ class Progress:
     """Progress of training; times in seconds, summed over resumptions.
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; wer: of dev, with the weights of step `wer_step`; looks_without_better: of dev, in a
-    row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all; train_s:
-    wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
+    skipped_steps: all of those; dev: the evaluator's figure, with the weights of step `dev_step`; looks_without_better:
+    at dev, in a row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all;
+    train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -49,9 +50,9 @@ class Progress:
     audio_s: float = 0.0
     bad_steps: int = 0
     skipped_steps: int = 0
-    wer: float | None = None
-    wer_step: int | None = None
-    best_wer: float | None = None
+    dev: float | None = None
+    dev_step: int | None = None
+    best_dev: float | None = None
     looks_without_better: int = 0
     anneals: int = 0
     decays: int = 0
@@ -119,7 +120,7 @@ def decode(path: Path) -> Checkpoint:
             group, _, name = key.partition("/")
             groups[_EARLIER_GROUPS.get(group, group)][name] = arrays[key]
     return Checkpoint(
-        progress=Progress(**state["progress"]),
+        progress=Progress(**progress_of(state)),
         identity=state.get("identity", _EARLIER),
         ledger=content["ledger.bin"],
         weights=groups["weights"],
@@ -128,6 +129,11 @@ def decode(path: Path) -> Checkpoint:
         optimizer=groups["optimizer"],
         accumulated=groups["accumulated"],
     )
+
+
+def progress_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Progress` in a checkpoint's state.json, under their names today; empty if it has none."""
+    return {_EARLIER_PROGRESS.get(name, name): value for name, value in state.get("progress", {}).items()}
 
 
 def read_state(path: Path) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from sonorant.training.checkpoint_files import (
     Progress,
     decode,
     encode,
+    progress_of,
     read_file,
     read_state,
 )
@@ -142,7 +143,7 @@ class Checkpoints:
                 self._best = best.name
                 self._point("best", best.name)
                 return
-            newest.progress.best_wer = None
+            newest.progress.best_dev = None
         (self._folder / "best").unlink(missing_ok=True)
 
     def _saved(self) -> list[_Saved]:
@@ -189,12 +190,12 @@ def load_checkpoint(folder: Path, which: str) -> Checkpoint:
 
 
 def best_first(paths: Sequence[Path]) -> list[Path]:
-    """Return the checkpoints that were evaluated on dev, the lowest WER first, and of equals the older."""
+    """Return the checkpoints that were evaluated on dev, the lowest figure first, and of equals the older."""
     measured = []
     for path in paths:
-        progress = read_state(path).get("progress", {})
-        if progress.get("wer_step") == progress.get("step") and progress.get("wer") is not None:
-            measured.append((progress["wer"], path.name, path))
+        progress = progress_of(read_state(path))
+        if progress.get("dev_step") == progress.get("step") and progress.get("dev") is not None:
+            measured.append((progress["dev"], path.name, path))
     return [path for *_, path in sorted(measured)]
 
 

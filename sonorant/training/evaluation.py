@@ -1,7 +1,11 @@
-"""Word error rate on dev, with greedy decoding, split across the ranks."""
+"""The figure of dev that training minimises; of speech, the word error rate with greedy decoding.
+
+All ranks have a share of dev, and the same figure.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from sonorant.text.units import Units
 from sonorant.training.collective import Collective
 from sonorant.training.greedy import greedy
 
-__all__ = ["DevUtterance", "Evaluator", "dev_utterances"]
+__all__ = ["DevUtterance", "Evaluator", "WerEvaluator", "dev_utterances"]
 
 _BATCH = 32
 
@@ -43,8 +47,34 @@ def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) ->
             yield DevUtterance(features, example.text)
 
 
-class Evaluator:
+class Evaluator(Protocol):
+    """Measures a model on dev. figure: name of what is measured, the lower the better."""
+
+    @property
+    def figure(self) -> str:
+        """See the class."""
+        ...
+
+    def retrace(self) -> None:
+        """Make the graphs of the model as it is now."""
+        ...
+
+    def load(self) -> None:
+        """Read dev; once, before the first `measure`."""
+        ...
+
+    def measure(self, recognised: Callable[[int], None]) -> float:
+        """Return the figure over all ranks' shares.
+
+        recognised: called with the number of utterances of each batch, when it is done.
+        """
+        ...
+
+
+class WerEvaluator:
     """Recognises dev with a model; utterances of similar length share a batch."""
+
+    figure = "wer"
 
     def __init__(self, model: Model, units: Units, utterances: Iterable[DevUtterance], collective: Collective) -> None:
         self._units = units
@@ -55,14 +85,14 @@ class Evaluator:
         self.retrace()
 
     def retrace(self) -> None:
-        """Make the graphs of the model as it is now."""
+        """See `Evaluator`."""
         self._greedy = greedy(self._model)
 
     def load(self) -> None:
-        """Read and compute the utterances; once, before the first `wer`."""
+        """Read and compute the utterances; once, before the first `measure`."""
         self._utterances = sorted(self._given, key=lambda u: len(u.features))
 
-    def wer(self, recognised: Callable[[int], None] = lambda count: None) -> float:
+    def measure(self, recognised: Callable[[int], None] = lambda count: None) -> float:
         """Return the word error rate over all ranks' utterances; 0 if there are none.
 
         recognised: called with the number of utterances of each batch, when it is done.

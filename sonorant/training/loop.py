@@ -60,7 +60,7 @@ class Trainer:
     def _over(self) -> Reason | None:
         progress = self.progress
         reason = reason_to_end(self._recipe, progress.epoch, progress.looks_without_better, progress.train_s)
-        return None if reason is Reason.TIME and progress.wer is None else reason
+        return None if reason is Reason.TIME and progress.dev is None else reason
 
     def _time_over(self) -> bool:
         return 0 < self._recipe.max_minutes * 60 <= self.progress.train_s
@@ -192,11 +192,11 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
-        before = self.progress.wer
+        before = self.progress.dev
         better = look and self._look_at_dev()
         if look and not better:
             self._anneal()
-        if look and decays(self._recipe, before, self.progress.wer or 0.0):
+        if look and decays(self._recipe, before, self.progress.dev or 0.0):
             self.progress.decays += 1
         self.parts.step.decays = self.progress.decays
         self.save(best=better, over=self.progress.epoch - 1)
@@ -214,21 +214,21 @@ class Trainer:
         self.parts.step.set_layers(layers)
         self.parts.evaluator.retrace()
         if self.progress.layers not in (None, layers):
-            self.progress.best_wer, self.progress.looks_without_better = None, 0
+            self.progress.best_dev, self.progress.looks_without_better = None, 0
         self.progress.layers = self._layers = layers
 
     def _look_at_dev(self) -> bool:
-        """Measure WER on dev; returns whether it is the best so far."""
+        """Measure the evaluator's figure on dev; returns whether it is the best so far."""
         started_s = self.ports.clock()
         with self.parts.step.average.applied():
-            wer = self.parts.evaluator.wer(self._recognised)
+            found = self.parts.evaluator.measure(self._recognised)
         self._lap()
         progress = self.progress
-        better = progress.best_wer is None or wer < progress.best_wer
-        progress.wer, progress.wer_step = wer, progress.step
-        progress.best_wer = wer if better else progress.best_wer
+        better = progress.best_dev is None or found < progress.best_dev
+        progress.dev, progress.dev_step = found, progress.step
+        progress.best_dev = found if better else progress.best_dev
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
-        self.ports.reporter.dev(progress, self.ports.clock() - started_s)
+        self.ports.reporter.dev(progress, self.parts.evaluator.figure, self.ports.clock() - started_s)
         return better
 
     def _anneal(self) -> None:
@@ -242,7 +242,7 @@ class Trainer:
         self.parts.step.restore(best)
         self.parts.step.model.set_dropout(rate)
         self.progress.anneals += 1
-        self.progress.wer_step = None  # the weights are others now
+        self.progress.dev_step = None  # the weights are others now
         self.progress.looks_without_better = 0
 
     def _recognised(self, utterances: int) -> None:

@@ -73,11 +73,11 @@ class Reporter:
         self._evaluated += utterances
         self._show({"evaluated": self._evaluated})
 
-    def dev(self, progress: Progress, seconds: float) -> None:
-        """Report an evaluation of dev, whose result is in `progress`."""
-        assert progress.wer is not None
-        self._write("dev", progress, {"wer": progress.wer, "seconds": seconds})
-        self._show({"wer": progress.wer})
+    def dev(self, progress: Progress, figure: str, seconds: float) -> None:
+        """Report an evaluation of dev, whose result is in `progress`; figure: its name."""
+        assert progress.dev is not None
+        self._write("dev", progress, {figure: progress.dev, "seconds": seconds})
+        self._show({figure: progress.dev})
 
     def end(self, progress: Progress, totals: Mapping[str, Any]) -> None:
         """Report the end of training."""

@@ -23,7 +23,7 @@ def learning_rate(step: int, recipe: TrainingRecipe, decays: int = 0) -> float:
 
 
 def decays(recipe: TrainingRecipe, before: float | None, after: float) -> bool:
-    """Return whether the rate decays after an evaluation of dev with the WER `after`; before: the one before it.
+    """Return whether the rate decays after an evaluation of dev with the figure `after`; before: the one before it.
 
     As RETURNN's newbob (relative), (after - before) / after > -threshold: dev has gained less than the threshold.
     """

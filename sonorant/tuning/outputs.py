@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
-from sonorant.serving.model import StreamingModel
+from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 
 __all__ = ["Outputs", "Spoken", "is_of", "read_outputs", "write_outputs"]
@@ -56,7 +56,7 @@ def is_of(folder: Path, origin: str) -> bool:
 def write_outputs(
     folder: Path,
     origin: str,
-    model: StreamingModel,
+    model: ServedModel,
     utterances: Iterable[Spoken],
     threads: int,
     done: Callable[[], None] = lambda: None,
@@ -79,7 +79,7 @@ def write_outputs(
         "ends": np.cumsum([len(frames) for frames in parts], dtype=np.int64).tolist(),
     }
     with atomic_folder(folder) as draft:
-        np.save(draft / _FRAMES, np.concatenate([model.no_frames, *parts]))
+        np.save(draft / _FRAMES, np.concatenate([model.members[0].no_frames, *parts]))
         (draft / _UTTERANCES).write_text(json.dumps(document), encoding="utf-8")
 
 
@@ -94,6 +94,6 @@ def read_outputs(folder: Path) -> Outputs:
     )
 
 
-def _outputs(model: StreamingModel, utterance: Spoken) -> NDArray[np.float32]:
+def _outputs(model: ServedModel, utterance: Spoken) -> NDArray[np.float32]:
     posteriors = open_posteriors(model)
     return np.concatenate([posteriors.push(utterance.waveform()), posteriors.finish()])

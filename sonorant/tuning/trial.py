@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.corpus.workers import Workers
-from sonorant.decoding import load_scorer, search_all
+from sonorant.decoding import NeuralModel, load_scorer, search_all
 from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.recipe import Recipe
@@ -87,7 +87,7 @@ class _Recognition:
         self._search = manifest.search
         self._frame_seconds = manifest.vector_seconds * self.recipe.model.framing.block
         self._outputs = read_outputs(subject.outputs)
-        self._scorer = load_scorer(self._units, self.recipe.decoding, self.recipe.text, Path())
+        self._scorer = load_scorer(self._units, self.recipe.decoding, self.recipe.text, Path(), _language_model)
         self._decoder = _decoder(subject.export) if self.recipe.model.label_synchronous else None
 
     def rate(self, weights: Weights) -> ErrorRate:
@@ -107,6 +107,12 @@ def _opened(subject: Subject) -> _Recognition:
 
 def _errors(subject: Subject, weights: tuple[tuple[str, float], ...]) -> tuple[tuple[tuple[str, float], ...], int]:
     return weights, _opened(subject).rate(dict(weights)).errors
+
+
+def _language_model(path: Path) -> NeuralModel:
+    from sonorant.export.neural_language_model import load_language_model  # loads TensorFlow, as `_decoder` does
+
+    return load_language_model(path)
 
 
 def _decoder(export: Path) -> Any:

@@ -6,13 +6,14 @@ from typing import get_args
 
 import pytest
 import yaml
-from rigs.helm import CHART, component, container, digits_values, edges, pods
+from rigs.helm import CHART, ROOT, component, container, digits_values, edges, pods
 from rigs.value_sets import render_set
 
 from services.stage.wiring import program
 from sonorant.augment.table import StageRecipe
 from sonorant.recipe import Recipe
 from sonorant.recipe.layout import TRAINER, stage_before, stage_order
+from sonorant.recipe.loading import load_recipe
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 
@@ -305,3 +306,13 @@ def test_values_that_cannot_be_are_refused_in_words(helm, path, value, said):
         parent = parent.setdefault(key, {})
     parent[path[-1]] = value
     assert said in helm.refusal(values)
+
+
+def test_text_goes_from_the_shard_reader_to_the_trainer(helm):
+    recipe = load_recipe(ROOT / "recipes" / "grammar-lm.yaml").model_dump(mode="json")
+    recipe["pipeline"]["layout"] = "split"
+    manifests = helm.render(digits_values(recipe=recipe))
+    assert stage_order(Recipe.model_validate(recipe)) == ("shard_reader",)
+    assert component("shard_reader") in pods(manifests)
+    assert component("featurizer") not in pods(manifests)
+    assert all(("trainer", component("shard_reader"), 7000) in allowed for allowed in edges(manifests))

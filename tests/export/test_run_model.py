@@ -7,7 +7,7 @@ from rigs.babble import UNITS, babble_model, babble_recipe, export_babble, murmu
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import WrongVocabulary
-from sonorant.decoding.section import NgramRecipe
+from sonorant.decoding.section import LanguageModelRecipe
 from sonorant.errors import BadLanguageModel
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
@@ -85,7 +85,7 @@ print(export_run(RunFolder(pathlib.Path({str(run.path)!r}))).is_new, "tensorflow
 
 def with_lm(run, path):
     recipe = babble_recipe()
-    decoding = recipe.decoding.model_copy(update={"lm": NgramRecipe(path=str(path))})
+    decoding = recipe.decoding.model_copy(update={"lm": LanguageModelRecipe(path=str(path))})
     run.recipe.write_text(dump_recipe(recipe.model_copy(update={"decoding": decoding})))
 
 
@@ -127,7 +127,7 @@ def test_a_language_model_changes_what_the_recognizer_writes(run, tmp_path):
     assert plain
     language_model(tmp_path / "small.arpa", "gamma", "gamma", "gamma")
     recipe = babble_recipe()
-    lm = NgramRecipe(path=str(tmp_path / "small.arpa"), alpha=10.0, beta=10.0, unknown=-100.0)
+    lm = LanguageModelRecipe(path=str(tmp_path / "small.arpa"), alpha=10.0, beta=10.0, unknown=-100.0)
     decoding = recipe.decoding.model_copy(update={"lm": lm})
     run.recipe.write_text(dump_recipe(recipe.model_copy(update={"decoding": decoding})))
     with pytest.raises(WrongVocabulary, match="3 of 4 words of the model are not in the language model"):

@@ -17,6 +17,7 @@ from sonorant.training.batch import collate
 from sonorant.training.collective import SingleProcess
 from sonorant.training.labeller import Labeller
 from sonorant.training.step import Notes, TrainStep
+from sonorant.training.text_labeller import TextLabeller
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 COPIES = 5  # of each weight: itself, its gradient, two moments of Adam, and one in passing
@@ -26,23 +27,37 @@ def available_bytes():
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("librispeech-bfa", 372_000_000), ("librispeech-mocha", 152_000_000)])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("librispeech-bfa", 372_000_000),
+        ("librispeech-mocha", 152_000_000),
+        ("librispeech-lstm-lm", 140_300_000),
+        ("librispeech-transformer-lm", 314_000_000),  # as the paper's configuration says
+    ],
+)
 def test_a_system_at_the_papers_size_takes_two_steps(name, parameters, capsys, monkeypatch):
     if available_bytes() < COPIES * 4 * parameters:
         pytest.skip(f"{parameters} parameters in training need {COPIES * 4 * parameters >> 30} GiB of memory")
     monkeypatch.setattr(keras.initializers, "Orthogonal", keras.initializers.GlorotUniform)  # which takes no time
     recipe = load_recipe(RECIPES / f"{name}.yaml")
-    extractor = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)
     units = Units("words", tuple(f"w{i}" for i in range(recipe.text.pieces)))
-    model = build_model(recipe.model, extractor.bins, units.size, seed=recipe.seed)
+    model = build_model(recipe.model, recipe.vector_bins, units.size, seed=recipe.seed)
     found = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     assert found == pytest.approx(parameters, rel=0.01)
     objective = build_objective(recipe, units)
-    audio = np.random.default_rng(1).normal(0, 0.1, recipe.corpus.sample_rate_hz // 2).astype(np.float32)
-    example = Example(Lineage(0, 0, 0), "noise", "w1 w9 w4", 16000, 0.5, features=extractor(audio))
-    batch = collate(0, 0, [Labeller(objective, [1])(example)], objective.padding)
+    labeller = (TextLabeller if recipe.of_text else Labeller)(objective, [1])
+    batch = collate(0, 0, [labeller(_noise(recipe))], objective.padding)
     step = TrainStep(model, objective, recipe, SingleProcess())
     results = [step(batch.tensors, number, Notes()) for number in range(2)]
     assert all(result.applied for result in results)
     with capsys.disabled():
         print(f" {name}: {found:,} parameters, {found * 4 * COPIES >> 20} MiB for {COPIES} copies of them")
+
+
+def _noise(recipe):
+    example = Example(Lineage(0, 0, 0), "noise", "w1 w9 w4", 16000, 0.5)
+    if recipe.of_text:
+        return example
+    audio = np.random.default_rng(1).normal(0, 0.1, recipe.corpus.sample_rate_hz // 2).astype(np.float32)
+    return example._replace(features=FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)(audio))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rigs.tiny_lm import text_recipe
 from training.tiny import tiny_recipe
 
 from sonorant.cli.inspect import command
@@ -104,6 +105,17 @@ def test_the_table_has_each_layer_and_the_latency(tmp_path):
     printed = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False).output
     for said in ("2 units (", "lstm_0", "weight 18×48", "projection", "all before, 0 ms after", "latency: 10 ms"):
         assert said in printed
+
+
+def test_a_language_model_costs_by_the_label_and_has_no_latency(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(text_recipe()))
+    figures = inspect_model(text_recipe(), units=4)
+    assert (figures.bins, figures.flops_per_second) == (0, 0)
+    assert figures.flops_per_label == 2 * (18 * 48 + 24 * 48 + 12 * 5)  # two LSTM layers, projection
+    done = CliRunner().invoke(command, [str(tmp_path)])
+    assert "tiny-lm: lstm_lm, text, 32 units" in done.output
+    assert "flop a label" in done.output
+    assert "latency" not in done.output
 
 
 def test_a_folder_without_a_recipe_is_named(tmp_path):

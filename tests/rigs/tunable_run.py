@@ -10,6 +10,7 @@ from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.decoding import load_scorer, open_search
 from sonorant.export.loading import load_exported
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import export_model
 from sonorant.lm.training import train
 from sonorant.recipe import Recipe
@@ -45,7 +46,7 @@ def spoken_by(model, seed):
     posteriors = open_posteriors(model)
     frames = np.concatenate([posteriors.push(waveform), posteriors.finish()])
     recipe = with_weights(model.recipe, TRUE)
-    scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder)
+    scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder, load_language_model)
     search = open_search("ctc", UNITS, model.frame_seconds, recipe.decoding, None, scorer)
     search.push(frames)
     search.finish()

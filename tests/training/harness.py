@@ -35,6 +35,7 @@ def tiny_trainer(
     make=tiny_example,
     warnings=None,
     show=lambda figures: None,
+    dev=None,
 ):
     """Return a trainer; after `terminate_after` iterations of the loop a signal comes."""
     training = recipe.training
@@ -42,7 +43,8 @@ def tiny_trainer(
     checkpoints = Checkpoints(folder / "checkpoints", *kept)
     generation, checkpoint = begin(ledger, checkpoints, recipe)
     progress = resumed_progress(checkpoint, ranks=1)
-    dev = (DevUtterance(e.features, e.text) for e in (tiny_example(o) for o in range(1000, 1010)))
+    if dev is None:
+        dev = (DevUtterance(e.features, e.text) for e in (tiny_example(o) for o in range(1000, 1010)))
     iterations = itertools.count()
     ports = TrainerPorts(
         source=MemorySource(ledger, total, progress.epoch, recipe.training.epochs, make),
@@ -55,7 +57,7 @@ def tiny_trainer(
         terminated=lambda: terminate_after is not None and next(iterations) >= terminate_after,
         on_iteration=on_iteration,
     )
-    data = TrainingData(tiny_units(), BINS, shard_counts(total), dev)
+    data = TrainingData(tiny_units(), 0 if recipe.of_text else BINS, shard_counts(total), dev)
     return build_trainer(recipe, data, checkpoint, progress, ports)
 
 

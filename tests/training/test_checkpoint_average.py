@@ -14,7 +14,7 @@ def save(folder, wers, keep=9, keep_best=1):
     checkpoints = Checkpoints(folder, keep, pytest.fail, keep_best)
     best = None
     for step, wer in wers.items():
-        progress = Progress(step=step, wer=0.0 if wer is None else wer, wer_step=step - (wer is None))
+        progress = Progress(step=step, dev=0.0 if wer is None else wer, dev_step=step - (wer is None))
         arrays = {"lstm_0/weight": np.full((2, 3), step, np.float32)}
         stale = {"lstm_0/weight": np.zeros((2, 3), np.float32)}
         checkpoint = Checkpoint(progress, {"seed": 1 + (step > 90)}, stale, arrays, {}, {}, b"")

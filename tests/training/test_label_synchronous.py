@@ -46,7 +46,7 @@ def test_a_tiny_task_is_learnt(tmp_path):
     )
     trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(64), 64)
     run(trainer)
-    assert trainer.progress.best_wer < 0.2
+    assert trainer.progress.best_dev < 0.2
     model = trainer.parts.step.model
     assert greedy(model)(np.zeros((1, 1, model.bins), np.float32), np.ones(1, np.int32)) is not None
 

@@ -16,7 +16,7 @@ def test_a_tiny_task_is_learnt_and_every_example_committed_once_an_epoch(ledger,
     steps = lines(tmp_path, "step")
     assert sum(row["examples"] for row in steps) == 12 * 22
     assert steps[-1]["loss"] < 0.3 * steps[0]["loss"]
-    assert trainer.progress.best_wer == min(row["wer"] for row in lines(tmp_path, "dev")) < 0.5
+    assert trainer.progress.best_dev == min(row["wer"] for row in lines(tmp_path, "dev")) < 0.5
 
 
 def test_every_turn_is_told_to_who_watches_the_loop(ledger, tmp_path):
@@ -82,7 +82,7 @@ def test_training_stops_in_time_with_a_look_at_dev(ledger, tmp_path):
     trainer = tiny_trainer(tiny_recipe(epochs=500, max_minutes=0.1), tmp_path, ledger, total=22)
     assert run(trainer) is Reason.TIME  # the clock of the harness jumps
     assert 6 <= trainer.progress.train_s < 12
-    assert trainer.progress.wer is not None
+    assert trainer.progress.dev is not None
 
 
 def annealing_recipe(epochs):
@@ -100,7 +100,7 @@ def test_dropout_is_annealed_on_a_plateau_from_the_best_checkpoint_on(ledger, tm
     restored = []
     step.restore = lambda checkpoint: (restored.append(checkpoint.progress.step), restore(checkpoint))
     trainer.save = lambda *given, **named: (rates.append(float(step.model.drop.rate.numpy())), save(*given, **named))
-    trainer.parts.evaluator.wer = lambda recognised: 1.0
+    trainer.parts.evaluator.measure = lambda recognised: 1.0
     run(trainer)
     assert rates == pytest.approx([0.5, 0.5, 0.2, 0.2, 0.0, 0.0, 0.0])  # after the 1st, 3rd and 5th: best, 2 without
     assert restored == [6, 6]
@@ -109,7 +109,7 @@ def test_dropout_is_annealed_on_a_plateau_from_the_best_checkpoint_on(ledger, tm
 
 def test_a_resumed_run_keeps_the_annealed_rate(ledger, tmp_path):
     first = tiny_trainer(annealing_recipe(3), tmp_path, ledger, total=22)
-    first.parts.evaluator.wer = lambda recognised: 1.0
+    first.parts.evaluator.measure = lambda recognised: 1.0
     run(first)
     again = tiny_trainer(annealing_recipe(4), tmp_path, ledger, total=22)
     again.ports.reporter.close()

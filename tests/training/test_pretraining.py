@@ -76,10 +76,10 @@ def test_a_layer_changes_from_the_stage_on_that_inserts_it(tmp_path):
 def test_dev_of_fewer_layers_is_no_best_for_more(tmp_path):
     trainer = tiny_trainer(growing(LSTM), tmp_path, MemoryLedger(22), total=22)
     wers = [0.1, 0.2, 0.9, 0.8]
-    trainer.parts.evaluator.wer = lambda recognised: wers.pop(0)
+    trainer.parts.evaluator.measure = lambda recognised: wers.pop(0)
     run(trainer)
-    assert trainer.progress.best_wer == 0.8
-    assert load_checkpoint(tmp_path / "checkpoints", "best").progress.wer == 0.8
+    assert trainer.progress.best_dev == 0.8
+    assert load_checkpoint(tmp_path / "checkpoints", "best").progress.dev == 0.8
 
 
 def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
@@ -87,10 +87,10 @@ def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
     for epochs in (2, 6):  # the first ends between two stages
         recipe = growing(LSTM, epochs=epochs, patience=1, pretrain_epochs=2)
         trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
-        trainer.parts.evaluator.wer = lambda recognised: wers.pop(0)
+        trainer.parts.evaluator.measure = lambda recognised: wers.pop(0)
         run(trainer)
     assert wers == []
-    assert trainer.progress.best_wer == 0.6
+    assert trainer.progress.best_dev == 0.6
 
 
 @pytest.mark.parametrize("iterations", [4, 9, 17])

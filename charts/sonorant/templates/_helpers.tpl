@@ -44,7 +44,9 @@ its checksum means its content.
 - {{ .stage }}
 {{- end }}
 {{- end }}
+{{- if ne ($recipe.corpus | default dict).reader "text" }}
 - featurizer
+{{- end }}
 {{- range $recipe.stages }}
 {{- if has .stage $onFeatures }}
 - {{ .stage }}

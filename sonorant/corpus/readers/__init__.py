@@ -10,6 +10,7 @@ from sonorant.corpus.readers.kaldi import read_kaldi
 from sonorant.corpus.readers.lhotse import read_lhotse
 from sonorant.corpus.readers.librispeech import read_librispeech
 from sonorant.corpus.readers.manifest import read_manifest
+from sonorant.corpus.readers.text import read_text
 from sonorant.corpus.readers.word_folders import read_word_folders
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
@@ -27,6 +28,7 @@ READERS: dict[str, Callable[[Path], Listing]] = {
     "lhotse": read_lhotse,
     "librispeech": read_librispeech,
     "manifest": read_manifest,
+    "text": read_text,
     "word_folders": read_word_folders,
 }
 

@@ -1,0 +1,120 @@
+"""Language models as they are exported, and fused by recognizers."""
+
+import numpy as np
+import pytest
+from rigs.babble import UNITS, babble_model, babble_recipe, murmur
+from rigs.tiny_lm import SECTIONS, TRANSFORMER, text_recipe, tiny_lm
+
+from services.recognizer_client.client import pcm16
+from sonorant.decoding import WrongVocabulary
+from sonorant.export.loading import load_exported
+from sonorant.export.manifest import BadExport
+from sonorant.export.neural_language_model import export_language_model, load_language_model
+from sonorant.export.saved_model import export_model
+from sonorant.models.transformer_lm import TransformerLm
+from sonorant.recipe import Recipe
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.tensorflow import tf
+from sonorant.text.units import Units
+
+AUDIO = pcm16(murmur(2.0, seed=4))
+
+
+def spread(model):
+    """Weights that make some words much likelier than others."""
+    weights = model.named_weights()
+    weights["projection/kernel"] = np.random.default_rng(5).normal(0, 3, weights["projection/kernel"].shape)
+    model.assign({path: np.asarray(weight, np.float32) for path, weight in weights.items()})
+    return model
+
+
+@pytest.fixture(scope="module", params=SECTIONS.values(), ids=SECTIONS)
+def pair(request, tmp_path_factory):
+    """A language model in memory, and the folder of its export."""
+    model = spread(tiny_lm(request.param, UNITS.size))
+    exports = tmp_path_factory.mktemp("exports")
+    return model, export_language_model(model, text_recipe(request.param), UNITS, exports).path
+
+
+def test_hypotheses_take_the_state_of_the_one_that_they_extend(pair):
+    model, folder = pair
+    exported = load_language_model(folder)
+    rng = np.random.default_rng(1)
+    labels, before, parents = [[()], [()]], np.full((2, 1), UNITS.size, np.int32), np.zeros((2, 1), np.int32)
+    state = exported.begin(2)
+    for k in (3, 2, 4):
+        log_probs, state = exported.next(before, parents, state)
+        for b, one in enumerate(labels):
+            for i, prefix in enumerate(one):
+                whole = model.log_probs(tf.constant([[*prefix, 0]])).numpy()[0, len(prefix)]
+                np.testing.assert_allclose(log_probs[b, i], whole, atol=1e-4)
+        parents = rng.integers(0, len(labels[0]), (2, k)).astype(np.int32)
+        before = rng.integers(0, UNITS.size, (2, k)).astype(np.int32)
+        labels = [[labels[b][p] + (int(y),) for p, y in zip(parents[b], before[b], strict=True)] for b in (0, 1)]
+
+
+def test_whole_sentences_are_the_sum_of_their_labels(pair):
+    model, folder = pair
+    sentences = [(0, 3, 1), (), (2,)]
+    expected = []
+    for labels in sentences:
+        log_probs = model.log_probs(tf.constant([[*labels, 0]])).numpy()[0]
+        expected.append(sum(log_probs[i, y] for i, y in enumerate([*labels, UNITS.size])))
+    np.testing.assert_allclose(load_language_model(folder).log_probs(sentences), expected, atol=1e-4)
+
+
+def test_it_is_told_from_a_recognizer(pair, tmp_path):
+    _, folder = pair
+    with pytest.raises(BadExport, match=r"recognizes nothing by itself; name it in decoding\.lm\.path"):
+        load_exported(folder)
+    recipe = babble_recipe()
+    recognizer = export_model(babble_model(recipe), recipe, UNITS, tmp_path).path
+    with pytest.raises(BadExport, match="recognizes speech; expected a language model"):
+        load_language_model(recognizer)
+
+
+def test_a_recognizers_export_has_a_copy_and_its_search_is_fused(tmp_path):
+    folder = export_language_model(spread(tiny_lm(units=UNITS.size)), text_recipe(), UNITS, tmp_path / "lm").path
+
+    def export(**lm):
+        values = babble_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": str(folder)} | lm}}
+        recipe = Recipe.model_validate(values)
+        return export_model(babble_model(recipe), recipe, UNITS, tmp_path)
+
+    def transcript(path):
+        session = Session(load_exported(path), SessionOptions(interim_results=False))
+        session.push(AUDIO)
+        return session.finish().alternatives[0].text
+
+    idle, fused = export(alpha=0.0, beta=0.0), export(alpha=3.0, beta=2.0)
+    assert load_exported(fused.path).recipe.decoding.lm.path == "lm"
+    assert (fused.path / "lm/manifest.json").is_file()
+    assert transcript(fused.path) != transcript(idle.path)
+    (fused.path / "lm/units.json").write_text("[]")
+    with pytest.raises(BadExport, match=r"lm/units\.json: SHA-256"):
+        load_exported(fused.path)
+
+
+def test_a_language_model_of_other_units_is_refused_before_anything_is_written(tmp_path):
+    units = Units("words", ("alpha", "beta", "delta", "other"))
+    lm = export_language_model(tiny_lm(units=units.size), text_recipe(), units, tmp_path).path
+    values = babble_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": str(lm)}}}
+    recipe = Recipe.model_validate(values)
+    with pytest.raises(WrongVocabulary, match="unit 3 is 'other', expected 'gamma'"):
+        export_model(babble_model(recipe), recipe, UNITS, tmp_path)
+    assert not (tmp_path / "babble").exists()
+
+
+class Forgetful(TransformerLm):
+    """A model that forgets what stood before, label by label."""
+
+    def next_label(self, before, state):
+        return super().next_label(before, [tensor[:, :, :0] for tensor in state])
+
+
+def test_a_model_whose_steps_differ_from_its_training_is_not_exported(tmp_path):
+    recipe = text_recipe(TRANSFORMER)
+    model = spread(Forgetful(recipe.model, 0, UNITS.size))
+    with pytest.raises(BadExport, match="differs from the trained one by"):
+        export_language_model(model, recipe, UNITS, tmp_path)
+    assert list((tmp_path / "tiny-lm").iterdir()) == []
