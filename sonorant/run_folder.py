@@ -54,7 +54,7 @@ class RunFolder:
 
     @property
     def metrics(self) -> Path:
-        """JSON lines, each with a `kind`: step, dev, stages."""
+        """JSON lines, each with a `kind`: step, dev, alignment, stages."""
         return self.path / "metrics.jsonl"
 
     @property

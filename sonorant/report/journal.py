@@ -11,7 +11,7 @@ Line: TypeAlias = dict[str, Any]
 
 
 def read_journal(path: Path) -> dict[str, list[Line]]:
-    """Return the lines of each kind ("step", "dev", "stages", "end") in order; a torn last line is skipped."""
+    """Return the lines of each kind ("step", "dev", "alignment", "stages", "end") in order, less a torn last line."""
     lines: dict[str, list[Line]] = defaultdict(list)
     if not path.exists():
         return lines

@@ -9,7 +9,7 @@ import jinja2
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.confusions import confusion_table
 from sonorant.report.journal import read_journal
-from sonorant.report.plots import durations_plot, learning_plot, rates_plot, stages_plot
+from sonorant.report.plots import alignment_plot, durations_plot, learning_plot, rates_plot, stages_plot
 from sonorant.report.stage_view import view_stages
 from sonorant.report.summary import Summary
 from sonorant.run_folder import RunFolder
@@ -33,6 +33,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         ms=lambda value: "–" if value is None else f"{value:.0f} ms",
         learning=learning_plot(journal["step"], journal["dev"]),
         rates=rates_plot(journal["step"], journal["stages"]),
+        alignment=alignment_plot(journal["alignment"]) if journal["alignment"] else None,
         durations=durations_plot(_histograms(figures)),
         stages=stages_plot(view_stages(recipe, run, data_folder)),
         confusions={name: confusion_table(heard) for name, heard in outcomes.items()},

@@ -19,7 +19,15 @@ from sonorant.arrays import Features, Waveform
 from sonorant.report.journal import Line
 from sonorant.report.stage_view import StageView
 
-__all__ = ["durations_plot", "features_plot", "learning_plot", "rates_plot", "stages_plot", "svg_text"]
+__all__ = [
+    "alignment_plot",
+    "durations_plot",
+    "features_plot",
+    "learning_plot",
+    "rates_plot",
+    "stages_plot",
+    "svg_text",
+]
 
 _MOST_COLUMNS = 4000  # of a spectrogram; drawing takes some 50 bytes a cell, and a plot has 880 points
 _COLUMNS_AT_ONCE = 100
@@ -60,6 +68,19 @@ def rates_plot(steps: Sequence[Line], stages: Sequence[Line]) -> str:
     axes.set_xlabel("training time (minutes)")
     axes.set_ylabel("share of the time")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return svg_text(figure)
+
+
+def alignment_plot(alignments: Sequence[Line]) -> str:
+    """How the model aligned one utterance of dev at first and in the end: a weight for each label and frame."""
+    chosen = [alignments[0], alignments[-1]] if len(alignments) > 1 else list(alignments)
+    height = 0.6 + 0.22 * len(chosen[0]["labels"])
+    figure, axes = plt.subplots(len(chosen), 1, figsize=(8, height * len(chosen)), sharex=True, squeeze=False)
+    for row, line in zip(axes[:, 0], chosen, strict=True):
+        row.imshow(line["percent"], aspect="auto", cmap="magma", vmin=0, vmax=100, interpolation="nearest")
+        row.set_yticks(range(len(line["labels"])), labels=line["labels"])
+        row.set_ylabel(f"step {line['step']}")
+    axes[-1, 0].set_xlabel("encoded frame")
     return svg_text(figure)
 
 

@@ -4,6 +4,7 @@ All ranks have a share of dev, and the same figure.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from sonorant.errors import RejectedExample
 from sonorant.models.family import Model
 from sonorant.text.scoring import score
 from sonorant.text.units import Units
+from sonorant.training.alignment_view import Alignment, aligner, shown
 from sonorant.training.collective import Collective
 from sonorant.training.greedy import greedy
 
@@ -70,6 +72,10 @@ class Evaluator(Protocol):
         """
         ...
 
+    def alignment(self) -> Alignment | None:
+        """Return how the model aligns an utterance of this rank's share, always the same one; None: it has none."""
+        ...
+
 
 class WerEvaluator:
     """Recognises dev with a model; utterances of similar length share a batch."""
@@ -87,6 +93,7 @@ class WerEvaluator:
     def retrace(self) -> None:
         """See `Evaluator`."""
         self._greedy = greedy(self._model)
+        self._align = aligner(self._model, self._units)
 
     def load(self) -> None:
         """Read and compute the utterances; once, before the first `measure`."""
@@ -106,6 +113,15 @@ class WerEvaluator:
         errors = own.substitutions + own.insertions + own.deletions
         totals = np.sum(self._collective.gather((errors, own.reference_words)), axis=0)
         return float(totals[0]) / max(1, int(totals[1]))
+
+    def alignment(self) -> Alignment | None:
+        """See `Evaluator`: an utterance of median length, or the next shorter one that can be plotted."""
+        for utterance in reversed(self._utterances[: len(self._utterances) // 2 + 1]):
+            with suppress(RejectedExample):
+                labels = self._units.labels(utterance.text)
+                if shown(len(utterance.features), len(labels)):
+                    return self._align(utterance.features, labels)
+        return None
 
     def _recognise(self, batch: Sequence[DevUtterance]) -> list[str]:
         lengths = np.array([len(u.features) for u in batch], np.int32)

@@ -222,13 +222,14 @@ class Trainer:
         started_s = self.ports.clock()
         with self.parts.step.average.applied():
             found = self.parts.evaluator.measure(self._recognised)
+            alignment = self.parts.evaluator.alignment() if self.ports.collective.rank == 0 else None
         self._lap()
         progress = self.progress
         better = progress.best_dev is None or found < progress.best_dev
         progress.dev, progress.dev_step = found, progress.step
         progress.best_dev = found if better else progress.best_dev
         progress.looks_without_better = 0 if better else progress.looks_without_better + 1
-        self.ports.reporter.dev(progress, self.parts.evaluator.figure, self.ports.clock() - started_s)
+        self.ports.reporter.dev(progress, self.parts.evaluator.figure, self.ports.clock() - started_s, alignment)
         return better
 
     def _anneal(self) -> None:

@@ -54,6 +54,9 @@ class PerplexityEvaluator:
                 self.unspelt += 1
         self._labels.sort(key=len)
 
+    def alignment(self) -> None:
+        """See `Evaluator`: a language model aligns nothing."""
+
     def measure(self, recognised: Callable[[int], None] = lambda count: None) -> float:
         """Return the perplexity of all ranks' sentences; 1 if there are none."""
         cost, symbols = 0.0, 0

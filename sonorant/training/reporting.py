@@ -4,12 +4,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sonorant.tensorflow import tf
+from sonorant.training.alignment_view import Alignment
 from sonorant.training.checkpoints import Progress
 from sonorant.training.metrics import MetricsLog, SessionMeter
 from sonorant.training.step import StepResult
 
 __all__ = ["Reporter"]
+
+_PIXELS = (12, 6)  # of a label and a frame in TensorBoard
 
 
 class Reporter:
@@ -73,11 +78,24 @@ class Reporter:
         self._evaluated += utterances
         self._show({"evaluated": self._evaluated})
 
-    def dev(self, progress: Progress, figure: str, seconds: float) -> None:
+    def dev(self, progress: Progress, figure: str, seconds: float, alignment: Alignment | None = None) -> None:
         """Report an evaluation of dev, whose result is in `progress`; figure: its name."""
         assert progress.dev is not None
         self._write("dev", progress, {figure: progress.dev, "seconds": seconds})
         self._show({figure: progress.dev})
+        if alignment is not None:
+            self._alignment(progress, alignment)
+
+    def _alignment(self, progress: Progress, alignment: Alignment) -> None:
+        """Log it, as percentages, and as an image whose first label is on top."""
+        if self._log:
+            percent = np.rint(100 * alignment.weights).astype(int).tolist()
+            figures = {"labels": alignment.labels, "percent": percent}
+            self._log.write("alignment", {"time_s": progress.train_s, "step": progress.step, **figures})
+        if self._summaries:
+            image = np.kron(alignment.weights, np.ones(_PIXELS, np.float32))[None, :, :, None]
+            with self._summaries.as_default(step=progress.step):
+                tf.summary.image("dev/alignment", image)
 
     def end(self, progress: Progress, totals: Mapping[str, Any]) -> None:
         """Report the end of training."""

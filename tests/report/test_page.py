@@ -32,6 +32,7 @@ def _metrics(run):
         log.write("step", {"time_s": 3.0 * step, "step": step, "loss": 9.0 / step, "t_session": 0.9})
     log.write("stages", {"time_s": 30.0, "utilisation": {"room": 0.8, "vtlp": 0.5}, "rate": {}, "bottleneck": "room"})
     log.write("dev", {"time_s": 60.0, "step": 20, "wer": 0.25})
+    log.write("alignment", {"time_s": 60.0, "step": 20, "labels": ["nine", "</s>"], "percent": [[10, 90], [100, 0]]})
     log.write("end", {"time_s": 60.0, "train_seconds": 60.0, "t_session": 0.93, "reason": "epochs", "ledger": LEDGER})
     log.close()
 
@@ -87,13 +88,15 @@ def _comments(svg):
 
 
 def test_the_page_shows_learning_rates_durations_and_an_example_after_each_stage(page):
-    learning, rates, durations, stages = (_comments(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL))
+    plots = [_comments(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    learning, rates, alignment, durations, stages = plots
+    assert {"nine", "encoded frame", "step 20"} <= alignment
     assert {"loss per utterance", "dev WER (%)"} <= learning
     assert {"t_session", "room", "vtlp"} <= rates
     assert {"duration (s)", "utterances", "train", "unseen_speaker"} <= durations
     assert {"recording", "vtlp", "room", "kHz", "time (s)"} <= stages
     words = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
-    assert len(stages & words) >= 2  # the alignment
+    assert len(stages & words) >= 2  # as the corpus aligns them
 
 
 def test_the_page_has_error_rates_confusions_and_a_warning_of_synthetic_voices(page):
