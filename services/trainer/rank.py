@@ -21,6 +21,7 @@ from sonorant.atomic import atomic_write
 from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.family import Model
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -101,7 +102,7 @@ class Rank:
             try:
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
                     reason = trainer.run()
-                self._finish(reason, progress, reporter)
+                self._finish(reason, progress, reporter, trainer.parts.step.model)
                 self._collective.gather(None)  # mpirun ends all ranks soon after the first: rank 0 has written now
             finally:
                 feeder.close()
@@ -161,12 +162,12 @@ class Rank:
             with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
 
-    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter) -> None:
+    def _finish(self, reason: Reason, progress: Progress, reporter: Reporter, model: Model) -> None:
         """Write the run's totals, as rank 0, unless the run was interrupted."""
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, best_wer=progress.best_wer)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return
-        totals = self._totals(reason, progress)
+        totals = self._totals(reason, progress) | {"parameters": model.parameters}
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
         self._shared.push_totals()
@@ -185,6 +186,7 @@ class Rank:
             "epochs": progress.epoch,
             "examples": progress.examples,
             "audio_hours": progress.audio_s / 3600,
+            "audio_hours_per_second": progress.audio_s / 3600 / progress.elapsed_s if progress.elapsed_s else 0.0,
             "best_wer": progress.best_wer,
             "looks_without_better": progress.looks_without_better,
             "ledger": {
