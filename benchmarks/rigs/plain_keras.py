@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.rigs.fixed_step import FixedStep
 from sonorant.models.section import BfaRecipe, ConvLstmCtcRecipe, DeepSpeechRecipe, LstmCtcRecipe, MochaRecipe
@@ -34,6 +35,7 @@ def fitter(step: FixedStep) -> Callable[[], object]:
     symbols = step.units.size + 1
     features = keras.Input((None, int(batch.features.shape[2])))
     labels = np.asarray(batch.targets["labels"].values) if "labels" in batch.targets else np.zeros((1, 0), np.int32)
+    inputs: Any
     if isinstance(model, BfaRecipe):
         network, inputs, due, losses = _label_synchronous(model, features, np.asarray(batch.features), labels, symbols)
     else:
@@ -45,9 +47,11 @@ def fitter(step: FixedStep) -> Callable[[], object]:
     return lambda: network.fit(data, steps_per_epoch=STEPS, shuffle=False, verbose=0)
 
 
-@keras.saving.register_keras_serializable("benchmarks")  # else `Bidirectional` cannot copy a layer that has it
 def _clipped(values: Any) -> Any:
     return keras.ops.clip(values, 0.0, 20.0)
+
+
+keras.saving.register_keras_serializable("benchmarks")(_clipped)  # else `Bidirectional` cannot copy a layer that has it
 
 
 def _optimizer(step: FixedStep) -> Any:
@@ -58,7 +62,7 @@ def _optimizer(step: FixedStep) -> Any:
     return keras.optimizers.Adam(beta_2=0.98, **clipped)
 
 
-def _frame_targets(step: FixedStep, labels: np.ndarray, symbols: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _frame_targets(step: FixedStep, labels: NDArray[Any], symbols: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return targets and losses of outputs by frame; as in Keras, symbol 0 is the blank."""
     if not labels.size:
         due = np.maximum(np.asarray(step.batch.tensors.targets["frames"].values), 0)
@@ -104,8 +108,8 @@ def _deep_speech(model: DeepSpeechRecipe, features: Any) -> Any:
 
 
 def _label_synchronous(
-    model: BfaRecipe, features: Any, values: np.ndarray, labels: np.ndarray, symbols: int
-) -> tuple[Any, tuple[np.ndarray, np.ndarray], dict[str, Any], dict[str, Any]]:
+    model: BfaRecipe, features: Any, values: NDArray[Any], labels: NDArray[Any], symbols: int
+) -> tuple[Any, tuple[NDArray[Any], NDArray[Any]], dict[str, Any], dict[str, Any]]:
     """Return model, inputs, targets and losses: cross-entropy of labels, CTC of frames."""
     hidden = features
     for layer in range(model.layers):

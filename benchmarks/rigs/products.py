@@ -46,7 +46,6 @@ def multiplier(products: list[Product]) -> Callable[[], object]:
     factors = [(_random(p.times, p.parallel, p.m, p.k, p.left), _random(1, p.parallel, p.k, p.n, p.right)[0])
                for p in products]  # fmt: skip
 
-    @tf.function
     def multiply(factors: list[tuple[tf.Tensor, tf.Tensor]]) -> list[tf.Tensor]:
         return [
             tf.matmul(left, right, transpose_a=product.left, transpose_b=product.right)
@@ -54,7 +53,8 @@ def multiplier(products: list[Product]) -> Callable[[], object]:
             for left in tf.unstack(lefts)
         ]
 
-    return lambda: multiply(factors)
+    graph = tf.function(multiply)
+    return lambda: graph(factors)
 
 
 def _random(times: int, parallel: int, rows: int, columns: int, transposed: bool) -> tf.Tensor:
