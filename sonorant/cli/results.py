@@ -92,7 +92,7 @@ def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | N
         click.echo("stopped; the same command goes on from there", err=True)
         sys.exit(130)
     if ended.code:
-        return f"exit code {ended.code}; its run, with logs, is in {folder}"
+        return f"exit code {ended.code}" + (f"; its logs are below {folder}" if folder.exists() else "")
     try:
         keep(row, RunFolder(folder).summary, reports)
     except BadRun as error:
