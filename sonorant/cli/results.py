@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sonorant.atomic import atomic_write
-from sonorant.cli.child import run_command
+from sonorant.cli.child import Ended, run_command
 from sonorant.cli.settings import data_option
 from sonorant.errors import BadRun, SonorantError
 from sonorant.results.kept import KeptReport, keep, read_kept
@@ -86,13 +86,21 @@ def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | N
         if not RunFolder(needed.run_folder(runs)).summary.exists():
             return f"needs the run of {needed.name}, which is not in {needed.run_folder(runs)}; run that row first"
     folder = row.run_folder(runs)
-    arguments = ["demo", f"--recipe={row.recipe}", f"--run={folder}", *([f"--data={data}"] if data else [])]
-    ended = run_command(*arguments, *(f"--set={assignment}" for assignment in row.assignments(runs)))
-    if ended.interrupted:
-        click.echo("stopped; the same command goes on from there", err=True)
-        sys.exit(130)
-    if ended.code:
-        return f"exit code {ended.code}" + (f"; its logs are below {folder}" if folder.exists() else "")
+    data_folder = row.data or data
+    arguments = [
+        "demo",
+        f"--recipe={row.recipe}",
+        f"--run={folder}",
+        *([f"--data={data_folder}"] if data_folder else []),
+    ]
+    demo = [*arguments, *(f"--set={assignment}" for assignment in row.assignments(runs))]
+    for words in (row.made_by, demo):
+        ended = run_command(*words) if words else Ended(0, False)
+        if ended.interrupted:
+            click.echo("stopped; the same command goes on from there", err=True)
+            sys.exit(130)
+        if ended.code:
+            return f"exit code {ended.code}" + (f"; its logs are below {folder}" if folder.exists() else "")
     try:
         keep(row, RunFolder(folder).summary, reports)
     except BadRun as error:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ class _System(Section):
 class _Corpus(Section):
     name: _Name
     about: str
+    data: str = ""  # folder above the corpus, if it is none of the usual ones
+    made_by: str = ""  # arguments of the `sonorant` command that makes the corpus, and does nothing once it is there
     set: tuple[str, ...] = ()  # of all its systems
     systems: tuple[_System, ...]
 
@@ -48,6 +51,7 @@ class Row:
     """One training. corpus, system: names; recipe: path; settings: KEY=VALUE, the seed among them.
 
     digest: of the recipe's content, the settings and the rows that they refer to; settings name these rows in braces.
+    data, made_by: folder above the corpus, if it is none of the usual ones, and the command that makes it; or empty.
     """
 
     corpus: str
@@ -57,6 +61,8 @@ class Row:
     settings: tuple[str, ...]
     digest: str
     needs: Mapping[str, "Row"]
+    data: str = ""
+    made_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -123,8 +129,10 @@ def _row(corpus: _Corpus, system: _System, seed: int, before: Mapping[tuple[str,
     needs = {name: before[name, seed] for name in names}
     recipe = parse_document(_text(Path(system.recipe), f"{path} names it for {system.name}"), system.recipe).values
     content: Any = [recipe, settings, [row.digest for row in needs.values()]]
+    content += [corpus.made_by] if corpus.made_by else []
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:_DIGITS]
-    return Row(corpus.name, system.name, seed, system.recipe, settings, digest, needs)
+    made = (corpus.data, tuple(shlex.split(corpus.made_by)))
+    return Row(corpus.name, system.name, seed, system.recipe, settings, digest, needs, *made)
 
 
 def _text(path: Path, expected: str) -> str:

@@ -25,9 +25,15 @@ class World:
 
     def __init__(self, monkeypatch):
         self.ends, self.ran, self.settings = {}, [], {}
+        self.commands, self.made = [], Ended(0, False)
         monkeypatch.setattr(results, "run_command", self._demo)
 
     def _demo(self, *arguments):
+        self.commands.append(
+            (arguments[0], *(a for a in arguments[1:] if a.startswith("--data") or arguments[0] != "demo"))
+        )
+        if arguments[0] != "demo":
+            return self.made
         options = [argument.partition("=") for argument in arguments[1:]]
         run = next(Path(value) for option, _, value in options if option == "--run")
         name = run.name.rpartition("-")[0]
@@ -104,6 +110,15 @@ def test_rows_are_chosen_by_patterns(world):
     done = world.run("*-smal-*")
     assert done.exit_code == 2
     assert "ROW *-smal-*: no such row; there are" in done.output
+
+
+def test_a_corpus_that_has_to_be_made_is_made_before_its_rows(world, tmp_path):
+    write_list(tmp_path, [system(tmp_path, "small")], {"data": "made", "made_by": "prepare espeak 'a b'"}, a={})
+    world.made = Ended(69, False)
+    assert str(world.run().exception) == "tones-small-1: exit code 69"
+    world.made = Ended(0, False)
+    assert world.run().exit_code == 0
+    assert world.commands == [("prepare", "espeak", "a b"), ("prepare", "espeak", "a b"), ("demo", "--data=made")]
 
 
 def test_a_real_command_that_fails_is_a_failed_row(tmp_path, monkeypatch):

@@ -7,12 +7,14 @@ import yaml
 SETS = ("clean", "noisy")
 
 
-def write_list(folder, systems, **recipes):
+def write_list(folder, systems, corpus=None, **recipes):
     """Write a list with one corpus, and a recipe `NAME.yaml` of each keyword's values beside it; return its path."""
     for name, values in recipes.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(values))
     path = folder / "systems.yaml"
-    path.write_text(yaml.safe_dump({"corpora": [{"name": "tones", "about": "Tones.", "systems": systems}]}))
+    path.write_text(
+        yaml.safe_dump({"corpora": [{"name": "tones", "about": "Tones.", "systems": systems} | (corpus or {})]})
+    )
     return path
 
 
