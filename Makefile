@@ -18,10 +18,12 @@ SEED :=
 VARIANT := split command
 IMAGES := localhost/sonorant
 TARGETS :=
+# Of `make results`: names of rows, or patterns such as 'digits-*'; default: all.
+ROWS :=
 # Folder of helm, kubectl and an S3 server, if they are not in PATH; a test cluster keeps its programs there.
 CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
-.PHONY: help setup demo ablation test chaos drill images test-cluster test-large lint format verify docs protos lock clean distclean
+.PHONY: help setup demo ablation results test chaos drill images test-cluster test-large lint format verify docs protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -37,6 +39,9 @@ ablation: setup ## train once more without augmentation and show what it brings
 	$(DEMO) --run $(RUN)
 	$(DEMO) --run $(RUN)-ablation --set 'stages=[]'
 	$(BIN)/sonorant report --run $(RUN) --compare $(RUN)-ablation
+
+results: setup ## train and measure each system of recipes/results/systems.yaml that has no report yet, in docs/results.md (ROWS)
+	$(BIN)/sonorant results run $(if $(ROWS),$(patsubst %,'%',$(ROWS)))
 
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
@@ -76,6 +81,7 @@ verify: setup ## regenerate what is generated and compare; the site, with its li
 	$(BIN)/sonorant recipe schema | diff docs/recipe.schema.json - || { echo "run: make docs/recipe.schema.json"; exit 1; }
 	$(BIN)/python charts/stages.py | diff $(CHART_STAGES) - || { echo "run: make $(CHART_STAGES)"; exit 1; }
 	$(BIN)/sonorant recipe reference | diff docs/recipe.md - || { echo "run: make docs/recipe.md"; exit 1; }
+	$(BIN)/sonorant results page | diff docs/results.md - || { echo "run: make docs/results.md"; exit 1; }
 	$(BIN)/python charts/schema.py | diff $(VALUES_SCHEMA) - || { echo "run: make $(VALUES_SCHEMA)"; exit 1; }
 	$(BIN)/mkdocs build --strict
 
@@ -87,6 +93,9 @@ docs/recipe.schema.json: $(SECTIONS)
 
 docs/recipe.md: $(SECTIONS)
 	$(BIN)/sonorant recipe reference > $@
+
+docs/results.md: recipes/results/systems.yaml $(wildcard recipes/*.yaml docs/results/*.json sonorant/results/*.py)
+	$(BIN)/sonorant results page > $@
 
 $(VALUES_SCHEMA): charts/schema.py $(SECTIONS)
 	$(BIN)/python charts/schema.py > $@

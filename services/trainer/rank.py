@@ -30,7 +30,7 @@ from sonorant.training.completion import Reason
 from sonorant.training.evaluation import DevUtterance, dev_utterances
 from sonorant.training.loop import Trainer
 from sonorant.training.metrics import MetricsLog
-from sonorant.training.parts import TrainerPorts
+from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.perplexity import PerplexityEvaluator, dev_sentences
 from sonorant.training.reporting import Reporter
 
@@ -104,7 +104,7 @@ class Rank:
                 evaluator = trainer.parts.evaluator
                 if isinstance(evaluator, PerplexityEvaluator) and evaluator.unspelt:
                     log.warning("dev_sentences_left_out", count=evaluator.unspelt, reason="no units spell them")
-                self._finish(reason, progress, evaluator.figure, reporter)
+                self._finish(reason, progress, trainer.parts, reporter)
                 self._collective.gather(None)  # mpirun ends all ranks soon after the first: rank 0 has written now
             finally:
                 feeder.close()
@@ -166,18 +166,18 @@ class Rank:
             with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
 
-    def _finish(self, reason: Reason, progress: Progress, figure: str, reporter: Reporter) -> None:
-        """Write the run's totals, as rank 0, unless the run was interrupted; figure: name of what dev has."""
-        best = {f"best_{figure}": progress.best_dev}
+    def _finish(self, reason: Reason, progress: Progress, parts: TrainerParts, reporter: Reporter) -> None:
+        """Write the run's totals, as rank 0, unless the run was interrupted."""
+        best = {f"best_{parts.evaluator.figure}": progress.best_dev}
         log.info("training_ended", reason=reason, step=progress.step, epoch=progress.epoch, **best)
         if reason is Reason.TERMINATED or self._collective.rank != 0:
             return
-        totals = self._totals(reason, progress, best)
+        totals = self._totals(reason, progress) | best | {"parameters": parts.step.model.parameters}
         reporter.end(progress, totals)
         atomic_write(self._run.totals, json.dumps(totals, indent=2) + "\n")
         self._shared.push_totals()
 
-    def _totals(self, reason: Reason, progress: Progress, best: dict[str, float | None]) -> dict[str, object]:
+    def _totals(self, reason: Reason, progress: Progress) -> dict[str, object]:
         epochs = self._ledger.epochs()
         counts = {epoch: self._ledger.progress(epoch) for epoch in epochs}
         committed = sum(c.committed for c in counts.values())
@@ -191,7 +191,7 @@ class Rank:
             "epochs": progress.epoch,
             "examples": progress.examples,
             "audio_hours": progress.audio_s / 3600,
-            **best,
+            "audio_hours_per_second": progress.audio_s / 3600 / progress.elapsed_s if progress.elapsed_s else 0.0,
             "looks_without_better": progress.looks_without_better,
             "ledger": {
                 "committed": committed,

@@ -1,16 +1,12 @@
 """`sonorant demo`: the main job, as a sequence of commands."""
 
-import os
-import shlex
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import click
 
-from services.process.leash import leashed
+from sonorant.cli.child import run_command
 from sonorant.cli.prepare import SOME_SKIPPED
 from sonorant.cli.settings import BROUGHT, data_option, find_data_folder, resolve_recipe, set_option
 from sonorant.cli.train import SOME_REJECTED
@@ -55,19 +51,7 @@ def _recordings(given: Path | None) -> Path:
 
 
 def _run(*arguments: str, fine: tuple[int, ...] = (0,)) -> None:
-    """Run and show one `sonorant` command; exit with its code if it fails.
-
-    SIGTERM is forwarded to it, and it ends when this process is killed.
-    """
-    click.secho(f"\n$ sonorant {shlex.join(arguments)}", bold=True)
-    process = subprocess.Popen(leashed([sys.executable, "-m", "sonorant.cli", *arguments], os.getpid()))
-    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    while True:
-        try:
-            code = process.wait()
-            break
-        except KeyboardInterrupt:  # the terminal sent it to the child too, which now saves its state
-            continue
-    signal.signal(signal.SIGTERM, before)
-    if code not in fine:
-        sys.exit(code if code > 0 else 128 - code)
+    """Run and show one `sonorant` command; exit with its code if it fails."""
+    ended = run_command(*arguments)
+    if ended.code not in fine:
+        sys.exit(ended.code)

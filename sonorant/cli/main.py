@@ -31,6 +31,7 @@ _COMMANDS = {
     "pull": "Pull a run from object storage, to audit, evaluate or report it.",
     "recipe": "Show a recipe, or the schema of recipes.",
     "report": "Write report.html and report.json of a run.",
+    "results": "Train and measure many systems, and show their figures on a page.",
     "score": "Compare transcripts with references: error rates, BLEU and alignments.",
     "serve": "Serve exported models to streaming clients.",
     "status": "Show the stages, rates and progress of a running training.",

@@ -10,9 +10,9 @@ from sonorant.tensorflow import keras, tf
 __all__ = ["ClippedRecurrence", "clipped"]
 
 
-def clipped(values: tf.Tensor, ceiling: float) -> tf.Tensor:
-    """Return g(z) = min(max(0, z), ceiling)."""
-    return tf.clip_by_value(values, 0.0, ceiling)
+def clipped(values: tf.Tensor, ceiling: float | tf.Tensor) -> tf.Tensor:
+    """Return g(z) = min(max(0, z), ceiling); as one op, forward and backward, where `tf.clip_by_value` makes two."""
+    return tf.raw_ops.ClipByValue(t=values, clip_value_min=0.0, clip_value_max=ceiling)
 
 
 class ClippedRecurrence(keras.layers.Layer):
@@ -45,7 +45,7 @@ def _recurrence(
     start = tf.zeros_like(inputs[0])
 
     def advance(t: tf.Tensor, before: tf.Tensor, written: tf.TensorArray) -> tuple[tf.Tensor, ...]:
-        hidden = tf.clip_by_value(inputs[t] + tf.matmul(before, weight), 0.0, ceiling)
+        hidden = clipped(inputs[t] + tf.matmul(before, weight), ceiling)
         return t + 1, hidden, written.write(t, hidden)
 
     hiddens = _loop(steps, lambda t: t < steps, advance, (tf.constant(0), start), inputs.shape[1:])

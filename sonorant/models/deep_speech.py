@@ -83,10 +83,12 @@ class DeepSpeech(Model):
 
     def _both_ways(self, inputs: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
         """Return f + b [B, T', cells]; b begins at each utterance's own last frame."""
-        backward = tf.reverse_sequence(inputs, lengths, seq_axis=1)
-        both = tf.transpose(tf.stack([inputs, backward]), (2, 0, 1, 3))  # [T', 2, B, cells]
-        both = tf.transpose(self.recurrence(both), (1, 2, 0, 3))
-        return both[0] + tf.reverse_sequence(both[1], lengths, seq_axis=1)
+        forward = tf.transpose(inputs, (1, 0, 2))
+        backward = tf.reverse_sequence(forward, lengths, seq_axis=0, batch_axis=1)
+        hidden = self.recurrence(tf.stack([forward, backward], 1))  # [T', 2, B, cells]
+        forward, backward = tf.unstack(hidden, axis=1)  # whose gradient is a stack; that of a slice is padded
+        both = forward + tf.reverse_sequence(backward, lengths, seq_axis=0, batch_axis=1)
+        return tf.transpose(both, (1, 0, 2))
 
     @staticmethod
     def _dense(name: str, inputs: int, outputs: int, initializer: keras.initializers.Initializer) -> keras.layers.Dense:

@@ -13,6 +13,7 @@
   decoder: labels, memory and state in, log-probabilities of the next labels and state out, as often as it needs.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -165,6 +166,11 @@ class Model(keras.Model):
         """Return how often the weight of that path is applied in an utterance; by default once a frame."""
         del path
         return Applications(audio=self.framing.frames(vectors))
+
+    @property
+    def parameters(self) -> int:
+        """Number of values of all weights, trained or not."""
+        return sum(math.prod(shape) for shape in self.weight_shapes().values())
 
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights, trained or not, by path."""

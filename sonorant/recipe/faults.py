@@ -27,8 +27,8 @@ def version_fault(document: Document) -> str | None:
     return f"{position}: version: {found} is older than this sonorant reads ({VERSION}); see `sonorant recipe schema`"
 
 
-def schema_faults(error: ValidationError, document: Document) -> list[str]:
-    """Return one line per fault, in the order of pydantic's report."""
+def schema_faults(error: ValidationError, document: Document, root: type[Section] = Recipe) -> list[str]:
+    """Return one line per fault, in the order of pydantic's report; root: the section that the document is read as."""
     lines: dict[tuple[str, str], list[str]] = {}
     for details in error.errors(include_url=False):
         path = _written_path(details["loc"], document.values)
@@ -37,7 +37,7 @@ def schema_faults(error: ValidationError, document: Document) -> list[str]:
         if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
             key = f"{key}={_shown(details['input'])}"
         messages = lines.setdefault((position, key), [])
-        if (message := _message(details, path)) not in messages:
+        if (message := _message(details, path, root)) not in messages:
             messages.append(message)
     return [
         f"{position}: {key}: {', or '.join(messages)}" if key else f"{position}: {messages[0]}"
@@ -45,10 +45,10 @@ def schema_faults(error: ValidationError, document: Document) -> list[str]:
     ]
 
 
-def _message(details: ErrorDetails, path: KeyPath) -> str:
+def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
     match details["type"]:
         case "extra_forbidden":
-            return f"unknown key; {_advice(details['loc'], str(path[-1]))}"
+            return f"unknown key; {_advice(details['loc'], str(path[-1]), root)}"
         case "missing":
             return "is missing and has no default"
         case "union_tag_not_found":
@@ -83,18 +83,18 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
     return path
 
 
-def _advice(location: KeyPath, wrong: str) -> str:
+def _advice(location: KeyPath, wrong: str, root: type[Section]) -> str:
     """Name the nearest key of this section, else the same key elsewhere, else all keys of this section."""
-    here = sorted({name for section in _sections_at(location[:-1]) for name in section.model_fields})
+    here = sorted({name for section in _sections_at(location[:-1], root) for name in section.model_fields})
     if near := difflib.get_close_matches(wrong, here, n=1, cutoff=0.6):
         return f"did you mean {near[0]}?"
-    if elsewhere := [key for key in _all_keys(Recipe, "") if key.rsplit(".", 1)[-1] == wrong]:
+    if elsewhere := [key for key in _all_keys(root, "") if key.rsplit(".", 1)[-1] == wrong]:
         return f"did you mean {elsewhere[0]}?"
     return f"known here: {', '.join(here)}"
 
 
-def _sections_at(location: KeyPath) -> list[type[Section]]:
-    sections: list[type[Section]] = [Recipe]
+def _sections_at(location: KeyPath, root: type[Section]) -> list[type[Section]]:
+    sections: list[type[Section]] = [root]
     for part in location:
         if inner := [s.model_fields[part].annotation for s in sections if part in s.model_fields]:
             sections = [section for annotation in inner for section in _sections_in(annotation)]

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sonorant.errors import BadRun
+from sonorant.export.manifest import MANIFEST, read_manifest
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
@@ -15,6 +16,9 @@ from sonorant.text.scoring import ErrorRate, score
 __all__ = ["Summary", "summarise"]
 
 Summary: TypeAlias = dict[str, Any]
+
+# Of the training's totals; a run from before there was one of them has None.
+_TOTALS = ("steps", "epochs", "audio_hours", "audio_hours_per_second", "parameters", "best_wer")
 
 
 def summarise(run: RunFolder, source: str) -> Summary:
@@ -37,6 +41,8 @@ def summarise(run: RunFolder, source: str) -> Summary:
         "train_seconds": end["train_seconds"],
         "t_session": end["t_session"],
         "stopped_because": end.get("reason", ""),
+        **{key: end.get(key) for key in _TOTALS},
+        "system": _system(run, evaluation["model"]),
         "ledger": end["ledger"],
         "streaming": _streaming(evaluation),
         "model": evaluation["model"],
@@ -55,6 +61,22 @@ def _end(run: RunFolder) -> Line:
         f"{run.metrics}: training is not complete ({reached}); "
         f"`sonorant train --recipe {run.recipe} --run {run.path}` goes on"
     )
+
+
+def _system(run: RunFolder, model: str) -> dict[str, Any]:
+    """Return what was trained; streaming: whether it has results while audio arrives, None if its export is gone."""
+    recipe = load_recipe(run.recipe)
+    manifest = run.exports / model
+    return {
+        "name": recipe.name,
+        "family": recipe.model.family,
+        "objective": recipe.training.objective,
+        "seed": recipe.seed,
+        "streaming": read_manifest(manifest).signature == "stream" if (manifest / MANIFEST).exists() else None,
+        "stages": [stage.stage for stage in recipe.stages],
+        "lm": recipe.decoding.lm is not None,
+        "mwer": recipe.training.mwer_hypotheses > 0,
+    }
 
 
 def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

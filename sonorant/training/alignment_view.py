@@ -37,6 +37,7 @@ def aligner(model: Model, units: Units) -> Align:
         outputs = model.outputs(Inputs(features, lengths[0], labels, lengths[1]))
         if outputs.attention is not None:
             return outputs.attention[0]
+        assert outputs.frames is not None, "a family of neither labels nor frames"
         return tf.transpose(tf.exp(tf.gather(outputs.frames[0, : outputs.lengths[0]], labels[0], axis=1)))
 
     signature = [tf.TensorSpec([1, None, model.bins], tf.float32), tf.TensorSpec([1, None], tf.int32)]

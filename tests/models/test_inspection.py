@@ -86,7 +86,7 @@ def test_shapes_are_those_of_the_model_that_trains(name):
     recipe = load_recipe(RECIPES / f"{name}.yaml")
     found = inspect_model(recipe, UNITS)
     model = build_model(recipe.model, found.bins, UNITS)
-    assert found.parameters == sum(int(np.prod(w.shape)) for w in model.weights)
+    assert found.parameters == model.parameters == sum(int(np.prod(w.shape)) for w in model.weights)
     shapes = {f"{layer.name}/{name}": tuple(s) for layer in found.layers for name, s in layer.shapes.items()}
     assert shapes == {path: array.shape for path, array in model.named_weights().items()}
 

@@ -1,20 +1,31 @@
 import json
+import shutil
 
 import pytest
 from rigs.small_corpus import digits_recipe, write_digits
 
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadRun
+from sonorant.export.manifest import MANIFEST, Manifest
 from sonorant.recipe.loading import dump_recipe
 from sonorant.report.writing import write_report
 from sonorant.run_folder import RunFolder
 
 LEDGER = {"committed": 20, "rejected": 0, "lost": 0, "duplicated": 0}
+TOTALS = {
+    "steps": 7,
+    "epochs": 3,
+    "audio_hours": 0.5,
+    "audio_hours_per_second": 0.25,
+    "parameters": 99,
+    "best_wer": 0.5,
+}
 METRICS = (
     {"kind": "step", "time_s": 1.0, "loss": 9.0, "t_session": 0.5},
     {"kind": "stages", "time_s": 1.0, "utilisation": {"featurizer": 0.25}},
     {"kind": "dev", "time_s": 2.0, "wer": 0.5},
-    {"kind": "end", "time_s": 2.0, "reason": "epochs", "train_seconds": 2.0, "t_session": 0.5, "ledger": LEDGER},
+    {"kind": "end", "time_s": 2.0, "reason": "epochs", "train_seconds": 2.0, "t_session": 0.5, "ledger": LEDGER}
+    | TOTALS,
 )
 
 
@@ -104,3 +115,31 @@ def test_an_interrupted_training_is_told_how_far_it_came_and_how_it_goes_on(tmp_
         f"`sonorant train --recipe {run.recipe} --run {run.path}` goes on"
     )
     assert failure.value.exit_code == 65
+
+
+def test_a_report_says_what_was_trained_and_how_fast(run):
+    write(run)
+    figures = json.loads(run.summary.read_text())
+    assert {key: figures[key] for key in TOTALS} == TOTALS
+    assert figures["system"] == {
+        "name": "tiny",
+        "family": "lstm_ctc",
+        "objective": "ctc",
+        "seed": 0,
+        "streaming": None,  # its export is gone
+        "stages": [],
+        "lm": False,
+        "mwer": False,
+    }
+
+
+@pytest.mark.parametrize(("signature", "streaming"), [("stream", True), ("whole", False)])
+def test_a_report_says_whether_results_come_while_audio_arrives(run, signature, streaming):
+    folder = run.exports / "tiny/1"
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest("tiny", 1, 8000, 40, 0.04, (), "", {}, "ctc", signature)
+    (folder / MANIFEST).write_text(manifest.to_json())
+    run.report.unlink(missing_ok=True)
+    write(run)
+    assert json.loads(run.summary.read_text())["system"]["streaming"] is streaming
+    shutil.rmtree(folder)

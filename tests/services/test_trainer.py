@@ -12,6 +12,7 @@ from rigs.training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recip
 from rigs.waiting import eventually
 
 from services.supervisor.past_run import audit_run
+from sonorant.export.weights import exported_weights
 
 
 @pytest.fixture
@@ -38,10 +39,12 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
 
     finished = run.train(more=("--export",))
     assert finished.wait(PATIENCE_S) == 0, run.log("trainer")
-    assert list(run.folder.exports.glob("*/1/manifest.json"))
+    (export,) = run.folder.exports.glob("*/1")
     totals = json.loads((run.folder.path / "finished.json").read_text())
     assert totals["reason"] == "epochs"
     assert totals["examples"] == EPOCHS * TOTAL
+    assert totals["parameters"] == sum(weight.size for weight in exported_weights(export).values())
+    assert totals["audio_hours_per_second"] > 0
     assert totals["ledger"] == {"committed": EPOCHS * TOTAL, "rejected": 0, "lost": 0, "duplicated": 0}
     found = audit_run(run.folder)
     assert found.exact

@@ -1,0 +1,125 @@
+"""`sonorant results`: trains and measures the systems of a list, and shows all their figures on a page."""
+
+import fnmatch
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from sonorant.atomic import atomic_write
+from sonorant.cli.child import Ended, run_command
+from sonorant.cli.settings import data_option
+from sonorant.errors import BadRun, SonorantError
+from sonorant.results.kept import KeptReport, keep, read_kept
+from sonorant.results.page import render_page
+from sonorant.results.systems import CorpusRows, Row, read_systems
+from sonorant.run_folder import RunFolder
+
+__all__ = ["command"]
+
+_systems = click.option(
+    "--systems", type=click.Path(path_type=Path), default="recipes/results/systems.yaml", show_default=True,
+    help="List of systems.",
+)  # fmt: skip
+_reports = click.option(
+    "--reports", type=click.Path(path_type=Path), default="docs/results", show_default=True,
+    help="Folder of the kept reports, a file a row.",
+)  # fmt: skip
+
+
+class _SomeFailed(SonorantError):
+    """Rows that have no figures, the others have."""
+
+    exit_code = 65
+
+
+@click.group("results")
+def command() -> None:
+    """Train and measure the systems of a list, or print the page of those that are measured."""
+
+
+@command.command("page")
+@_systems
+@_reports
+def _page(systems: Path, reports: Path) -> None:
+    """Print the page of results: the kept reports, in the order of the list, and the rows that have none."""
+    corpora = read_systems(systems)
+    click.echo(render_page(corpora, _kept(corpora, reports)), nl=False)
+
+
+@command.command("run")
+@click.argument("rows", nargs=-1, metavar="[ROW]…")
+@_systems
+@_reports
+@click.option("--runs", type=click.Path(path_type=Path), default="runs/results", show_default=True, help="Their runs.")
+@click.option("--page", type=click.Path(path_type=Path), default="docs/results.md", show_default=True, help="The page.")
+@data_option
+def _run(rows: tuple[str, ...], systems: Path, reports: Path, runs: Path, page: Path, data: Path | None) -> None:
+    """Run `sonorant demo` for each row that has no report of its recipe and settings, and write the page after each.
+
+    ROW: names of rows, `corpus-system-seed`, or patterns such as 'digits-*'; default: all. Resumes after Ctrl-C or
+    SIGTERM. When a row fails the others go on.
+
+    Exit codes: 0 all these rows have reports; 65 some failed; 78 the list or a recipe is wrong; 130 interrupted.
+    """
+    corpora = read_systems(systems)
+    chosen = _chosen([row for corpus in corpora for row in corpus.rows], rows)
+    failed: dict[str, str] = {}
+    for row in chosen:
+        if _is_current(row, reports):
+            click.echo(f"{row.name}: nothing to do: its report is there")
+            continue
+        if fault := _complete(row, reports, runs, data):
+            failed[row.name] = fault
+            click.echo(f"{row.name}: {fault}", err=True)
+        atomic_write(page, render_page(corpora, _kept(corpora, reports)))
+    atomic_write(page, render_page(corpora, _kept(corpora, reports)))
+    if failed:
+        raise _SomeFailed("\n".join(f"{name}: {fault}" for name, fault in failed.items()))
+
+
+def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | None:
+    """Run a row and keep its report; return what prevented that, if anything."""
+    for needed in row.needs.values():
+        if not RunFolder(needed.run_folder(runs)).summary.exists():
+            return f"needs the run of {needed.name}, which is not in {needed.run_folder(runs)}; run that row first"
+    folder = row.run_folder(runs)
+    data_folder = row.data or data
+    arguments = [
+        "demo",
+        f"--recipe={row.recipe}",
+        f"--run={folder}",
+        *([f"--data={data_folder}"] if data_folder else []),
+    ]
+    demo = [*arguments, *(f"--set={assignment}" for assignment in row.assignments(runs))]
+    for words in (row.made_by, demo):
+        ended = run_command(*words) if words else Ended(0, False)
+        if ended.interrupted:
+            click.echo("stopped; the same command goes on from there", err=True)
+            sys.exit(130)
+        if ended.code:
+            return f"exit code {ended.code}" + (f"; its logs are below {folder}" if folder.exists() else "")
+    try:
+        keep(row, RunFolder(folder).summary, reports)
+    except BadRun as error:
+        return str(error)
+    return None
+
+
+def _is_current(row: Row, reports: Path) -> bool:
+    kept = read_kept(row, reports)
+    return kept is not None and kept["digest"] == row.digest
+
+
+def _kept(corpora: Iterable[CorpusRows], reports: Path) -> Mapping[str, KeptReport]:
+    rows = (row for corpus in corpora for row in corpus.rows)
+    return {row.name: kept for row in rows if (kept := read_kept(row, reports))}
+
+
+def _chosen(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
+    for pattern in patterns:
+        if not fnmatch.filter([row.name for row in rows], pattern):
+            raise click.BadParameter(f"ROW {pattern}: no such row; there are {json.dumps([row.name for row in rows])}")
+    return [row for row in rows if not patterns or any(fnmatch.fnmatchcase(row.name, p) for p in patterns)]

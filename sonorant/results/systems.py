@@ -1,0 +1,142 @@
+"""The list of systems whose results are shown, and a row for each seed of each."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from sonorant.errors import BadRecipe, BadRun
+from sonorant.recipe.document import parse_document
+from sonorant.recipe.faults import schema_faults
+from sonorant.section import Section
+
+__all__ = ["CorpusRows", "Row", "read_systems"]
+
+_Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
+_REFERENCE = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+_DIGITS = 8
+
+
+class _System(Section):
+    """One system: a recipe with settings. {NAME} in a setting is the run folder of that system, of the same seed."""
+
+    name: _Name
+    about: str = ""
+    recipe: str
+    seeds: tuple[int, ...] = Field((1,), min_length=1)
+    set: tuple[str, ...] = ()
+
+
+class _Corpus(Section):
+    name: _Name
+    about: str
+    data: str = ""  # folder above the corpus, if it is none of the usual ones
+    made_by: str = ""  # arguments of the `sonorant` command that makes the corpus, and does nothing once it is there
+    set: tuple[str, ...] = ()  # of all its systems
+    systems: tuple[_System, ...]
+
+
+class _Systems(Section):
+    corpora: tuple[_Corpus, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training. corpus, system: names; recipe: path; settings: KEY=VALUE, the seed among them.
+
+    digest: of the recipe's content, the settings and the rows that they refer to; settings name these rows in braces.
+    data, made_by: folder above the corpus, if it is none of the usual ones, and the command that makes it; or empty.
+    """
+
+    corpus: str
+    system: str
+    seed: int
+    recipe: str
+    settings: tuple[str, ...]
+    digest: str
+    needs: Mapping[str, "Row"]
+    data: str = ""
+    made_by: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Unique name, which its kept report has too."""
+        return f"{self.corpus}-{self.system}-{self.seed}"
+
+    def run_folder(self, runs: Path) -> Path:
+        """Return the folder of its run, which no other recipe or setting shares."""
+        return runs / f"{self.name}-{self.digest}"
+
+    def assignments(self, runs: Path) -> tuple[str, ...]:
+        """Return the settings, with the folders of the runs that they refer to."""
+        folders = {name: str(row.run_folder(runs)) for name, row in self.needs.items()}
+        return tuple(_REFERENCE.sub(lambda found: folders[found[1]], setting) for setting in self.settings)
+
+
+@dataclass(frozen=True)
+class CorpusRows:
+    """Systems by their names, with a remark and the rows of their seeds each."""
+
+    name: str
+    about: str
+    systems: Mapping[str, tuple[str, tuple[Row, ...]]]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, in the list's order."""
+        return tuple(row for _, rows in self.systems.values() for row in rows)
+
+
+def read_systems(path: Path) -> tuple[CorpusRows, ...]:
+    """Read a list of systems; raises BadRecipe, with file and line, or BadRun if there is none."""
+    text = _text(path, "expected the list of systems, such as recipes/results/systems.yaml")
+    document = parse_document(text, str(path))
+    try:
+        systems = _Systems.model_validate_json(json.dumps(document.values), strict=True)
+    except ValidationError as error:
+        raise BadRecipe("\n".join([*document.faults, *schema_faults(error, document, _Systems)])) from error
+    if document.faults:
+        raise BadRecipe("\n".join(document.faults))
+    return tuple(_corpus_rows(corpus, path) for corpus in systems.corpora)
+
+
+def _corpus_rows(corpus: _Corpus, path: Path) -> CorpusRows:
+    found: dict[str, tuple[str, tuple[Row, ...]]] = {}
+    before: dict[tuple[str, int], Row] = {}
+    for system in corpus.systems:
+        if system.name in found:
+            raise BadRecipe(f"{path}: corpora.{corpus.name}: two systems have the name {system.name}; rename one")
+        rows = tuple(_row(corpus, system, seed, before, path) for seed in dict.fromkeys(system.seeds))
+        found[system.name] = (system.about, rows)
+        before |= {(system.name, row.seed): row for row in rows}
+    return CorpusRows(corpus.name, corpus.about, found)
+
+
+def _row(corpus: _Corpus, system: _System, seed: int, before: Mapping[tuple[str, int], Row], path: Path) -> Row:
+    settings = (*corpus.set, f"seed={seed}", *system.set)
+    names = sorted({name for setting in settings for name in _REFERENCE.findall(setting)})
+    if missing := [name for name in names if (name, seed) not in before]:
+        raise BadRecipe(
+            f"{path}: corpora.{corpus.name}: {system.name} refers to {{{missing[0]}}} of seed {seed}, which does not "
+            "stand before it in the list"
+        )
+    needs = {name: before[name, seed] for name in names}
+    recipe = parse_document(_text(Path(system.recipe), f"{path} names it for {system.name}"), system.recipe).values
+    content: Any = [recipe, settings, [row.digest for row in needs.values()]]
+    content += [corpus.made_by] if corpus.made_by else []
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:_DIGITS]
+    made = (corpus.data, tuple(shlex.split(corpus.made_by)))
+    return Row(corpus.name, system.name, seed, system.recipe, settings, digest, needs, *made)
+
+
+def _text(path: Path, expected: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadRun(f"{path}: {error.strerror}; {expected}") from error

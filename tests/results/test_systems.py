@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+from rigs.made_up_results import system, write_list
+
+from sonorant.errors import BadRecipe, BadRun
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import load_recipe
+from sonorant.results.systems import read_systems
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows_of(folder, *systems, **recipes):
+    (corpus,) = read_systems(write_list(folder, list(systems), **(recipes or {"a": {"name": "a"}})))
+    return {row.name: row for row in corpus.rows}
+
+
+def test_a_row_stands_for_each_seed_of_each_system(tmp_path):
+    found = rows_of(tmp_path, system(tmp_path, "small", seeds=[3, 1]), system(tmp_path, "large", set=["model.cells=9"]))
+    assert list(found) == ["tones-small-3", "tones-small-1", "tones-large-1"]
+    assert found["tones-large-1"].assignments(Path("runs")) == ("seed=1", "model.cells=9")
+
+
+def test_a_run_folder_is_of_one_recipe_and_its_settings(tmp_path):
+    folders = set()
+    for cells, setting, comment in ((1, "a=1", ""), (2, "a=1", ""), (2, "a=2", ""), (2, "a=2", "# a comment\n")):
+        row = rows_of(tmp_path, system(tmp_path, "s", set=[setting]), a={"cells": cells})["tones-s-1"]
+        (tmp_path / "a.yaml").write_text(comment + (tmp_path / "a.yaml").read_text())
+        assert read_systems(tmp_path / "systems.yaml")[0].rows == (row,)
+        folders.add(row.run_folder(Path("runs")))
+    assert len(folders) == 3
+
+
+def test_a_row_may_go_on_from_another_of_its_seed(tmp_path):
+    more = system(tmp_path, "more", recipe="b", seeds=[1, 2], set=["training.init_from={small}"])
+    before = rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), more, a={"cells": 1}, b={})
+    after = rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), more, a={"cells": 2}, b={})
+    folder = before["tones-small-2"].run_folder(Path("runs"))
+    assert before["tones-more-2"].assignments(Path("runs")) == ("seed=2", f"training.init_from={folder}")
+    assert before["tones-more-2"].digest != after["tones-more-2"].digest
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"set": ["training.init_from={other}"]}, r"s refers to \{other\} of seed 1, which does not stand before it"),
+        ({"seed": 1}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seed: unknown key; did you mean seeds\?"),
+        ({"name": "S"}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.name=\"S\""),
+        ({"seeds": []}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seeds: .* at least 1 item"),
+    ],
+)
+def test_a_wrong_list_is_refused_by_file_and_key(tmp_path, entry, said):
+    with pytest.raises(BadRecipe, match=said):
+        rows_of(tmp_path, system(tmp_path, "s") | entry)
+
+
+def test_two_systems_have_two_names(tmp_path):
+    with pytest.raises(BadRecipe, match=r"corpora\.tones: two systems have the name s"):
+        rows_of(tmp_path, system(tmp_path, "s"), system(tmp_path, "s"))
+
+
+def test_a_missing_recipe_is_named_with_its_system(tmp_path):
+    with pytest.raises(BadRun, match=r"b\.yaml: No such file or directory; .*systems\.yaml names it for s"):
+        rows_of(tmp_path, system(tmp_path, "s", recipe="b"))
+
+
+def test_the_settings_of_this_tree_s_list_fit_its_recipes(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for corpus in read_systems(Path("recipes/results/systems.yaml")):
+        for row in corpus.rows:
+            pairs = (assignment.partition("=") for assignment in row.assignments(Path("runs")))
+            recipe = load_recipe(Path(row.recipe), [Override(key, value, "list") for key, _, value in pairs])
+            assert recipe.seed == row.seed
+            assert not recipe.evaluation.paced
