@@ -36,8 +36,8 @@ _COMMANDS = {
     "status": "Show the stages, rates and progress of a running training.",
     "tokenizer": "Learn units, such as sub-words, from text, for recipes to share.",
     "train": "Train on data augmented on the fly; resumes where it stopped.",
-    "tune": "Tune the weights of a model's search on dev.",
     "transcribe": "Stream recordings, or the microphone, to a recognizer.",
+    "tune": "Tune the weights of a model's search on dev.",
 }
 
 
