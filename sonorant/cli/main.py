@@ -38,8 +38,8 @@ _COMMANDS = {
     "text": "Print the transcripts of a prepared run, for language models.",
     "tokenizer": "Learn units, such as sub-words, from text, for recipes to share.",
     "train": "Train on data augmented on the fly; resumes where it stopped.",
-    "tune": "Tune the weights of a model's search on dev.",
     "transcribe": "Stream recordings, or the microphone, to a recognizer.",
+    "tune": "Tune the weights of a model's search on dev.",
 }
 
 

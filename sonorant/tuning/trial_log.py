@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.atomic import atomic_write
-from sonorant.tuning.weights import Weights
+from sonorant.tuning.weights import BadTuning, Weights
 
 __all__ = ["TrialLog"]
 
@@ -13,17 +13,18 @@ __all__ = ["TrialLog"]
 class TrialLog:
     """Word errors by weights, written with each trial; those of another subject in the file are dropped.
 
-    subject: names all that a trial's errors depend on but its weights.
+    subject: names all that a trial's errors depend on but its weights. Raises BadTuning for a file that is none of its.
     """
 
     def __init__(self, path: Path, subject: str) -> None:
         self._path = path
         self._document: dict[str, Any] = {"subject": subject, "trials": []}
-        if path.exists():
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if document.get("subject") == subject:
+        try:
+            if path.exists() and (document := json.loads(path.read_text(encoding="utf-8")))["subject"] == subject:
                 self._document = document
-        self._errors = {_key(trial["weights"]): int(trial["errors"]) for trial in self._document["trials"]}
+            self._errors = {_key(trial["weights"]): int(trial["errors"]) for trial in self._document["trials"]}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise BadTuning(f"{path}: no record of trials ({error}); remove it to tune anew") from error
 
     def __len__(self) -> int:
         return len(self._errors)

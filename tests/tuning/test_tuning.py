@@ -10,7 +10,7 @@ from rigs.tunable_run import TRUE
 
 from sonorant.export.loading import load_exported
 from sonorant.serving.session import Session, SessionOptions
-from sonorant.tuning import Range, TrialLog, TrialRunner, read_outputs, tune
+from sonorant.tuning import BadTuning, Range, TrialLog, TrialRunner, read_outputs, tune
 
 RANGES = {"lm.alpha": Range(0, 3), "lm.beta": Range(-2, 4)}
 START = {"lm.alpha": 0.0, "lm.beta": 0.0}
@@ -127,3 +127,11 @@ def test_trials_of_another_subject_are_dropped(tmp_path):
     TrialLog(path, "one").add({"a": 1.0, "b": 2.0}, 3)
     assert TrialLog(path, "one").errors({"b": 2.0, "a": 1.0}) == 3
     assert TrialLog(path, "two").errors({"a": 1.0, "b": 2.0}) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"subject": "one"}', '{"subject": "one", "trials": [{"errors": 3}]}'])
+def test_a_file_that_has_no_trials_is_refused(tmp_path, text):
+    path = tmp_path / "tuning.json"
+    path.write_text(text)
+    with pytest.raises(BadTuning, match=r"tuning\.json: no record of trials"):
+        TrialLog(path, "one")
