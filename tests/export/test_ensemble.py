@@ -3,7 +3,7 @@ import pytest
 from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble, murmur
 from rigs.tiny_bfa import SECTION
 
-from sonorant.decoding.section import NgramRecipe
+from sonorant.decoding.section import LanguageModelRecipe
 from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_ensemble import export_ensemble
@@ -71,7 +71,7 @@ def test_the_language_model_is_the_ensemble_s_alone(exports, others, tmp_path):
     (tmp_path / "text").write_text("alpha beta delta gamma\n" * 9)
     train([tmp_path / "text"], tmp_path / "lm.arpa", order=2)
     recipe = babble_recipe("fused")
-    lm = NgramRecipe(path=str(tmp_path / "lm.arpa"), unknown=-9.0)
+    lm = LanguageModelRecipe(path=str(tmp_path / "lm.arpa"), unknown=-9.0)
     recipe = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": lm})})
     folder = export_ensemble(babble_model(recipe), others, recipe, UNITS, exports).path
     assert load_exported(folder).scorer.fusion is not None
