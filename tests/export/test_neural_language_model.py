@@ -6,7 +6,7 @@ from rigs.babble import UNITS, babble_model, babble_recipe, murmur
 from rigs.tiny_lm import SECTIONS, TRANSFORMER, text_recipe, tiny_lm
 
 from services.recognizer_client.client import pcm16
-from sonorant.decoding import WrongVocabulary
+from sonorant.decoding import Scorer, WrongVocabulary
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.neural_language_model import export_language_model, load_language_model
@@ -63,45 +63,43 @@ def test_whole_sentences_are_the_sum_of_their_labels(pair):
     np.testing.assert_allclose(load_language_model(folder).log_probs(sentences), expected, atol=1e-4)
 
 
-def test_it_is_told_from_a_recognizer(pair, tmp_path):
+def test_it_is_told_from_a_recognizer(pair):
     _, folder = pair
     with pytest.raises(BadExport, match=r"recognizes nothing by itself; name it in decoding\.lm\.path"):
         load_exported(folder)
-    recipe = babble_recipe()
-    recognizer = export_model(babble_model(recipe), recipe, UNITS, tmp_path).path
-    with pytest.raises(BadExport, match="recognizes speech; expected a language model"):
-        load_language_model(recognizer)
 
 
-def test_a_recognizers_export_has_a_copy_and_its_search_is_fused(tmp_path):
-    folder = export_language_model(spread(tiny_lm(units=UNITS.size)), text_recipe(), UNITS, tmp_path / "lm").path
+def test_a_recognizers_export_has_a_copy_and_its_search_is_fused(pair, tmp_path):
+    _, folder = pair
+    lm = {"path": str(folder), "alpha": 3.0, "beta": 2.0}
+    recipe = Recipe.model_validate(babble_recipe().model_dump(mode="json") | {"decoding": {"lm": lm}})
+    path = export_model(babble_model(recipe), recipe, UNITS, tmp_path).path
+    model = load_exported(path)
+    assert model.recipe.decoding.lm.path == "lm"
+    assert (path / "lm/manifest.json").is_file()
 
-    def export(**lm):
-        values = babble_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": str(folder)} | lm}}
-        recipe = Recipe.model_validate(values)
-        return export_model(babble_model(recipe), recipe, UNITS, tmp_path)
-
-    def transcript(path):
-        session = Session(load_exported(path), SessionOptions(interim_results=False))
+    def transcript():
+        session = Session(model, SessionOptions(interim_results=False))
         session.push(AUDIO)
         return session.finish().alternatives[0].text
 
-    idle, fused = export(alpha=0.0, beta=0.0), export(alpha=3.0, beta=2.0)
-    assert load_exported(fused.path).recipe.decoding.lm.path == "lm"
-    assert (fused.path / "lm/manifest.json").is_file()
-    assert transcript(fused.path) != transcript(idle.path)
-    (fused.path / "lm/units.json").write_text("[]")
+    fused = transcript()
+    model.scorer = Scorer(UNITS)
+    assert fused != transcript()
+    with pytest.raises(BadExport, match="recognizes speech; expected a language model"):
+        load_language_model(path)
+    (path / "lm/units.json").write_text("[]")
     with pytest.raises(BadExport, match=r"lm/units\.json: SHA-256"):
-        load_exported(fused.path)
+        load_exported(path)
 
 
-def test_a_language_model_of_other_units_is_refused_before_anything_is_written(tmp_path):
-    units = Units("words", ("alpha", "beta", "delta", "other"))
-    lm = export_language_model(tiny_lm(units=units.size), text_recipe(), units, tmp_path).path
-    values = babble_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": str(lm)}}}
-    recipe = Recipe.model_validate(values)
-    with pytest.raises(WrongVocabulary, match="unit 3 is 'other', expected 'gamma'"):
-        export_model(babble_model(recipe), recipe, UNITS, tmp_path)
+def test_a_language_model_of_other_units_is_refused_before_anything_is_written(pair, tmp_path):
+    _, folder = pair
+    recipe = Recipe.model_validate(
+        babble_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": str(folder)}}}
+    )
+    with pytest.raises(WrongVocabulary, match="unit 3 is 'gamma', expected 'other'"):
+        export_model(babble_model(recipe), recipe, Units("words", ("alpha", "beta", "delta", "other")), tmp_path)
     assert not (tmp_path / "babble").exists()
 
 

@@ -15,6 +15,7 @@ import pytest
 from services.process.restarts import FINAL_CODES
 from sonorant.delivery.ledger import StaleGeneration
 from sonorant.errors import Unavailable
+from sonorant.training.checkpoint_files import progress_of
 from sonorant.training.checkpoints import (
     BadCheckpoint,
     Checkpoint,
@@ -358,3 +359,10 @@ def test_a_checkpoint_that_finds_no_room_is_named_and_the_one_before_stays(check
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["step-00000001"]
     assert checkpoints.latest(RECIPE).progress.step == 1
     assert load_checkpoint(tmp_path, "best").progress.step == 1
+
+
+def test_progress_of_before_dev_had_other_figures_is_read():
+    then = {"progress": {"step": 8, "wer": 0.3, "wer_step": 6, "best_wer": 0.2}}
+    found = Progress(**progress_of(then))
+    assert (found.step, found.dev, found.dev_step, found.best_dev) == (8, 0.3, 6, 0.2)
+    assert progress_of({}) == {}

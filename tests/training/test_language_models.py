@@ -64,9 +64,8 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(section, tmp_path)
     np.testing.assert_array_equal(weights(resumed), weights(whole))
 
 
-@pytest.mark.parametrize("section", SMALL, ids=SECTIONS)
-def test_the_perplexity_on_dev_approaches_that_of_the_source(section, tmp_path):
-    recipe = text_recipe(section, epochs=8, batch_examples=16, pool_examples=200, learning_rate=0.05, decay_steps=190)
+def test_the_perplexity_on_dev_approaches_that_of_the_source(tmp_path):
+    recipe = text_recipe(SMALL[0], epochs=8, batch_examples=16, pool_examples=200, learning_rate=0.05, decay_steps=190)
     trained = trainer(recipe, tmp_path, MemoryLedger(400), 400)
     run(trained)
     symbols = sum(len(text.split()) + 1 for text, _ in DEV)
