@@ -117,12 +117,6 @@ class Recipe(Section):
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
                 f"{family} has outputs by label; leave both at their defaults, ctc and 0"
             )
-        fused = [name for name in ("lm", "prior", "phrases") if getattr(self.decoding, name)]
-        if self.model.monotonic and fused:
-            raise ValueError(
-                f"decoding.{fused[0]}: model.family={family} is searched without fusion; leave it out, or take "
-                "bfa or a family of CTC"
-            )
         if self.decoding.prior is not None and not self.model.label_synchronous:
             raise ValueError(
                 f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
