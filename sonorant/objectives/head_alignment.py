@@ -32,13 +32,19 @@ def ctc_spikes(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, labe
 
 
 def head_alignment_loss(heads: tf.Tensor, frames: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Return Float32[B]: minus the log-probability that each label's head stops at its frame, summed over `lengths`.
+    """Return Float32[B]: minus the log-probability that each head stops where its label is, summed over labels and end.
 
-    heads: [B, at least L, T], the heads' distributions; frames: Int32[B, L].
+    The head of the end stops at no frame. heads: [B, L + 1, T], the heads' distributions, each one's end after the
+    first `lengths`, Int32[B]; frames: Int32[B, L].
     """
-    there = tf.gather(heads[:, : tf.shape(frames)[1]], frames, batch_dims=2)
+    there = tf.gather(heads[:, :-1], frames, batch_dims=2)
     present = tf.sequence_mask(lengths, tf.shape(frames)[1])
-    return -tf.reduce_sum(tf.where(present, tf.math.log(tf.maximum(there, _LEAST)), 0.0), 1)
+    at_end = tf.reduce_sum(tf.gather(heads, lengths, batch_dims=1), -1)
+    return -tf.reduce_sum(tf.where(present, _log(there), 0.0), 1) - _log(1 - at_end)
+
+
+def _log(probability: tf.Tensor) -> tf.Tensor:
+    return tf.math.log(tf.maximum(probability, _LEAST))
 
 
 def _with_blanks(labels: tf.Tensor, blank: tf.Tensor) -> tf.Tensor:

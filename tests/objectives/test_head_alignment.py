@@ -55,16 +55,17 @@ def test_a_batch_of_one_frame_has_its_spike_there():
     assert ctc_spikes(log_probs, tf.constant([1]), tf.constant([[2]]), tf.constant([1])).numpy().tolist() == [[0]]
 
 
-def test_loss_is_the_log_probability_of_heads_at_their_frames_without_padding():
-    heads = np.random.default_rng(2).uniform(0, 0.4, (2, 4, 3)).astype(np.float32)
+def test_loss_is_the_log_probability_of_heads_at_their_frames_and_of_none_at_the_end():
+    heads = np.random.default_rng(2).uniform(0, 0.3, (2, 4, 3)).astype(np.float32)
     loss = head_alignment_loss(tf.constant(heads), tf.constant([[0, 2, 1], [1, 0, 0]]), tf.constant([3, 1]))
-    expected = [-np.log(heads[0, [0, 1, 2], [0, 2, 1]]).sum(), -np.log(heads[1, 0, 1])]
-    np.testing.assert_allclose(loss, expected, rtol=1e-5)
-    heads[0, 0, 0] = 0
-    assert np.isfinite(head_alignment_loss(tf.constant(heads), tf.constant([[0]] * 2), tf.constant([1, 1]))).all()
+    labels = [-np.log(heads[0, [0, 1, 2], [0, 2, 1]]).sum(), -np.log(heads[1, 0, 1])]
+    ends = -np.log([1 - heads[0, 3].sum(), 1 - heads[1, 1].sum()])
+    np.testing.assert_allclose(loss, labels + ends, rtol=1e-5)
+    impossible = tf.constant([[[0.0, 1.0], [1.0, 0.0]]])
+    assert np.isfinite(head_alignment_loss(impossible, tf.constant([[0]]), tf.constant([1]))).all()
 
 
-@pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 60, 64), (0.0, 0, 16)])
+@pytest.mark.parametrize(("weight", "least", "most"), [(1.0, 56, 64), (0.0, 0, 16)])
 def test_hard_attention_learns_to_transcribe_and_without_the_alignment_does_not(weight, least, most):
     section = {"layers": 1, "cells": 48, "pooling": [2], "decoder_cells": 24, "embedding": 8, "attention": 32}
     recipe = MochaRecipe(family="mocha", readout=24, dropout=0.0, ctc=True, energy_scale=2.0, **section)

@@ -16,7 +16,7 @@ def beads(rng, batch):
         parts = [np.zeros((rng.integers(1, 5), BINS))]
         for word in words:
             vectors = int(rng.integers(6, 13))
-            parts += [_PATTERNS[word][np.arange(vectors) * 3 // vectors], np.zeros((rng.integers(0, 6), BINS))]
+            parts += [_PATTERNS[word][np.arange(vectors) * 3 // vectors], np.zeros((rng.integers(2, 7), BINS))]
         clean = np.concatenate(parts)
         spoken.append((clean + rng.normal(0, 0.1, clean.shape)).astype(np.float32))
         said.append(words.astype(np.int32))
