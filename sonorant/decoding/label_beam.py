@@ -73,7 +73,7 @@ class LabelBeam:
         self._end = end
         self._beam = beam
         self._scoring = scoring or Scoring()
-        self._gains = _gains(self._scoring, end + 1)
+        self._gains = self._scoring.fusion.gains(end + 1, self._scoring.length_bonus)
 
     def search(self, encoded: Sequence[NDArray[np.float32]]) -> list[list[Ended]]:
         """Return the best `beam` hypotheses of each utterance [frames >= 1, size], best first.
@@ -176,15 +176,6 @@ class LabelBeam:
             return np.zeros(attended.shape[:2])
         covered: NDArray[np.int64] = (attended > self._scoring.coverage_threshold).sum(2)
         return self._scoring.coverage_weight * covered
-
-
-def _gains(scoring: Scoring, symbols: int) -> _Floats:
-    """Return what each symbol adds wherever it stands, Float64[symbols]."""
-    gains = np.full(symbols, scoring.length_bonus)
-    gains[-1] = 0.0
-    if scoring.fusion.prior is not None:
-        gains -= scoring.fusion.prior_weight * scoring.fusion.prior
-    return gains
 
 
 def _best(scores: _Floats, count: int) -> NDArray[np.int64]:

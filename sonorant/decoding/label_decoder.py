@@ -65,3 +65,11 @@ class Fusion(NamedTuple):
     weight: float = 0.0
     most_gain: float = 0.0
     most_ahead: float = 0.0
+
+    def gains(self, symbols: int, length_bonus: float) -> NDArray[np.float64]:
+        """Return what each symbol adds wherever it stands, Float64[symbols]: prior, and bonus of all but the end."""
+        gains = np.full(symbols, length_bonus)
+        gains[-1] = 0.0
+        if self.prior is not None:
+            gains -= self.prior_weight * self.prior
+        return gains

@@ -6,12 +6,17 @@ of different lengths compare by them, and the best is an interim result. With a 
 it is, or attends and is replaced by its extensions. These are offered the same frame, at most `_LABELS_A_FRAME` times,
 which bounds a frame's cost. After the last frame all attend to nothing, as often, and end.
 
-The score of a hypothesis is the sum of its labels' log-probabilities, the end among them, and of `length_bonus` for
-every other label. Nothing but the beam and that bound approximates.
+The score of a hypothesis is a sum over its labels, the end among them, as in `label_beam`:
+
+    sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
+        + length_bonus x number of labels.
+
+What fusion adds stands beside the probabilities above, in the comparison of prefixes too. Nothing but the beam and that
+bound approximates.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +24,8 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
+from sonorant.decoding.label_decoder import Fusion
+from sonorant.decoding.label_gains import LabelGains
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder, States
 from sonorant.text.units import Units
 
@@ -33,42 +40,53 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Hypotheses that seek a frame. scores: Float64[N]; labels: N; states: of the decoder, N rows each."""
+    """Hypotheses that seek a frame.
+
+    scores: Float64[N]; labels: N; states: of the decoder, N rows each; gains: those of `LabelGains` after the labels.
+    """
 
     scores: NDArray[np.float64]
     labels: list[_Labels]
     states: States
+    gains: States
 
     def take(self, rows: NDArray[np.int64]) -> "_Waiting":
-        states = tuple(state[rows] for state in self.states)
-        return _Waiting(self.scores[rows], [self.labels[row] for row in rows.tolist()], states)
+        labels = [self.labels[row] for row in rows.tolist()]
+        return _Waiting(self.scores[rows], labels, _rows(self.states, rows), _rows(self.gains, rows))
 
     def join(self, others: "_Waiting") -> "_Waiting":
-        states = tuple(np.concatenate(pair) for pair in zip(self.states, others.states, strict=True))
-        return _Waiting(np.concatenate([self.scores, others.scores]), self.labels + others.labels, states)
+        scores = np.concatenate([self.scores, others.scores])
+        states, gains = _joined(self.states, others.states), _joined(self.gains, others.gains)
+        return _Waiting(scores, self.labels + others.labels, states, gains)
 
 
 class MonotonicSearch:
     """A `Search` that is pushed encoded frames, whose hypotheses appear as they arrive.
 
     A unit is where its head stopped. frame_seconds: time from one frame to the next; beam: hypotheses kept, waiting and
-    ended, as many of each.
+    ended, as many of each; fusion: language model, phrases and prior.
     """
 
     def __init__(
-        self, decoder: MonotonicDecoder, units: Units, frame_seconds: float, beam: int, length_bonus: float = 0.0
+        self,
+        decoder: MonotonicDecoder,
+        units: Units,
+        frame_seconds: float,
+        beam: int,
+        length_bonus: float = 0.0,
+        fusion: Fusion | None = None,
     ) -> None:
         self._decoder = decoder
         self._units = units
         self._frame_seconds = frame_seconds
         self._beam = beam
-        self._bonus = length_bonus
+        self._gains = LabelGains(units.size + 1, fusion, length_bonus)
         self._end = units.size
         self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
         self._frames = 0
         self._finished = False
         states = decoder.seek(np.array([self._end], np.int32), decoder.begin())
-        self._waiting = _Waiting(np.zeros(1), [None], states)
+        self._waiting = _Waiting(np.zeros(1), [None], states, self._gains.begin())
         self._ended: list[tuple[float, _Labels]] = []
 
     @property
@@ -127,7 +145,7 @@ class MonotonicSearch:
                 break
             attends, log_probs, states = self._look(window, offered)
             self._waiting = self._waiting.join(offered.take(np.flatnonzero(~attends)))
-            attending = _Waiting(offered.scores, offered.labels, states).take(np.flatnonzero(attends))
+            attending = replace(offered, states=states).take(np.flatnonzero(attends))
             offered = self._extended(attending, log_probs[attends])
         self._waiting = self._waiting.join(offered)
         return offered
@@ -143,7 +161,7 @@ class MonotonicSearch:
     def _extended(self, attending: _Waiting, log_probs: NDArray[np.float64]) -> _Waiting:
         """End hypotheses that attend; return those of their extensions that are of the beam, and prune what waits."""
         self._end_all(attending, log_probs)
-        scores = (attending.scores[:, np.newaxis] + log_probs[:, : self._end] + self._bonus).ravel()
+        scores = (attending.scores[:, np.newaxis] + (log_probs + attending.gains[0])[:, : self._end]).ravel()
         chosen = _highest(scores, self._beam)
         kept = _highest(np.concatenate([self._waiting.scores, scores[chosen]]), self._beam)
         waiting = len(self._waiting.labels)
@@ -153,15 +171,24 @@ class MonotonicSearch:
         longer = attending.take(parents)
         frame = self._frames - 1 if self._finished else self._frames
         labels: list[_Labels] = [(rest, y, frame) for rest, y in zip(longer.labels, before.tolist(), strict=True)]
-        states = self._decoder.seek(before.astype(np.int32), longer.states) if labels else longer.states
-        return _Waiting(scores[chosen], labels, states)
+        before = before.astype(np.int32)
+        states = self._decoder.seek(before, longer.states) if labels else longer.states
+        return _Waiting(scores[chosen], labels, states, self._gains.after(before, longer.gains))
 
     def _end_all(self, hypotheses: _Waiting, log_probs: NDArray[np.float64]) -> None:
         """End hypotheses, and keep the best of all that have ended."""
-        ends = hypotheses.scores + log_probs[:, self._end]
+        ends = hypotheses.scores + (log_probs + hypotheses.gains[0])[:, self._end]
         self._ended += [pair for pair in zip(ends.tolist(), hypotheses.labels, strict=True) if pair[0] > -math.inf]
         self._ended.sort(key=lambda pair: -pair[0])
         del self._ended[self._beam :]
+
+
+def _rows(states: States, rows: NDArray[np.int64]) -> States:
+    return tuple(state[rows] for state in states)
+
+
+def _joined(states: States, others: States) -> States:
+    return tuple(np.concatenate(pair) for pair in zip(states, others, strict=True))
 
 
 def _highest(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ def _scoring(decoding: DecodingRecipe, scorer: Scorer) -> Scoring:
 
 
 def _monotonic(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: Any, scorer: Scorer) -> Search:
-    return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, decoding.length_bonus)
+    return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, decoding.length_bonus, scorer.by_label)
 
 
 _SEARCHES = {"ctc": _ctc, "labels": _labels, "monotonic": _monotonic}

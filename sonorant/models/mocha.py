@@ -44,7 +44,13 @@ class Mocha(Monotonic):
         self.encoder = UnidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
         self.encoded_size = self.encoder.size
         attention = MonotonicAttention(
-            self.encoded_size, recipe.decoder_cells, recipe.attention, recipe.chunk, recipe.energy_offset, seed
+            self.encoded_size,
+            recipe.decoder_cells,
+            recipe.attention,
+            recipe.chunk,
+            recipe.energy_offset,
+            seed,
+            recipe.energy_scale,
         )
         self.decoder = AttentionDecoder(
             attention,
@@ -71,7 +77,8 @@ class Mocha(Monotonic):
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`.
 
-        Attention is in expectation, with noise, where there is dropout, that is in training; else hard.
+        Attention is in expectation, with noise, where there is dropout, that is in training; else hard. In expectation
+        `attention` is the distribution of each label's head.
         """
         encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
         frames = self.frame_log_probs(encoded) if self.joint_ctc else None

@@ -25,22 +25,32 @@ __all__ = ["ExpectedAttention", "MonotonicAttention", "chunk_weights", "log_head
 
 
 class MonotonicAttention(Attention):
-    """Hard attention. size: of an encoded frame; query, inner: of query and hidden layer; offset: first value of r.
+    """Hard attention. size: of an encoded frame; query, inner: of query and hidden layer.
+
+    offset, scale: first values of r and g. With 0 that of g is 1 / sqrt(inner): |tanh(...)| is at most sqrt(inner), so
+    energies start within 1 of r.
 
     memory: h [B, T, size], V h + b of both energies [B, T, inner], and 1, or 0 in padding, [B, T]. state: Int32[B, K],
     the head's frame, T where it is past the last one.
     """
 
     def __init__(
-        self, size: int, query: int, inner: int, chunk: int, offset: float, seed: int, name: str = "attention"
+        self,
+        size: int,
+        query: int,
+        inner: int,
+        chunk: int,
+        offset: float,
+        seed: int,
+        scale: float = 0.0,
+        name: str = "attention",
     ) -> None:
         super().__init__(name=name)
         self.chunk = chunk
         self.monotonic = _Energy(size, query, inner, seed * 2, "monotonic")
         self.chunkwise = _Energy(size, query, inner, seed * 2 + 1, "chunkwise")
-        self.scale = self.add_weight(  # g; |tanh| is at most sqrt(inner) long, so energies start within 1 of r
-            shape=(), initializer=keras.initializers.Constant(1 / math.sqrt(inner)), name="scale"
-        )
+        first = keras.initializers.Constant(scale or 1 / math.sqrt(inner))
+        self.scale = self.add_weight(shape=(), initializer=first, name="scale")
         self.offset = self.add_weight(shape=(), initializer=keras.initializers.Constant(offset), name="offset")
         self.built = True
 
@@ -84,7 +94,8 @@ class MonotonicAttention(Attention):
 class ExpectedAttention:
     """The same attention in expectation, with noise that is drawn from a seed, Int32[2].
 
-    state: log alpha, [B, K, T], and the label's number, Int32[].
+    The weights that it returns are the head's distribution, which losses are functions of; their sum is that of the
+    weights of frames. state: log alpha, [B, K, T], and the label's number, Int32[].
     """
 
     def __init__(self, attention: MonotonicAttention, noise_seed: tf.Tensor) -> None:
@@ -106,8 +117,9 @@ class ExpectedAttention:
         energies = tf.where(present[:, tf.newaxis] > 0, energies + noise, MASKED)
         log_alpha = log_head_distribution(energies, before)
         chunk_energies = self._attention.chunkwise.energies(query, chunk_keys, normalised=False)
-        weights = chunk_weights(tf.exp(log_alpha), chunk_energies, self._attention.chunk)
-        return Attended(tf.matmul(weights, encoded), weights, [log_alpha, number + 1])
+        alpha = tf.exp(log_alpha)
+        weights = chunk_weights(alpha, chunk_energies, self._attention.chunk)
+        return Attended(tf.matmul(weights, encoded), alpha, [log_alpha, number + 1])
 
 
 class _Energy(keras.layers.Layer):

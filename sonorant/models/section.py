@@ -214,6 +214,13 @@ class MochaRecipe(BfaRecipe):
         le=20,
         description="First value of the monotonic energy's offset: the lower, the later labels attend.",
     )
+    energy_scale: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="First value of the monotonic energy's scale, which short trainings hardly change; 0: the paper's, "
+        "1 / sqrt(attention).",
+    )
 
 
 class LstmLmRecipe(ModelSection):

@@ -8,6 +8,7 @@ from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model
 from sonorant.models.framing import Framing
 from sonorant.objectives.ctc import CtcObjective
+from sonorant.objectives.head_alignment import ctc_spikes, head_alignment_loss
 from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
@@ -19,11 +20,12 @@ __all__ = ["LabelCrossEntropy", "label_cross_entropy", "label_error", "quantity_
 class LabelCrossEntropy:
     """Teacher forcing, with scheduled sampling (Bengio 2015), label smoothing and joint CTC (Kim 2017) as options.
 
-    Minimises (1 - w) CE + w CTC + q QUA of each utterance, where w is `training.ctc_weight`, q `quantity_weight`, and
-    CE is summed over labels; CTC is that of `CtcObjective`, guided if the recipe says so, and QUA `quantity_loss`.
-    Needs a model with `labels`, with `frames` if w is not 0, and `attention` if q is not. Reports "loss", the
-    cross-entropy without smoothing; "label_error", the share of labels, the end among them, that are not the most
-    probable; "ctc" if w is not 0, and "quantity" if q is not.
+    Minimises (1 - w) CE + w CTC + q QUA + h HEAD of each utterance, where w is `training.ctc_weight`, q
+    `quantity_weight`, h `head_weight`, and CE is summed over labels; CTC is that of `CtcObjective`, guided if the
+    recipe says so, QUA `quantity_loss`, and HEAD `head_alignment_loss` at CTC's spikes. Needs a model with `labels`,
+    with `frames` if w is not 0, and `attention` if q or h is not. Reports "loss", the cross-entropy without smoothing;
+    "label_error", the share of labels, the end among them, that are not the most probable; "ctc", "quantity" and
+    "heads" if w, q and h are not 0.
     """
 
     n_best: BatchSearch | None = None
@@ -34,7 +36,7 @@ class LabelCrossEntropy:
         self._framing = framing
         self._ctc = CtcObjective(training, units, features, framing) if training.ctc_weight else None
         self.padding = {"labels": 0} if self._ctc is None else self._ctc.padding
-        optional = {"ctc": training.ctc_weight, "quantity": training.quantity_weight}
+        optional = {"ctc": training.ctc_weight, "quantity": training.quantity_weight, "heads": training.head_weight}
         self.reports = ("loss", "label_error", *(name for name, weight in optional.items() if weight))
 
     def targets(self, example: Example, frames: int) -> Targets:
@@ -74,6 +76,10 @@ class LabelCrossEntropy:
         if self._training.quantity_weight:
             reported["quantity"] = quantity_loss(outputs.attention, lengths + 1)
             minimised += self._training.quantity_weight * reported["quantity"]
+        if self._training.head_weight:
+            spikes = ctc_spikes(outputs.frames, outputs.lengths, labels, lengths)
+            reported["heads"] = head_alignment_loss(outputs.attention, spikes, lengths)
+            minimised += self._training.head_weight * reported["heads"]
         return Losses(minimised, reported)
 
 

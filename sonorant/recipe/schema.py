@@ -159,6 +159,12 @@ class Recipe(Section):
                 f"training.quantity_weight={training.quantity_weight}: model.family={family} has no attention that may "
                 "go past the last frame; set it to 0, or take mocha"
             )
+        if training.head_weight and not (self.model.monotonic and training.ctc_weight):
+            raise ValueError(
+                f"training.head_weight={training.head_weight}: aligns heads of monotonic attention with joint CTC; "
+                f"found model.family={family}, training.ctc_weight={training.ctc_weight}; set it to 0, or take mocha "
+                "and a ctc_weight above 0, such as 0.3"
+            )
         if self.model.monotonic and self.decoding.coverage_weight:
             raise ValueError(
                 f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
@@ -174,12 +180,6 @@ class Recipe(Section):
             raise ValueError(
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
                 f"{family} has outputs by label; leave both at their defaults, ctc and 0"
-            )
-        fused = [name for name in ("lm", "prior", "phrases") if getattr(self.decoding, name)]
-        if self.model.monotonic and fused:
-            raise ValueError(
-                f"decoding.{fused[0]}: model.family={family} is searched without fusion; leave it out, or take "
-                "bfa or a family of CTC"
             )
         if self.decoding.prior is not None and not self.model.label_synchronous:
             raise ValueError(

@@ -96,6 +96,12 @@ class TrainingRecipe(Section):
         description="Weight of the quantity loss: difference between the number of labels, the end among them, and the "
         "sum of their attention weights (mocha).",
     )
+    head_weight: float = Field(
+        0.0,
+        ge=0,
+        description="Weight of the alignment of heads: minus the log-probability that each label's head stops where "
+        "the label is on the most probable path of joint CTC (mocha, with ctc_weight).",
+    )
     mwer_hypotheses: int = Field(
         0,
         ge=0,

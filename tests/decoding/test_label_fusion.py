@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.arpa import ARPA, MODEL, log_probability
 
-from sonorant.decoding import LabelBeam, NgramFusion, Prior, Scorer, Scoring, WrongVocabulary
+from sonorant.decoding import LabelBeam, MonotonicSearch, NgramFusion, Prior, Scorer, Scoring, WrongVocabulary
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.lm.model import NgramModel
 from sonorant.text.units import Units
@@ -83,6 +83,59 @@ def test_the_best_of_a_full_beam_are_those_of_exhaustive_search(
     assert [one.score for one in ended] == pytest.approx(sorted(expected.values(), reverse=True)[:beam], abs=1e-3)
     for one in ended:
         assert one.score == pytest.approx(expected[one.labels], abs=1e-3)
+
+
+class Late:
+    """A monotonic decoder that attends after the last frame only; see `Rows`. A state is the number of labels."""
+
+    window = 1
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def begin(self):
+        return (np.array([-1]),)
+
+    def seek(self, before, states):
+        return (states[0] + 1,)
+
+    def look(self, frames, states):
+        return np.full(len(states[0]), len(frames) == 0), self.rows[states[0]], states
+
+
+@pytest.mark.parametrize("units", KINDS, ids=lambda units: units.kind)
+@given(
+    seed=st.integers(0, 10_000), alpha=st.floats(0, 2), beta=st.floats(-2, 2), of_units=st.booleans(),
+    phrases=st.sampled_from([{}, PHRASES]), prior_weight=st.floats(0, 1),
+)  # fmt: skip
+@settings(max_examples=10, deadline=None)
+def test_the_monotonic_search_finds_those_of_exhaustive_search_too(
+    model, units, seed, alpha, beta, of_units, phrases, prior_weight
+):
+    most = 4  # labels that attend to one frame, and to none
+    rows = 3 * np.random.default_rng(seed).standard_normal((most + 1, units.size + 1))
+    rows = (rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)).astype(np.float32)
+    of_units = of_units and units.kind != "words"
+    fusion = NgramFusion(model, alpha, beta, tokens="units" if of_units else "words")
+    scorer = Scorer(units, fusion, Prior(model, prior_weight)).with_phrases(phrases)
+    search = MonotonicSearch(Late(rows), units, 0.1, 10_000, fusion=scorer.by_label)
+    search.push(np.zeros((1, 1), np.float32))
+    search.finish()
+    every = [labels for n in range(most + 1) for labels in itertools.product(range(units.size), repeat=n)]
+    scores = np.array(
+        [
+            sum(rows[t][y] for t, y in enumerate([*labels, units.size]))
+            + fused(units, labels, alpha, beta, of_units, phrases, prior_weight)
+            for labels in every
+        ]
+    )
+    expected: dict[str, float] = {}
+    for labels, posterior in zip(every, np.exp(scores - np.logaddexp.reduce(scores)), strict=True):
+        expected[units.text(labels)] = expected.get(units.text(labels), 0.0) + posterior
+    found = search.hypotheses(20)
+    for one in found:
+        assert one.confidence == pytest.approx(expected[one.text], abs=1e-4)
+    assert [one.confidence for one in found] == pytest.approx(sorted(expected.values(), reverse=True)[:20], abs=1e-4)
 
 
 ONLY_A = r"""\data\

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.decoding import BadLogProbs, MonotonicSearch
+from sonorant.decoding import BadLogProbs, Fusion, MonotonicSearch
 from sonorant.text.units import Units
 
 WORDS = Units("words", ("one", "three", "two"))
 END = WORDS.size
 WINDOW = 2
 DEEPEST = 40  # labels that a state has room for
+NOTHING = Fusion()
 
 
 class Table:
@@ -56,7 +57,34 @@ class Table:
         return np.array(stops), np.array([r if s else blank for r, s in zip(rows, stops, strict=True)]), states
 
 
-def exhaustive(table, frames, bonus=0.0):
+class LanguageModel:
+    """A made-up language model: what follows is a function of the labels before, which are its state."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def row(self, labels):
+        scores = np.random.default_rng([self.seed, 3, *(y + 1 for y in labels)]).normal(0, 2, END + 1)
+        return scores - np.logaddexp.reduce(scores)
+
+    def begin(self, batch):
+        return [[()]] * batch
+
+    def next(self, before, parents, state):
+        longer = [
+            [of[p] + (int(y),) * bool(y != END) for p, y in zip(firsts, lasts, strict=True)]
+            for of, firsts, lasts in zip(state, parents, before, strict=True)
+        ]
+        return np.array([[self.row(labels) for labels in of] for of in longer]), longer
+
+
+def added(fusion, labels, y):
+    """What fusion adds for a label after others, from the definition."""
+    prior = 0.0 if fusion.prior is None else fusion.prior_weight * fusion.prior[y]
+    return (0.0 if fusion.model is None else fusion.weight * fusion.model.row(labels)[y]) - prior
+
+
+def exhaustive(table, frames, bonus=0.0, fusion=NOTHING):
     """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
     windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
     ended = {}
@@ -66,18 +94,19 @@ def exhaustive(table, frames, bonus=0.0):
         while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
             t, here = t + 1, 0
         row = table.row(labels, windows[t])
-        ended[labels] = (score + row[END], heads)
+        ended[labels] = (score + row[END] + added(fusion, labels, END), heads)
         if t == len(frames) and here == 4:
             return
         for y in range(END):
-            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + row[y] + bonus, t, here + 1)
+            gain = row[y] + bonus + added(fusion, labels, y)
+            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + gain, t, here + 1)
 
     follow((), (), 0.0, 0, 0)
     return ended
 
 
-def searched(table, frames, cuts=(), beam=100_000, bonus=0.0):
-    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus)
+def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None):
+    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus, fusion)
     edges = [0, *sorted(cuts), len(frames)]
     for a, b in itertools.pairwise(edges):
         search.push(np.array(frames[a:b], np.float32).reshape(-1, 1))
@@ -88,17 +117,24 @@ def searched(table, frames, cuts=(), beam=100_000, bonus=0.0):
 seeds = st.integers(0, 10_000)
 
 
-@given(seeds, st.integers(1, 3), st.sampled_from([0.0, 0.25]), st.sampled_from([0.0, 0.7]))
-@settings(max_examples=12, deadline=None)
-def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, attends, bonus):
+@st.composite
+def fusions(draw):
+    prior = np.log(np.random.default_rng(draw(seeds)).dirichlet(np.ones(END + 1))) if draw(st.booleans()) else None
+    model = LanguageModel(draw(seeds)) if draw(st.booleans()) else None
+    return Fusion(prior, draw(st.floats(0, 1)), model, draw(st.floats(0, 1)))
+
+
+@given(seeds, st.integers(1, 3), st.sampled_from([0.0, 0.25]), st.sampled_from([0.0, 0.7]), fusions())
+@settings(max_examples=15, deadline=None)
+def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, attends, bonus, fusion):
     table, frames = Table(seed, attends), np.arange(count)
-    ended = exhaustive(table, frames, bonus)
-    if len(ended) > 3000:
+    ended = exhaustive(table, frames, bonus, fusion)
+    if len(ended) > 900:
         return
     scores = np.array([score for score, _ in ended.values()])
     posteriors = np.exp(scores - np.logaddexp.reduce(scores))
     expected = dict(zip(ended, posteriors, strict=True))
-    found = searched(table, frames, bonus=bonus).hypotheses(100_000)
+    found = searched(table, frames, bonus=bonus, fusion=fusion).hypotheses(100_000)
     assert {one.units for one in found} == set(expected)
     for one in found:
         assert one.confidence == pytest.approx(expected[one.units], abs=1e-9)
@@ -114,23 +150,23 @@ def test_probabilities_of_waiting_and_ended_hypotheses_sum_to_one_at_any_frame()
         assert np.logaddexp.reduce(every) == pytest.approx(0, abs=1e-9)
 
 
-@given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6))
+@given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6), fusions())
 @settings(max_examples=30, deadline=None)
-def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam):
+def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam, fusion):
     frames = np.arange(count)
     cuts = data.draw(st.lists(st.integers(0, count), max_size=6))
-    whole, cut = (searched(Table(seed), frames, c, beam) for c in ((), cuts))
+    whole, cut = (searched(Table(seed), frames, c, beam, fusion=fusion) for c in ((), cuts))
     assert whole.hypotheses(beam) == cut.hypotheses(beam)
     assert whole.text() == cut.text() == whole.hypotheses()[0].text
     assert whole.frames == cut.frames == count
 
 
-@given(seeds, st.integers(1, 2), st.integers(1, 4))
+@given(seeds, st.integers(1, 2), st.integers(1, 4), fusions())
 @settings(max_examples=15, deadline=None)
-def test_a_narrow_beam_scores_right(seed, count, beam):
+def test_a_narrow_beam_scores_right(seed, count, beam, fusion):
     table, frames = Table(seed, 0.25), np.arange(count)
-    ended = exhaustive(table, frames)
-    found = searched(table, frames, beam=beam).hypotheses(beam)
+    ended = exhaustive(table, frames, fusion=fusion)
+    found = searched(table, frames, beam=beam, fusion=fusion).hypotheses(beam)
     scores = np.array([ended[one.units][0] for one in found])
     np.testing.assert_allclose(
         [one.confidence for one in found], np.exp(scores - np.logaddexp.reduce(scores)), atol=1e-9

@@ -8,10 +8,12 @@ from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
 from rigs.tiny_mocha import SECTION, tiny_mocha
 
 from services.recognizer_client.client import pcm16
+from sonorant.decoding import MonotonicSearch
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.lm.training import train
 from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder, monotonic_functions
 from sonorant.recipe.schema import Recipe
@@ -97,6 +99,35 @@ def test_interim_results_come_while_the_stream_runs_and_the_final_one_does_not_d
     assert whole == cut
     assert len(whole.alternatives) == 3
     assert all(0 <= word.start_s < word.end_s <= 2.2 for word in whole.alternatives[0].words)
+
+
+def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(trained, exported, tmp_path):
+    (tmp_path / "text.txt").write_text("alpha beta\nbeta beta\ngamma delta beta\n" * 3)
+    train([tmp_path / "text.txt"], tmp_path / "lm.arpa", order=2)
+    train([tmp_path / "text.txt"], tmp_path / "unigrams.arpa", order=1)
+    lm, prior = {"path": str(tmp_path / "lm.arpa"), "alpha": 2.0}, {"path": str(tmp_path / "unigrams.arpa")}
+    document = RECIPE.model_dump(mode="json")
+    document["decoding"] |= {"lm": lm, "prior": prior, "phrases": ["delta beta"]}
+    model = load_exported(export_model(trained, Recipe.model_validate(document), UNITS, tmp_path / "exports").path)
+    _, found = results(model, [])
+    features = model.extractor((np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32))
+    encoded, state = model.step(features, model.initial_state())
+    frames = [encoded, model.finish(state)]
+
+    def searched(fusion):
+        search = open_monotonic(model, fusion)
+        for part in frames:
+            search.push(part)
+        search.finish()
+        return [one.units for one in search.hypotheses(3)]
+
+    assert [one.units for one in found.alternatives] == searched(model.scorer.by_label)
+    assert searched(model.scorer.by_label) != searched(None)
+
+
+def open_monotonic(model, fusion):
+    decoding = RECIPE.decoding
+    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion)
 
 
 class Deaf(Mocha):

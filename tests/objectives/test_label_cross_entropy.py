@@ -94,6 +94,7 @@ def test_reports_are_what_losses_report():
     assert objective().reports == ("loss", "label_error")
     assert objective(quantity_weight=0.3).reports == ("loss", "label_error", "quantity")
     assert objective(ctc_weight=0.3).reports == ("loss", "label_error", "ctc")
+    assert objective(ctc_weight=0.3, head_weight=1).reports == ("loss", "label_error", "ctc", "heads")
 
 
 def test_the_share_of_sampling_rises_linearly():

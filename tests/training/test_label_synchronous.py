@@ -56,6 +56,10 @@ def test_a_tiny_task_is_learnt(tmp_path):
     [
         ({"model": {"family": "lstm_ctc"}, "training": {"ctc_weight": 0.3}}, r"training.ctc_weight=0.3: .*=lstm_ctc"),
         (
+            {"training": {"head_weight": 1.0, "ctc_weight": 0.3}},
+            r"training.head_weight=1.0: aligns heads of monotonic attention with joint CTC; found model.family=bfa, ",
+        ),
+        (
             {"training": {"quantity_weight": 1.0}},
             r"training.quantity_weight=1.0: model.family=bfa has no attention that",
         ),

@@ -1,0 +1,51 @@
+"""Gains beside a model's log-probabilities, of hypotheses that advance at different times.
+
+The search by label extends all hypotheses of a batch at once. Those of monotonic attention attend at different frames,
+so each has a state of its own, and hypotheses are picked and joined as rows of arrays.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.decoding.label_decoder import Fusion
+from sonorant.decoding.monotonic_decoder import States
+
+__all__ = ["LabelGains"]
+
+_FIRST = np.zeros((1, 1), np.int32)  # the only hypothesis of the only utterance
+
+
+class LabelGains:
+    """Gains of language model, phrases, prior and length bonus; immutable.
+
+    Of N hypotheses it makes `States`: gains of each symbol as the next label, Float64[N, symbols], the end last; and
+    with a language model its state, object[N].
+    """
+
+    def __init__(self, symbols: int, fusion: Fusion | None = None, length_bonus: float = 0.0) -> None:
+        self._fusion = fusion or Fusion()
+        self._of_symbols = self._fusion.gains(symbols, length_bonus)
+        self._end = symbols - 1
+
+    def begin(self) -> States:
+        """Return the gains of one hypothesis, without labels."""
+        model = self._fusion.model
+        if model is None:
+            return (self._of_symbols[np.newaxis],)
+        return self._next([self._end], [model.begin(1)])
+
+    def after(self, before: NDArray[np.int32], states: States) -> States:
+        """Return the gains after the labels `before`, Int32[N], none of them the end; states: those before."""
+        if self._fusion.model is None or not len(before):
+            return states
+        return self._next(before.tolist(), states[1].tolist())
+
+    def _next(self, before: list[int], states: list[object]) -> States:
+        model = self._fusion.model
+        assert model is not None
+        gains = np.empty((len(before), len(self._of_symbols)))
+        after = np.empty(len(before), object)
+        for i, (label, state) in enumerate(zip(before, states, strict=True)):
+            scores, after[i] = model.next(np.array([[label]], np.int32), _FIRST, state)
+            gains[i] = self._of_symbols + self._fusion.weight * scores[0, 0]
+        return gains, after
