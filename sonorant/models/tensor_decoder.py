@@ -77,20 +77,17 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
     `log_probs` Float32[B, K, symbols], `attention` Float32[B, K, T'] and the state after. `decoder_frames` takes
     `encoded` and returns `log_probs` Float32[B, T', units + 1] of units and blank.
     """
-    size = model.encoded_size
 
     def begin(encoded: tf.Tensor, lengths: tf.Tensor) -> _Named:
         memory, state = model.begin(encoded, lengths, 1)
         return numbered("memory", memory) | numbered("state", state)
 
-    frames = [tf.TensorSpec([None, None, size], tf.float32, "encoded"), tf.TensorSpec([None], tf.int32, "lengths")]
-    short, longer = (model.begin(tf.zeros((n, n, size)), tf.fill((n,), n), n) for n in (1, 2))
-    specs = [
-        tf.TensorSpec(common_shape(one, other), one.dtype, f"{kind}_{i}")
-        for kind, ones, others in zip(("memory", "state"), short, longer, strict=True)
-        for i, (one, other) in enumerate(zip(ones, others, strict=True))
+    frames = [
+        tf.TensorSpec([None, None, model.encoded_size], tf.float32, "encoded"),
+        tf.TensorSpec([None], tf.int32, "lengths"),
     ]
-    remembered = len(short[0])
+    specs = _state_specs(model)
+    remembered = sum(spec.name.startswith("memory") for spec in specs)
 
     def advance(before: tf.Tensor, parents: tf.Tensor, *tensors: tf.Tensor) -> _Named:
         extended = [tf.gather(tensor, parents, batch_dims=1) for tensor in tensors[remembered:]]
@@ -108,6 +105,16 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
     if model.joint_ctc:
         functions["decoder_frames"] = tf.function(by_frame, input_signature=frames[:1])
     return functions
+
+
+def _state_specs(model: LabelSynchronous) -> list[tf.TensorSpec]:
+    """Return the specifications of memory and state, for any number of utterances, frames and hypotheses."""
+    short, longer = (model.begin(tf.zeros((n, n, model.encoded_size)), tf.fill((n,), n), n) for n in (1, 2))
+    return [
+        tf.TensorSpec(common_shape(one, other), one.dtype, f"{kind}_{i}")
+        for kind, ones, others in zip(("memory", "state"), short, longer, strict=True)
+        for i, (one, other) in enumerate(zip(ones, others, strict=True))
+    ]
 
 
 def model_decoder(model: LabelSynchronous) -> TensorDecoder:

@@ -118,18 +118,6 @@ class Recipe(Section):
                 f"training.alignment_weight={self.training.alignment_weight} with training.objective="
                 f"{self.training.objective}: guides CTC alone; set it to 0"
             )
-        if self.training.mwer_hypotheses == 1 or (self.training.mwer_hypotheses and self.training.objective != "ctc"):
-            raise ValueError(
-                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.objective="
-                f"{self.training.objective}: expected 0, or at least 2 hypotheses to choose from, and the objective "
-                "ctc, whose model has transcripts of its own"
-            )
-        if self.training.mwer_hypotheses and self.training.pretrain_layers:
-            raise ValueError(
-                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.pretrain_layers="
-                f"{list(self.training.pretrain_layers)}: mWER starts from a trained encoder with all its layers; "
-                "remove one of the two"
-            )
         if self.training.anneal_dropout and not self.model.anneals_dropout:
             raise ValueError(
                 f"training.anneal_dropout={list(self.training.anneal_dropout)}: the dropout of model.family="
@@ -165,6 +153,26 @@ class Recipe(Section):
                 f"found model.family={family}, training.ctc_weight={training.ctc_weight}; set it to 0, or take mocha "
                 "and a ctc_weight above 0, such as 0.3"
             )
+        if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
+            raise ValueError(
+                f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
+                f"{family} has outputs by label; leave both at their defaults, ctc and 0"
+            )
+        if training.alignment_weight and self.model.label_synchronous and not training.ctc_weight:
+            raise ValueError(
+                f"training.alignment_weight={training.alignment_weight}: model.family={family} has outputs by frame "
+                "with training.ctc_weight only; set that too, or set it to 0"
+            )
+        if self.model.label_synchronous and self.model.joint_ctc != bool(training.ctc_weight):
+            raise ValueError(
+                f"model.ctc={str(self.model.joint_ctc).lower()} with training.ctc_weight={training.ctc_weight}: the "
+                "projection is trained by that weight alone; set both, or neither"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _searchable(self) -> Self:
+        family = self.model.family
         if self.model.monotonic and self.decoding.coverage_weight:
             raise ValueError(
                 f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
@@ -176,25 +184,26 @@ class Recipe(Section):
                 f"{str(self.model.joint_ctc).lower()} has no CTC beside a search by label; set it to 0, or take "
                 "bfa with model.ctc: true"
             )
-        if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
-            raise ValueError(
-                f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="
-                f"{family} has outputs by label; leave both at their defaults, ctc and 0"
-            )
         if self.decoding.prior is not None and not self.model.label_synchronous:
             raise ValueError(
                 f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
                 "subtracted; leave it out, or take a label-synchronous family, such as bfa"
             )
-        if training.alignment_weight and self.model.label_synchronous and not training.ctc_weight:
+        return self
+
+    @model_validator(mode="after")
+    def _of_word_errors(self) -> Self:
+        if self.training.mwer_hypotheses == 1 or (self.training.mwer_hypotheses and self.training.objective != "ctc"):
             raise ValueError(
-                f"training.alignment_weight={training.alignment_weight}: model.family={family} has outputs by frame "
-                "with training.ctc_weight only; set that too, or set it to 0"
+                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.objective="
+                f"{self.training.objective}: expected 0, or at least 2 hypotheses to choose from, and the objective "
+                "ctc, whose model has transcripts of its own"
             )
-        if self.model.label_synchronous and self.model.joint_ctc != bool(training.ctc_weight):
+        if self.training.mwer_hypotheses and self.training.pretrain_layers:
             raise ValueError(
-                f"model.ctc={str(self.model.joint_ctc).lower()} with training.ctc_weight={training.ctc_weight}: the "
-                "projection is trained by that weight alone; set both, or neither"
+                f"training.mwer_hypotheses={self.training.mwer_hypotheses} with training.pretrain_layers="
+                f"{list(self.training.pretrain_layers)}: mWER starts from a trained encoder with all its layers; "
+                "remove one of the two"
             )
         return self
 
