@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.export.ensemble import ENSEMBLE, member_folder
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.models.registry import build_model
 from sonorant.recipe.loading import load_recipe
@@ -19,7 +20,10 @@ def exported_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
 
     A SavedModel has them by number, in the order of `Model.weights`: a new model of its recipe has their names.
     """
-    verify_files(folder, read_manifest(folder))
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    if manifest.signature == ENSEMBLE:
+        raise BadExport(f"{folder}: an ensemble has no weights of one model; name a member, {member_folder(folder, 0)}")
     recipe = load_recipe(folder / "recipe.yaml")
     units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
     names = build_model(recipe.model, recipe.vector_bins, units.size).named_weights()

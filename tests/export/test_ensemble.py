@@ -8,6 +8,7 @@ from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_ensemble import export_ensemble
 from sonorant.export.saved_model import export_model
+from sonorant.export.weights import exported_weights
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.registry import build_model
@@ -111,3 +112,9 @@ def test_a_damaged_member_is_refused_by_name(ensemble):
             load_exported(ensemble)
     finally:
         path.write_bytes(before)
+
+
+def test_a_member_has_weights_to_begin_with_and_the_ensemble_has_not(ensemble):
+    assert exported_weights(ensemble / "members/0")
+    with pytest.raises(BadExport, match=r"no weights of one model; name a member, .*members/0"):
+        exported_weights(ensemble)
