@@ -68,7 +68,10 @@ def _leave_with_parent() -> None:
 
 
 def _end_now(pool: Executor) -> None:
+    results = getattr(pool, "_result_queue", None)
     for process in list(getattr(pool, "_processes", None) or {}):
         with suppress(ProcessLookupError):  # Ctrl-C may have ended it before it could ignore that
             os.kill(process, signal.SIGTERM)
+    if results is not None:  # else the pool would wait for ever for the rest of a result that a worker was sending
+        results._writer.close()
     pool.shutdown(cancel_futures=True)

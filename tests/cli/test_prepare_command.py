@@ -134,7 +134,10 @@ def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path) -> None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.02)
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=60)  # returns once no worker holds the pipe any more
+        try:
+            _, told = process.communicate(timeout=60)  # returns once no worker holds the pipe any more
+        finally:
+            process.kill()  # else leaving the block would wait for it
     assert process.returncode == 130
     assert told.strip().endswith("interrupted")
     assert not (shards / "card.json").exists()

@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -37,3 +39,40 @@ def _await_end(pid):
     """Wait until the pool's own thread has reaped it."""
     while os.path.exists(f"/proc/{pid}"):
         pass
+
+
+HALF_A_RESULT = """
+import os, signal, struct, sys, threading, time
+from pathlib import Path
+from sonorant.corpus.workers import open_workers
+
+SENDING = Path(sys.argv[1])
+
+def work(task):
+    frame = sys._getframe()
+    while "result_queue" not in frame.f_locals:
+        frame = frame.f_back
+    os.write(frame.f_locals["result_queue"]._writer.fileno(), struct.pack("!i", 1000))  # a size, and nothing of it yet
+    SENDING.touch()
+    time.sleep(3600)
+
+def interrupt():
+    while not SENDING.exists():
+        time.sleep(0.01)
+    time.sleep(0.3)  # until the pool has begun to read
+    os.kill(os.getpid(), signal.SIGINT)
+
+if __name__ == "__main__":
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        with open_workers(2) as workers:
+            list(workers(work, [1]))
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+
+
+def test_an_interrupt_while_a_worker_sends_its_result_ends_at_once(tmp_path):
+    (tmp_path / "program.py").write_text(HALF_A_RESULT)
+    done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "sending"], check=False, timeout=60)
+    assert done.returncode == 7
