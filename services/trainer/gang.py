@@ -38,7 +38,7 @@ def is_rank_0() -> bool:
 
 
 def is_in_gang() -> bool:
-    """Whether this process is one of several ranks that `mpirun` started together."""
+    """Whether this process is one of several ranks."""
     return _first_of(_SIZE, 1) > 1
 
 

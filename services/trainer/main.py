@@ -78,7 +78,9 @@ def command(run_path: Path, store_url: str, recipe_path: Path | None, export: bo
     run = open_run(run_path, store_url)
     recipe = run.recipe(recipe_path)
     await_shards(run, recipe, rank.patience_s, *((report_waiting,) if rank.launched else ()))
-    complete = not is_in_gang() and _is_complete(run, recipe)
+    # Other launchers join no gang any more once their ranks have ended; and a launched rank 0 is started only when the
+    # one that may have written the totals is gone. With `mpirun` all ranks look together, below.
+    complete = (rank.launched or not is_in_gang()) and _is_complete(run, recipe)
     if not complete:
         code, complete = _train(run, recipe, rank)
         if code:

@@ -66,9 +66,13 @@ def _run(rows: tuple[str, ...], systems: Path, reports: Path, runs: Path, page: 
     """
     corpora = read_systems(systems)
     chosen = _chosen([row for corpus in corpora for row in corpus.rows], rows)
+    due = [row for row in chosen if not _is_current(row, reports)]
+    needed = {one.name: one for row in due for one in row.needs.values()}
+    # Reports are kept without runs: those that other rows start from are made once more.
+    missing = {name for name, one in needed.items() if not RunFolder(one.run_folder(runs)).summary.exists()}
     failed: dict[str, str] = {}
     for row in chosen:
-        if _is_current(row, reports):
+        if row.name not in missing and _is_current(row, reports):
             click.echo(f"{row.name}: nothing to do: its report is there")
             continue
         if fault := _complete(row, reports, runs, data):
@@ -84,7 +88,7 @@ def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | N
     """Run a row and keep its report; return what prevented that, if anything."""
     for needed in row.needs.values():
         if not RunFolder(needed.run_folder(runs)).summary.exists():
-            return f"needs the run of {needed.name}, which is not in {needed.run_folder(runs)}; run that row first"
+            return f"needs the run of {needed.name}, which is not in {needed.run_folder(runs)}; name that row too"
     folder = row.run_folder(runs)
     data_folder = row.data or data
     arguments = [

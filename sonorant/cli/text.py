@@ -25,7 +25,7 @@ def command(run_path: Path, split: str, spelt: bool) -> None:
     """Print the normalised transcripts of a prepared run, a sentence a line.
 
     They are text for `sonorant lm`, for a language model's recipe (reader: text), and to report perplexity of. With
-    --units lines are left out that the units do not spell; how many is said at the end.
+    --units lines are left out that the units do not spell; their number is printed at the end.
 
     Exit codes: 65 the run has no such split, or it is damaged.
     """

@@ -140,6 +140,7 @@ def _subject(
         from sonorant.export.loading import load_exported  # loads TensorFlow, which takes seconds
 
         model = load_exported(export)
+        model.recipe = recipe  # its jitter, of which outputs are an average, may be that of --set
         spoken = [
             Spoken(one.text, one.speaker, partial(read_recording, one.recording, model.sample_rate_hz))
             for one in references

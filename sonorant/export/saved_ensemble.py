@@ -25,8 +25,8 @@ __all__ = ["export_ensemble"]
 def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units: Units, exports: Path) -> Export:
     """Write `exports/<recipe.name>/<version>/`, as `export_model` does, with copies of the other exports in it.
 
-    Decoding section and language model are the recipe's, for the average; members have none. Raises BadExport for an
-    export that is damaged, itself an ensemble, or of other units or frames; else as `export_model`.
+    Decoding section and language model are the recipe's, for the average; those of members are not used. Raises
+    BadExport for an export that is damaged, itself an ensemble, or of other units or frames; else as `export_model`.
     """
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
     folder = exports / recipe.name

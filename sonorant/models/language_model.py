@@ -1,4 +1,4 @@
-"""A language model's contract with training, export and searches: the family of models that hear nothing.
+"""A language model's contract with training, export and searches: the families of models of text.
 
 - It is a `Model` whose utterances are text: of `Inputs` it takes `labels` alone, and its feature vectors, one for each
   label and the end, have no values (`bins` is 0), so that batches are formed by length as those of speech are.

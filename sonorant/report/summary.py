@@ -66,15 +66,18 @@ def _end(run: RunFolder) -> Line:
 def _system(run: RunFolder, model: str) -> dict[str, Any]:
     """Return what was trained; streaming: whether it has results while audio arrives, None if its export is gone."""
     recipe = load_recipe(run.recipe)
-    manifest = run.exports / model
+    export = run.exports / model
+    there = (export / MANIFEST).exists()
+    member = export / "members" / "0" if (export / "members").is_dir() else export
+    decoding = load_recipe(export / "recipe.yaml").decoding if there else recipe.decoding
     return {
         "name": recipe.name,
         "family": recipe.model.family,
         "objective": recipe.training.objective,
         "seed": recipe.seed,
-        "streaming": read_manifest(manifest).signature == "stream" if (manifest / MANIFEST).exists() else None,
+        "streaming": read_manifest(member).signature == "stream" if there else None,
         "stages": [stage.stage for stage in recipe.stages],
-        "lm": recipe.decoding.lm is not None,
+        "lm": decoding.lm is not None,
         "mwer": recipe.training.mwer_hypotheses > 0,
     }
 

@@ -15,6 +15,7 @@ from sonorant.training.collective import Collective
 __all__ = ["PerplexityEvaluator", "dev_sentences"]
 
 _BATCH = 32
+_LARGEST = 700.0  # exponent of a float
 
 
 def dev_sentences(shards: ShardSet, rank: int, size: int) -> Iterator[str]:
@@ -70,4 +71,5 @@ class PerplexityEvaluator:
             symbols += int(lengths.sum()) + len(batch)
             recognised(len(batch))
         totals = np.sum(self._collective.gather((cost, symbols)), axis=0)
-        return math.exp(min(totals[0] / max(1, totals[1]), 700.0))  # beyond which it is infinite
+        mean = float(totals[0]) / max(1, int(totals[1]))
+        return math.exp(mean) if mean < _LARGEST else math.inf  # if it is NaN too

@@ -51,7 +51,7 @@ def outputs_origin(export: Path, recipe: Recipe, recordings: Path) -> str:
 
     Of the export all files but recipe and language models count; of the folder all but recordings, which it names.
     """
-    files = read_manifest(export).files
+    files = {n: digest for n, digest in read_manifest(export).files.items() if not n.startswith(("lm/", "prior/"))}
     saved = sorted((name, digest) for name, digest in files.items() if "/" in name or name.endswith((".pb", ".json")))
     digest = hashlib.sha256(f"{saved}{recipe.features}{recipe.decoding.jitter_ms}".encode())
     for path in sorted(path for path in recordings.iterdir() if path.suffix != ".wav"):

@@ -46,6 +46,11 @@ class Gang:
         last = self.run.last_step()
         eventually(lambda: self.run.last_step() >= last + steps, process=self.launchers[0])
 
+    def await_completions(self, count):
+        """Wait until so many launchers have said that training is complete."""
+        said = lambda: self.run.log("trainer").count('"training_complete"')  # noqa: E731
+        eventually(lambda: said() >= count, lambda: self.run.log("trainer"))
+
     def begun(self):
         return self.run.log("trainer").count("gang_begun")
 
@@ -67,6 +72,9 @@ def test_a_launcher_killed_a_rank_stopped_and_each_example_used_once(gang):
     eventually(gang.run.folder.totals.exists, process=gang.launchers[1])
     eventually(lambda: list(gang.run.folder.exports.glob("*/1/manifest.json")), process=gang.launchers[0])
     assert gang.begun() >= 3
+    gang.await_completions(2)
+    gang.replace(0)  # the other rank is done, and joins no gang any more
+    gang.await_completions(3)
     for launcher in gang.launchers:
         launcher.send_signal(signal.SIGTERM)
         assert launcher.wait(PATIENCE_S) in (0, os.EX_TEMPFAIL), gang.run.log("trainer")
