@@ -7,6 +7,7 @@ from rigs.small_corpus import digits_recipe, write_digits
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadRun
 from sonorant.export.manifest import MANIFEST, Manifest
+from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.report.writing import write_report
 from sonorant.run_folder import RunFolder
@@ -133,13 +134,20 @@ def test_a_report_says_what_was_trained_and_how_fast(run):
     }
 
 
-@pytest.mark.parametrize(("signature", "streaming"), [("stream", True), ("whole", False)])
-def test_a_report_says_whether_results_come_while_audio_arrives(run, signature, streaming):
+@pytest.mark.parametrize(
+    ("where", "signature", "streaming"),
+    [(".", "stream", True), (".", "whole", False), ("members/0", "stream", True), ("members/0", "whole", False)],
+)
+def test_a_report_says_what_was_measured_of_an_export_or_an_ensemble(run, where, signature, streaming):
     folder = run.exports / "tiny/1"
-    folder.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest("tiny", 1, 8000, 40, 0.04, (), "", {}, "ctc", signature)
-    (folder / MANIFEST).write_text(manifest.to_json())
+    (folder / where).mkdir(parents=True)
+    values = digits_recipe().model_dump(mode="json") | {"decoding": {"lm": {"path": "lm.arpa"}}}
+    (folder / "recipe.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+    for path, kind in ((folder, "ensemble"), (folder / where, signature)):
+        manifest = Manifest("tiny", 1, 8000, 40, 0.04, (), "", {}, "ctc", kind)
+        (path / MANIFEST).write_text(manifest.to_json())
     run.report.unlink(missing_ok=True)
     write(run)
-    assert json.loads(run.summary.read_text())["system"]["streaming"] is streaming
+    system = json.loads(run.summary.read_text())["system"]
+    assert (system["streaming"], system["lm"]) == (streaming, True)
     shutil.rmtree(folder)
