@@ -110,16 +110,16 @@ def _train(run: "SharedRun", recipe: "Recipe", options: _RankOptions) -> tuple[i
     from services.trainer.rank import Rank
 
     collective = join_gang(options.launched, options.threads)
-    # Rank 0 decides for all: killed predecessors may write the totals between the looks of two ranks, and a rank that
-    # leaves before the others have joined holds them up for ever.
-    if collective.broadcast(_is_complete(run, recipe)):
-        return 0, True
     replica = f"{options.replica}-{collective.rank}"
     with (
         gang_shutdown() as shutdown,
         Watchdog(options.max_iteration_s) as watchdog,
         metrics_at(options.host, options.metrics_port) as metrics,
     ):
+        # Rank 0 decides for all: killed predecessors may write the totals between the looks of two ranks, and a rank
+        # that leaves before the others have joined holds them up for ever.
+        if collective.broadcast(_is_complete(run, recipe)):
+            return 0, True
         servers = (options.coordinator, options.redis_url)
         given = (recipe, run, *servers, replica, collective, shutdown, options.patience_s, metrics)
         return Rank(*given, on_iteration=watchdog.iterated).run(), False
