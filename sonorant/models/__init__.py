@@ -4,5 +4,5 @@
 `Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an utterance.
 `registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that families share
 another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, `normalisation.py`,
-`running_mean.py`).
+`running_mean.py`, both in `input_normalisation.py`).
 """

@@ -9,7 +9,8 @@ from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.bidirectional import BidirectionalEncoder
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
-from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.models.input_normalisation import InputNormalisation
+from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import BfaRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -29,7 +30,7 @@ class Bfa(LabelSynchronous):
         super().__init__(recipe.family, bins, Symbols(units, end=units))
         self.recipe = recipe
         self.framing = recipe.framing
-        self.normalisation = Normalisation(bins)
+        self.normalisation = InputNormalisation(bins, recipe)
         self.dropout = Dropout(recipe.dropout)
         self.encoder = BidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
         self.encoded_size = self.encoder.size
@@ -102,13 +103,13 @@ class Bfa(LabelSynchronous):
         return super().applications(path, vectors)
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """See `Model`: mean and deviation of each bin."""
-        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+        """See `Model`."""
+        self.normalisation.set_from(first, add_up)
 
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        normal = self.normalisation(features)
+        normal = self.normalisation.whole(features)
         return self.encoder.encode(
             normal, lengths, lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer)
         )

@@ -13,7 +13,8 @@ from sonorant.arrays import Features
 from sonorant.models.clipped_recurrence import ClippedRecurrence, clipped
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import Inputs, Model, Outputs, Symbols
-from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.models.input_normalisation import InputNormalisation
+from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import DeepSpeechRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -33,7 +34,7 @@ class DeepSpeech(Model):
         super().__init__(recipe.family, bins, Symbols(units, blank=units))
         self.recipe = recipe
         self.framing = recipe.framing
-        self.normalisation = Normalisation(bins)
+        self.normalisation = InputNormalisation(bins, recipe)
         self.drop = Dropout(recipe.dropout)
         self.hidden_1 = keras.layers.Conv1D(
             recipe.cells,
@@ -69,12 +70,12 @@ class DeepSpeech(Model):
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
         """See `Model`."""
-        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+        self.normalisation.set_from(first, add_up)
 
     def _with_context(self, inputs: Inputs) -> tf.Tensor:
         """Return normalised vectors [B, T + 2 C, bins], 0 before and after each utterance."""
         present = tf.sequence_mask(inputs.lengths, tf.shape(inputs.features)[1], tf.float32)
-        normal = self.normalisation(inputs.features) * present[:, :, tf.newaxis]
+        normal = self.normalisation.whole(inputs.features) * present[:, :, tf.newaxis]
         context = self.recipe.context_vectors
         return tf.pad(normal, ((0, 0), (context, context), (0, 0)))
 

@@ -33,7 +33,7 @@ class DelayedLstm(LstmCtc):
         """See `Model`: `frames`, one for each feature vector."""
         behind = tf.pad(inputs.features, ((0, 0), (0, self.delay), (0, 0)))
         present = tf.sequence_mask(inputs.lengths, tf.shape(behind)[1])[:, :, tf.newaxis]
-        padded = tf.where(present, behind, self.normalisation.mean.value)
+        padded = tf.where(present, behind, self.normalisation.mean)
         late = super().outputs(Inputs(padded, inputs.lengths), dropout_seed)
         assert late.frames is not None
         return Outputs(late.lengths, frames=late.frames[:, self.delay :])

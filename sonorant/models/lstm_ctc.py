@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from itertools import pairwise
 
-import numpy as np
-
 from sonorant.arrays import Features
 from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
+from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.lstm import Lstm
-from sonorant.models.normalisation import FeatureMoments, Normalisation
-from sonorant.models.running_mean import RunningMean, speech_moments
+from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import LstmCtcRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -28,8 +26,7 @@ class LstmCtc(Streaming):
     def __init__(self, recipe: LstmCtcRecipe, bins: int, units: int, seed: int = 0) -> None:
         super().__init__(recipe.family, bins, Symbols(units, blank=units))
         self.recipe = recipe
-        self.normalisation = Normalisation(bins)
-        self.running_mean = RunningMean(bins, recipe.memory_vectors) if recipe.normalisation == "running" else None
+        self.normalisation = InputNormalisation(bins, recipe)
         sizes = [bins] + [recipe.cells] * recipe.layers
         self.encoder = [
             Lstm(inputs, cells, seed=seed * recipe.layers + i, name=f"lstm_{i}")
@@ -46,7 +43,7 @@ class LstmCtc(Streaming):
         """See `Model`: `frames`, one for each feature vector."""
         layers = 2 * self.recipe.layers
         state = self.initial_state(tf.shape(inputs.features)[0])
-        normal, _ = self._normalise(inputs.features, state[layers:])
+        normal, _ = self.normalisation(inputs.features, state[layers:])
         log_probs, _ = self._encode(normal, state[:layers], dropout_seed)
         return Outputs(inputs.lengths, frames=log_probs)
 
@@ -56,12 +53,12 @@ class LstmCtc(Streaming):
         Cell and hidden state [batch, cells] of each layer, in order; then, if there is one, those of the running mean.
         """
         state = [tf.zeros((batch, self.recipe.cells)) for _ in range(2 * self.recipe.layers)]
-        return state + (self.running_mean.initial_state(batch) if self.running_mean else [])
+        return state + self.normalisation.initial_state(batch)
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return log-probabilities [B, T, units + 1] of the next T >= 1 vectors [B, T, bins], and the state after."""
         layers = 2 * self.recipe.layers
-        normal, running = self._normalise(features, state[layers:])
+        normal, running = self.normalisation(features, state[layers:])
         log_probs, after = self._encode(normal, state[:layers], None)
         return log_probs, after + running
 
@@ -70,21 +67,8 @@ class LstmCtc(Streaming):
         self._active = (*range(count - 1), self.recipe.layers - 1)
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """Set the normalisation from the first examples, each Float32[frames, bins].
-
-        add_up: sums moments over the ranks, each of which calls this with its own examples.
-        """
-        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
-        if self.running_mean:
-            mean, deviation = np.asarray(self.normalisation.mean), np.asarray(self.normalisation.deviation)
-            self.running_mean.set_from(add_up(speech_moments(first, mean, deviation)))
-
-    def _normalise(self, features: tf.Tensor, running: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        normal = self.normalisation(features)
-        if self.running_mean is None:
-            return normal, running
-        normal, *after = self.running_mean(normal, *running)
-        return normal, after
+        """See `Model`."""
+        self.normalisation.set_from(first, add_up)
 
     def _encode(
         self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None

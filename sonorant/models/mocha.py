@@ -13,8 +13,9 @@ from sonorant.models.applications import Applications, decoder_applications, poo
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
+from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
-from sonorant.models.normalisation import FeatureMoments, Normalisation
+from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import MochaRecipe
 from sonorant.models.unidirectional import UnidirectionalEncoder
 from sonorant.tensorflow import keras, tf
@@ -39,7 +40,7 @@ class Mocha(Monotonic):
         self.recipe = recipe
         self.framing = recipe.framing
         self.window = recipe.chunk
-        self.normalisation = Normalisation(bins)
+        self.normalisation = InputNormalisation(bins, recipe)
         self.dropout = Dropout(recipe.dropout)
         self.encoder = UnidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
         self.encoded_size = self.encoder.size
@@ -99,12 +100,15 @@ class Mocha(Monotonic):
         return Outputs(lengths, frames, labels, attention)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
-        """See `Streaming`: that of the encoder."""
-        return self.encoder.initial_state(batch)
+        """See `Streaming`: that of the encoder, then that of the normalisation."""
+        return self.encoder.initial_state(batch) + self.normalisation.initial_state(batch)
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return the encoded frame [B, 1, encoded_size] of the next block, and the state after it; see `Streaming`."""
-        return self.encoder.encode(self.normalisation(features), state, lambda hidden, layer: hidden)
+        layers = 2 * self.recipe.layers
+        normal, running = self.normalisation(features, state[layers:])
+        encoded, after = self.encoder.encode(normal, state[:layers], lambda hidden, layer: hidden)
+        return encoded, after + running
 
     def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See `LabelSynchronous`."""
@@ -163,8 +167,8 @@ class Mocha(Monotonic):
         )
 
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """See `Model`: mean and deviation of each bin."""
-        self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
+        """See `Model`."""
+        self.normalisation.set_from(first, add_up)
 
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
@@ -172,10 +176,10 @@ class Mocha(Monotonic):
         block = self.encoder.block
         padded = tf.pad(features, ((0, 0), (0, -tf.shape(features)[1] % block), (0, 0)))
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
-        normal = tf.where(present, self.normalisation(padded), 0.0)
+        normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.mean))
         encoded, _ = self.encoder.encode(
             normal,
-            self.initial_state(tf.shape(features)[0]),
+            self.encoder.initial_state(tf.shape(features)[0]),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
         return encoded, -(-lengths // block)

@@ -18,6 +18,7 @@ __all__ = [
     "MochaRecipe",
     "ModelRecipe",
     "ModelSection",
+    "NormalisedSection",
     "TransformerLmRecipe",
 ]
 
@@ -56,12 +57,9 @@ class ModelSection(Section):
         return False
 
 
-class LstmCtcRecipe(ModelSection):
-    """Uni-directional LSTM encoder with CTC."""
+class NormalisedSection(ModelSection):
+    """A model whose encoder receives features less a mean of the recipe's choice."""
 
-    family: Literal["lstm_ctc"] = Field("lstm_ctc", description="Family of the model.")
-    layers: int = Field(2, ge=1, le=16, description="LSTM layers.")
-    cells: int = Field(160, ge=1, le=8192, description="Cells of each LSTM layer.")
     normalisation: Literal["global", "running"] = Field(
         "global",
         description="Mean taken from features: the corpus', or a running mean over the speech of the utterance so far.",
@@ -69,6 +67,14 @@ class LstmCtcRecipe(ModelSection):
     memory_vectors: float = Field(
         67, ge=1, description="Vectors after which the running mean has forgotten all but a 1/e (running only)."
     )
+
+
+class LstmCtcRecipe(NormalisedSection):
+    """Uni-directional LSTM encoder with CTC."""
+
+    family: Literal["lstm_ctc"] = Field("lstm_ctc", description="Family of the model.")
+    layers: int = Field(2, ge=1, le=16, description="LSTM layers.")
+    cells: int = Field(160, ge=1, le=8192, description="Cells of each LSTM layer.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Share of each layer's outputs that is dropped in training.")
     dropout_over: Literal["frame", "utterance"] = Field(
         "frame", description="What is drawn for: every frame, or an utterance as a whole."
@@ -85,7 +91,7 @@ class LstmCtcRecipe(ModelSection):
         return self.layers
 
 
-class DeepSpeechRecipe(ModelSection):
+class DeepSpeechRecipe(NormalisedSection):
     """Deep Speech: three feed-forward layers, a bidirectional recurrent one, another, CTC; whole utterances only."""
 
     anneals_dropout: ClassVar[bool] = True
@@ -143,7 +149,7 @@ class DelayedLstmRecipe(LstmCtcRecipe):
         return Framing(lead=self.delay_vectors, tail=self.delay_vectors)
 
 
-class BfaRecipe(ModelSection):
+class BfaRecipe(NormalisedSection):
     """Bidirectional full attention: LSTM encoder with time reduction, LSTM decoder, attention with weight feedback."""
 
     label_synchronous: ClassVar[bool] = True

@@ -19,8 +19,10 @@ from sonorant.models.monotonic_decoder import TensorMonotonicDecoder, monotonic_
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 
+RUNNING = {"normalisation": "running", "memory_vectors": 10}
 RECIPE = Recipe.model_validate(
-    babble_recipe().model_dump(mode="json") | {"name": "mocha", "model": SECTION, "decoding": {"length_bonus": 6.0}}
+    babble_recipe().model_dump(mode="json")
+    | {"name": "mocha", "model": SECTION | RUNNING, "decoding": {"length_bonus": 6.0}}
 )
 BINS = FeatureExtractor(RECIPE.features, RATE_HZ).bins
 AUDIO = pcm16(murmur(2.0, seed=4))
@@ -28,7 +30,7 @@ AUDIO = pcm16(murmur(2.0, seed=4))
 
 @pytest.fixture(scope="module")
 def trained():
-    model = tiny_mocha(BINS, UNITS.size)
+    model = tiny_mocha(BINS, UNITS.size, **RUNNING)
     model.set_normalisation([np.random.default_rng(0).normal(0.5, 0.3, (50, BINS))], lambda moments: moments)
     weights = model.named_weights()
     rng = np.random.default_rng(9)

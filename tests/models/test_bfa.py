@@ -13,9 +13,9 @@ LABEL_LENGTHS = np.array([4, 2, 1], np.int32)
 LENGTHS = np.array([20, 13, 4], np.int32)
 
 
-@pytest.fixture
-def model():
-    model = tiny_bfa(ctc=True)
+@pytest.fixture(params=["global", "running"])
+def model(request):
+    model = tiny_bfa(ctc=True, normalisation=request.param, memory_vectors=10)
     model.set_normalisation([np.random.default_rng(0).normal(2, 3, (50, 6))], lambda moments: moments)
     return model
 
