@@ -21,7 +21,7 @@ __all__ = ["CtcObjective", "check_labels", "ctc_loss", "frames_needed"]
 
 
 class CtcObjective:
-    """CTC on units and, while its weight lasts, a frame-wise loss towards the corpus' word ends.
+    """CTC on units and, while its weight lasts, a frame-wise loss towards the ends of units in the corpus' words.
 
     Needs a model with `frames` whose blank follows the units. Reports "loss", CTC's alone.
     """
@@ -35,7 +35,6 @@ class CtcObjective:
         self._training = training
         self._units = units
         self._features = features
-        self._words = {w: i for i, w in enumerate(units.symbols)} if units.kind == "words" else {}
 
     def targets(self, example: Example, frames: int) -> Targets:
         """Return "labels", the numbers of the units, and "frames", the unit due at each frame (see `alignment`)."""
@@ -43,7 +42,7 @@ class CtcObjective:
         encoded = self._framing.frames(frames)
         check_labels(labels, frames, encoded)
         vectors = self._framing.vectors(encoded)
-        due = frame_targets(example.words, self._words, self._units.blank, vectors, self._features)
+        due = frame_targets(example.words, labels, self._units, vectors, self._features)
         return {"labels": np.array(labels), "frames": due}
 
     def schedule(self, step: int) -> tuple[float, ...]:

@@ -103,11 +103,6 @@ class Recipe(Section):
                 f"features.low_hz={self.features.low_hz} and features.high_hz={high_hz}: need "
                 f"low_hz < high_hz <= {nyquist_hz}, half of corpus.sample_rate_hz"
             )
-        if self.training.alignment_weight and self.text.units != "words":
-            raise ValueError(
-                f"training.alignment_weight={self.training.alignment_weight} needs text.units: words, found "
-                f"{self.text.units}: the corpus knows when words end, not when smaller units do; set it to 0"
-            )
         if (self.training.objective == "frame_cross_entropy") != bool(self.training.aligner):
             raise ValueError(
                 f"training.objective={self.training.objective} with training.aligner={self.training.aligner!r}: "

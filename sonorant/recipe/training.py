@@ -70,7 +70,8 @@ class TrainingRecipe(Section):
     alignment_weight: float = Field(
         0.0,
         ge=0,
-        description="Weight, at the first step, of a frame-wise loss towards the known ends of words; 0: none.",
+        description="Weight, at the first step, of a frame-wise loss towards the ends of units, in equal parts of the "
+        "known times of words; 0: none.",
     )
     alignment_steps: int = Field(200, ge=1, description="Steps in which that weight falls to 0.")
     label_smoothing: float = Field(
