@@ -2,14 +2,15 @@
 
 import fnmatch
 import json
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from sonorant.atomic import atomic_write
-from sonorant.cli.child import Ended, run_command
+from sonorant.cli.child import run_command
 from sonorant.cli.settings import data_option
 from sonorant.errors import BadRun, SonorantError
 from sonorant.results.kept import KeptReport, keep, read_kept
@@ -59,6 +60,8 @@ def _page(systems: Path, reports: Path) -> None:
 def _run(rows: tuple[str, ...], systems: Path, reports: Path, runs: Path, page: Path, data: Path | None) -> None:
     """Run `sonorant demo` for each row that has no report of its recipe and settings, and write the page after each.
 
+    A row of another one's run has commands of its own, such as `sonorant tune`, on a copy of that run.
+
     ROW: names of rows, `corpus-system-seed`, or patterns such as 'digits-*'; default: all. Resumes after Ctrl-C or
     SIGTERM. When a row fails the others go on.
 
@@ -90,16 +93,10 @@ def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | N
         if not RunFolder(needed.run_folder(runs)).summary.exists():
             return f"needs the run of {needed.name}, which is not in {needed.run_folder(runs)}; name that row too"
     folder = row.run_folder(runs)
-    data_folder = row.data or data
-    arguments = [
-        "demo",
-        f"--recipe={row.recipe}",
-        f"--run={folder}",
-        *([f"--data={data_folder}"] if data_folder else []),
-    ]
-    demo = [*arguments, *(f"--set={assignment}" for assignment in row.assignments(runs))]
-    for words in (row.made_by, demo):
-        ended = run_command(*words) if words else Ended(0, False)
+    if row.of and not folder.exists():
+        _copy(row.needs[row.of].run_folder(runs), folder)
+    for words in _commands(row, folder, runs, data):
+        ended = run_command(*words)
         if ended.interrupted:
             click.echo("stopped; the same command goes on from there", err=True)
             sys.exit(130)
@@ -110,6 +107,28 @@ def _complete(row: Row, reports: Path, runs: Path, data: Path | None) -> str | N
     except BadRun as error:
         return str(error)
     return None
+
+
+def _commands(row: Row, folder: Path, runs: Path, data: Path | None) -> Iterator[tuple[str, ...]]:
+    """Yield the arguments of each `sonorant` command that a row needs, in order."""
+    if row.made_by:
+        yield row.made_by
+    found = (f"--data={row.data or data}",) if row.data or data else ()
+    if row.of:
+        yield from row.command_lines(runs)
+        yield "evaluate", f"--run={folder}", *found
+        yield "report", f"--run={folder}", *found
+    else:
+        settings = (f"--set={assignment}" for assignment in row.assignments(runs))
+        yield "demo", f"--recipe={row.recipe}", f"--run={folder}", *found, *settings
+
+
+def _copy(run: Path, folder: Path) -> None:
+    """Copy a run, without what its search brought; a copy that an interruption cut off is begun again."""
+    begun = folder.with_name(folder.name + ".copying")
+    shutil.rmtree(begun, ignore_errors=True)
+    shutil.copytree(run, begun, ignore=shutil.ignore_patterns("report.*", "evaluation.json", "tuning*"))
+    begun.rename(folder)
 
 
 def _is_current(row: Row, reports: Path) -> bool:

@@ -4,12 +4,12 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from sonorant.errors import BadRecipe, BadRun
 from sonorant.recipe.document import parse_document
@@ -24,13 +24,24 @@ _DIGITS = 8
 
 
 class _System(Section):
-    """One system: a recipe with settings. {NAME} in a setting is the run folder of that system, of the same seed."""
+    """One system: a recipe with settings, or what commands make of a copy of another system's run.
+
+    {NAME} in a setting is the run folder of that system, of the same seed; {run} in a command is the copy.
+    """
 
     name: _Name
     about: str = ""
-    recipe: str
+    recipe: str = ""
+    of: str = ""  # name of the system whose run is copied
+    commands: tuple[str, ...] = ()  # of `sonorant`, before the copy is evaluated
     seeds: tuple[int, ...] = Field((1,), min_length=1)
     set: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if bool(self.recipe) == bool(self.of) or bool(self.commands) != bool(self.of) or (self.of and self.set):
+            raise ValueError(f"system {self.name}: expected a recipe, which may have set, or of with commands")
+        return self
 
 
 class _Corpus(Section):
@@ -50,7 +61,8 @@ class _Systems(Section):
 class Row:
     """One training. corpus, system: names; recipe: path; settings: KEY=VALUE, the seed among them.
 
-    digest: of the recipe's content, the settings and the rows that they refer to; settings name these rows in braces.
+    of: name of the system, one of `needs`, whose run is copied in place of a training, for `commands`; or empty.
+    digest: of the recipe's content, the settings or commands and the rows that they refer to, in braces.
     data, made_by: folder above the corpus, if it is none of the usual ones, and the command that makes it; or empty.
     """
 
@@ -63,6 +75,8 @@ class Row:
     needs: Mapping[str, "Row"]
     data: str = ""
     made_by: tuple[str, ...] = ()
+    of: str = ""
+    commands: tuple[tuple[str, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -75,8 +89,16 @@ class Row:
 
     def assignments(self, runs: Path) -> tuple[str, ...]:
         """Return the settings, with the folders of the runs that they refer to."""
+        return self._located(self.settings, runs)
+
+    def command_lines(self, runs: Path) -> tuple[tuple[str, ...], ...]:
+        """Return the arguments of each command, with the folders of the runs that they refer to."""
+        return tuple(self._located(command, runs) for command in self.commands)
+
+    def _located(self, words: Iterable[str], runs: Path) -> tuple[str, ...]:
         folders = {name: str(row.run_folder(runs)) for name, row in self.needs.items()}
-        return tuple(_REFERENCE.sub(lambda found: folders[found[1]], setting) for setting in self.settings)
+        folders["run"] = str(self.run_folder(runs))
+        return tuple(_REFERENCE.sub(lambda found: folders[found[1]], word) for word in words)
 
 
 @dataclass(frozen=True)
@@ -120,19 +142,22 @@ def _corpus_rows(corpus: _Corpus, path: Path) -> CorpusRows:
 
 def _row(corpus: _Corpus, system: _System, seed: int, before: Mapping[tuple[str, int], Row], path: Path) -> Row:
     settings = (*corpus.set, f"seed={seed}", *system.set)
-    names = sorted({name for setting in settings for name in _REFERENCE.findall(setting)})
+    referring = (*settings, *system.commands, f"{{{system.of}}}")
+    names = sorted({name for words in referring for name in _REFERENCE.findall(words)} - {"run"})
     if missing := [name for name in names if (name, seed) not in before]:
         raise BadRecipe(
             f"{path}: corpora.{corpus.name}: {system.name} refers to {{{missing[0]}}} of seed {seed}, which does not "
             "stand before it in the list"
         )
     needs = {name: before[name, seed] for name in names}
-    recipe = parse_document(_text(Path(system.recipe), f"{path} names it for {system.name}"), system.recipe).values
+    source = system.recipe or needs[system.of].recipe
+    recipe = parse_document(_text(Path(source), f"{path} names it for {system.name}"), source).values
     content: Any = [recipe, settings, [row.digest for row in needs.values()]]
-    content += [corpus.made_by] if corpus.made_by else []
+    content += [made for made in (corpus.made_by, system.commands) if made]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:_DIGITS]
     made = (corpus.data, tuple(shlex.split(corpus.made_by)))
-    return Row(corpus.name, system.name, seed, system.recipe, settings, digest, needs, *made)
+    commands = tuple(tuple(shlex.split(command)) for command in system.commands)
+    return Row(corpus.name, system.name, seed, source, settings, digest, needs, *made, system.of, commands)
 
 
 def _text(path: Path, expected: str) -> str:

@@ -32,6 +32,8 @@ class World:
         self.commands.append(
             (arguments[0], *(a for a in arguments[1:] if a.startswith("--data") or arguments[0] != "demo"))
         )
+        if arguments[0] == "report":
+            write_report(Path(arguments[1].removeprefix("--run=")))
         if arguments[0] != "demo":
             return self.made
         options = [argument.partition("=") for argument in arguments[1:]]
@@ -119,6 +121,28 @@ def test_a_corpus_that_has_to_be_made_is_made_before_its_rows(world, tmp_path):
     world.made = Ended(0, False)
     assert world.run().exit_code == 0
     assert world.commands == [("prepare", "espeak", "a b"), ("prepare", "espeak", "a b"), ("demo", "--data=made")]
+
+
+def test_a_row_of_another_one_s_run_has_its_commands_on_a_copy(world, tmp_path):
+    lm = {"name": "lm", "of": "small", "commands": ["tune --run={run}"]}
+    write_list(tmp_path, [system(tmp_path, "small"), lm], a={})
+    assert world.run().exit_code == 0
+    copy = next(Path("runs").glob("tones-lm-*"))
+    options = [("tune", f"--run={copy}"), ("evaluate", f"--run={copy}"), ("report", f"--run={copy}")]
+    assert world.commands[1:] == options
+    assert json.loads(Path("kept/tones-lm-1.json").read_text())["recipe"].endswith("a.yaml")
+    assert world.run().output.count("nothing to do") == 2
+
+
+def test_commands_that_were_interrupted_go_on_with_the_same_copy(world, tmp_path):
+    lm = {"name": "lm", "of": "small", "commands": ["tune --run={run}"]}
+    write_list(tmp_path, [system(tmp_path, "small"), lm], a={})
+    world.made = Ended(130, True)
+    assert world.run().exit_code == 130
+    (next(Path("runs").glob("tones-lm-*")) / "tuned").write_text("half of it")
+    world.made = Ended(0, False)
+    assert world.run().exit_code == 0
+    assert (next(Path("runs").glob("tones-lm-*")) / "tuned").exists()
 
 
 def test_a_real_command_that_fails_is_a_failed_row(tmp_path, monkeypatch):

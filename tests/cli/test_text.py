@@ -26,6 +26,12 @@ def test_transcripts_are_printed_as_they_were_prepared(run):
     assert sorted(done.output.splitlines()) == ["ab a", "ba"]
 
 
+def test_a_file_has_what_is_printed(run, tmp_path):
+    done = CliRunner().invoke(command, [run, "--units", "-o", str(tmp_path / "lines.txt")])
+    assert (done.exit_code, done.output) == (0, "")
+    assert (tmp_path / "lines.txt").read_text() == CliRunner().invoke(command, [run, "--units"]).output
+
+
 def test_in_units_the_space_is_a_token_and_what_is_not_spelt_is_counted(run):
     assert sorted(CliRunner().invoke(command, [run, "--units"]).output.splitlines()) == ["a b \u2581 a", "b a"]
     done = CliRunner().invoke(command, [run, "--split", "dev", "--units"])

@@ -41,9 +41,32 @@ def test_a_row_may_go_on_from_another_of_its_seed(tmp_path):
     assert before["tones-more-2"].digest != after["tones-more-2"].digest
 
 
+def test_a_row_may_be_what_commands_make_of_another_one_s_run(tmp_path):
+    searched = {
+        "name": "lm",
+        "of": "small",
+        "seeds": [2],
+        "commands": ["tune --run {run} --set 'decoding.lm={path: x}'"],
+    }
+    before = rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), searched)
+    row, runs = before["tones-lm-2"], Path("runs")
+    assert row.needs["small"] == before["tones-small-2"]
+    assert row.recipe == before["tones-small-2"].recipe
+    (command,) = row.command_lines(runs)
+    assert command == ("tune", "--run", str(row.run_folder(runs)), "--set", "decoding.lm={path: x}")
+    searched["commands"] = ["tune --run {run}"]
+    assert rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), searched)["tones-lm-2"].digest != row.digest
+
+
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
+        ({"of": "t", "commands": ["tune"]}, r"system s: expected a recipe, which may have set, or of with commands"),
+        ({"recipe": "", "of": "t"}, r"system s: expected a recipe, which may have set, or of with commands"),
+        (
+            {"recipe": "", "of": "t", "commands": ["tune"]},
+            r"s refers to \{t\} of seed 1, which does not stand before it",
+        ),
         ({"set": ["training.init_from={other}"]}, r"s refers to \{other\} of seed 1, which does not stand before it"),
         ({"seed": 1}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seed: unknown key; did you mean seeds\?"),
         ({"name": "S"}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.name=\"S\""),
