@@ -76,11 +76,11 @@ class CtcBeamSearch:
 
     def push(self, log_probs: NDArray[np.floating[Any]]) -> None:
         """Search the next `log_probs` [frames, units + 1]; raises BadLogProbs, which ends the search."""
-        _run([self.pushing(log_probs)])
+        run_together([self.pushing(log_probs)])
 
     def finish(self) -> None:
         """End the utterance, and with it open words, phrases and the sentence; `hypotheses` are final."""
-        _run([self.finishing()])
+        run_together([self.finishing()])
 
     def pushing(self, log_probs: NDArray[np.floating[Any]]) -> Stops:
         """`push` that stops where it needs the language model."""
@@ -88,21 +88,32 @@ class CtcBeamSearch:
             raise BadLogProbs(
                 f"log_probs of shape {log_probs.shape}: expected [frames, {self._units.size + 1}], blank last"
             )
-        rows = np.ascontiguousarray(log_probs, np.float32 if log_probs.dtype == np.float32 else np.float64)
+        rows: NDArray[np.float32] | NDArray[np.float64]
+        if log_probs.dtype == np.float32:
+            rows = np.ascontiguousarray(log_probs, np.float32)
+        else:
+            rows = np.ascontiguousarray(log_probs, np.float64)
         row = 0
-        while (row := self._search.push(rows, row)) < len(rows):
-            yield self._stop()
+        try:
+            while (row := self._search.push(rows, row)) < len(rows):
+                yield from self._stop()
+        except ValueError as error:
+            raise BadLogProbs(str(error)) from None
 
     def finishing(self) -> Stops:
         """`finish` that stops likewise."""
-        while not self._search.finish():
-            yield self._stop()
+        try:
+            while not self._search.finish():
+                yield from self._stop()
+        except ValueError as error:
+            raise BadLogProbs(str(error)) from None
         if self._states is not None:
             self._states.clear()
 
-    def _stop(self) -> PrefixStates:
+    def _stop(self) -> Stops:
         assert self._states is not None, "a search without a neural language model waits for none"
-        return self._states
+        log_probs, states = yield self._states
+        self._states.supply(log_probs, states)
 
     def hypotheses(self, n: int = 1) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first; never empty.
@@ -128,16 +139,9 @@ class CtcBeamSearch:
 
 def search_whole(searches: Iterable[tuple[CtcBeamSearch, NDArray[np.floating[Any]]]]) -> None:
     """Search and finish whole utterances [frames, units + 1] side by side, all with one scorer; raises BadLogProbs."""
-    _run(_through(search, log_probs) for search, log_probs in searches)
+    run_together(_through(search, log_probs) for search, log_probs in searches)
 
 
 def _through(search: CtcBeamSearch, log_probs: NDArray[np.floating[Any]]) -> Stops:
     yield from search.pushing(log_probs)
     yield from search.finishing()
-
-
-def _run(searches: Iterable[Stops]) -> None:
-    try:
-        run_together(searches)
-    except ValueError as error:
-        raise BadLogProbs(str(error)) from None

@@ -5,6 +5,7 @@ are blank: at them nothing is new. Searches that stop are served together, by on
 """
 
 from collections.abc import Generator, Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,8 +53,8 @@ class PrefixStates:
         self._states.clear()
 
 
-Stops: TypeAlias = Generator[PrefixStates]
-"""A search under way, which stops wherever it needs the model."""
+Stops: TypeAlias = Generator[PrefixStates, tuple[NDArray[np.float32], list[Any]], None]
+"""A search under way, which stops wherever it needs the model, to be sent what `PrefixStates.supply` takes."""
 
 
 def run_together(searches: Iterable[Stops]) -> None:
@@ -63,9 +64,10 @@ def run_together(searches: Iterable[Stops]) -> None:
         due = [stop.due() for _, stop in running]
         before = [label for labels, _ in due for label in labels]
         log_probs, after = running[0][1].model.extend(before, [state for _, states in due for state in states])
-        first = 0
-        for (_, stop), (labels, _) in zip(running, due, strict=True):
+        still, first = [], 0
+        for (search, _), (labels, _) in zip(running, due, strict=True):
             rows = slice(first, first + len(labels))
-            stop.supply(log_probs[rows], after[rows])
             first += len(labels)
-        running = [(search, stop) for search, _ in running if (stop := next(search, None)) is not None]
+            with suppress(StopIteration):
+                still.append((search, search.send((log_probs[rows], after[rows]))))
+        running = still
