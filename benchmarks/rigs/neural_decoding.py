@@ -27,7 +27,12 @@ class _Untrained(TensorLanguageModel):
 
     def __init__(self, units: Units) -> None:
         functions = language_model_functions(LstmLm(_MODEL, 0, units.size))
-        super().__init__({name: function.get_concrete_function() for name, function in functions.items()})
+        begin, following = (functions[name].get_concrete_function() for name in ("lm_begin", "lm_next"))
+
+        def advance(before: Any, parents: Any, **state: Any) -> Any:
+            return following(before, parents, *state.values())  # by name it is slow, unlike that of an export
+
+        super().__init__({"lm_begin": begin, "lm_next": advance})
         self.units = units
         self.asked = 0
 
