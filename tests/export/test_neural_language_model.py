@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from rigs.babble import UNITS, babble_model, babble_recipe, murmur
-from rigs.tiny_lm import SECTIONS, TRANSFORMER, text_recipe, tiny_lm
+from rigs.tiny_lm import SECTIONS, TRANSFORMER, spread, text_recipe, tiny_lm
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import Scorer, WrongVocabulary
@@ -18,14 +18,6 @@ from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 AUDIO = pcm16(murmur(2.0, seed=4))
-
-
-def spread(model):
-    """Weights that make some words much likelier than others."""
-    weights = model.named_weights()
-    weights["projection/kernel"] = np.random.default_rng(5).normal(0, 3, weights["projection/kernel"].shape)
-    model.assign({path: np.asarray(weight, np.float32) for path, weight in weights.items()})
-    return model
 
 
 @pytest.fixture(scope="module", params=SECTIONS.values(), ids=SECTIONS)
