@@ -1,9 +1,10 @@
-"""CTC prefix beam search with and without an n-gram model, beside pyctcdecode and flashlight-text.
+"""CTC prefix beam search with and without a language model, beside pyctcdecode and flashlight-text.
 
 Peers need an environment of their own: `SONORANT_PEERS` names a Python with pyctcdecode, kenlm and flashlight-text;
 rows stand alone without those that are missing. All decode the same log-probabilities of a made-up language of 1,000
 sub-words, on one core; CPU time counts. The score of a text is the common objective, log P(c|x) + alpha log P_lm(c) +
-beta word_count(c), natural logarithms, with the sum over all alignments; higher is better.
+beta word_count(c), natural logarithms, with the sum over all alignments; higher is better. The neural model is
+untrained, so only its cost is measured; the peers have none.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.rigs.decoding import Ours, Outcome, Peers, Task
+from benchmarks.rigs.neural_decoding import neural_rows
 from benchmarks.rigs.spoken_text import Language, Utterance
 from benchmarks.row import Progress, Row
 from sonorant.text.scoring import score as word_errors
@@ -45,6 +47,9 @@ def rows(progress: Progress) -> Iterator[Row]:
                 continue
             for name in found:
                 yield from _beside(name, task, ours, peers, utterances)
+    for beam in (8, 64):
+        progress(f"a neural language model, beam {beam}")
+        yield from neural_rows(language.units, utterances, beam)
 
 
 def _beside(name: str, task: Task, ours: Ours, peers: Peers, utterances: Sequence[Utterance]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
 first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each search is a file
-(`ctc_beam.py`, `greedy.py`, `label_beam.py`, `monotonic_search.py`, `rescored_search.py`). What all searches of a
+(`ctc_beam.py`, `greedy.py`, `label_beam.py`, `monotonic_search.py`). What all searches of a
 model share, language model and phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the headers beside
 it.
 """
@@ -15,8 +15,7 @@ from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
-from sonorant.decoding.neural_fusion import NeuralFusion, NeuralModel, SequenceModel
-from sonorant.decoding.rescored_search import RescoredSearch
+from sonorant.decoding.neural_fusion import NeuralFusion, NeuralModel
 from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
 from sonorant.decoding.search import Search, open_search, search_all
 
@@ -35,11 +34,9 @@ __all__ = [
     "NeuralModel",
     "NgramFusion",
     "Prior",
-    "RescoredSearch",
     "Scorer",
     "Scoring",
     "Search",
-    "SequenceModel",
     "Word",
     "WrongVocabulary",
     "best_path",

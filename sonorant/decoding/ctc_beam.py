@@ -1,9 +1,11 @@
 """CTC prefix beam search, incremental, frame by frame; its loops are compiled: `prefix_search.hpp`.
 
 The recursion is that of Hannun et al. 2014, "First-Pass Large Vocabulary Continuous Speech Recognition using
-Bi-Directional Recurrent DNNs", algorithm 1; a `Scorer` adds language model and phrases.
+Bi-Directional Recurrent DNNs", algorithm 1; a `Scorer` adds language model and phrases. With a neural language model a
+search stops where it needs the model; `run_together` lets several share its calls.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.kernels import CtcSearch
+from sonorant.decoding.prefix_states import PrefixStates, Stops, run_together
 from sonorant.decoding.scorer import Scorer
 from sonorant.errors import SonorantError
 from sonorant.text.units import Units
 
-__all__ = ["BadLogProbs", "CtcBeamSearch"]
+__all__ = ["BadLogProbs", "CtcBeamSearch", "search_whole"]
 
 # Units less probable than this do not extend any prefix; a true word may hide behind 1e-4 in noise, never behind 1e-6.
 _UNIT_FLOOR = 1e-6
@@ -53,6 +56,8 @@ class CtcBeamSearch:
         self._vector_seconds = vector_seconds
         kernel = (scorer or Scorer(units)).kernel
         self._search = CtcSearch(kernel, beam, unit_candidates, unit_floor, blank_only)
+        neural = scorer.neural if scorer else None
+        self._states = PrefixStates(self._search, neural.model) if neural else None
 
     @property
     def frames(self) -> int:
@@ -64,23 +69,51 @@ class CtcBeamSearch:
         """Prefixes in memory."""
         return self._search.prefixes
 
+    @property
+    def language_model_states(self) -> int:
+        """States of a neural language model in memory."""
+        return len(self._states) if self._states is not None else 0
+
     def push(self, log_probs: NDArray[np.floating[Any]]) -> None:
         """Search the next `log_probs` [frames, units + 1]; raises BadLogProbs, which ends the search."""
+        run_together([self.pushing(log_probs)])
+
+    def finish(self) -> None:
+        """End the utterance, and with it open words, phrases and the sentence; `hypotheses` are final."""
+        run_together([self.finishing()])
+
+    def pushing(self, log_probs: NDArray[np.floating[Any]]) -> Stops:
+        """`push` that stops where it needs the language model."""
         if log_probs.ndim != 2 or log_probs.shape[1] != self._units.size + 1:
             raise BadLogProbs(
                 f"log_probs of shape {log_probs.shape}: expected [frames, {self._units.size + 1}], blank last"
             )
+        rows: NDArray[np.float32] | NDArray[np.float64]
+        if log_probs.dtype == np.float32:
+            rows = np.ascontiguousarray(log_probs, np.float32)
+        else:
+            rows = np.ascontiguousarray(log_probs, np.float64)
+        row = 0
         try:
-            if log_probs.dtype == np.float32:
-                self._search.push(np.ascontiguousarray(log_probs, np.float32))
-            else:
-                self._search.push(np.ascontiguousarray(log_probs, np.float64))
+            while (row := self._search.push(rows, row)) < len(rows):
+                yield from self._stop()
         except ValueError as error:
             raise BadLogProbs(str(error)) from None
 
-    def finish(self) -> None:
-        """End the utterance, and with it open words, phrases and the sentence; `hypotheses` are final."""
-        self._search.finish()
+    def finishing(self) -> Stops:
+        """`finish` that stops likewise."""
+        try:
+            while not self._search.finish():
+                yield from self._stop()
+        except ValueError as error:
+            raise BadLogProbs(str(error)) from None
+        if self._states is not None:
+            self._states.clear()
+
+    def _stop(self) -> Stops:
+        assert self._states is not None, "a search without a neural language model waits for none"
+        log_probs, states = yield self._states
+        self._states.supply(log_probs, states)
 
     def hypotheses(self, n: int = 1) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first; never empty.
@@ -102,3 +135,13 @@ class CtcBeamSearch:
             Word(self._units.text(ids[begin:end]), start_s, end_s, sure) for begin, end, start_s, end_s, sure in words
         )
         return Hypothesis(ids, self._units.text(ids), spelt, confidence)
+
+
+def search_whole(searches: Iterable[tuple[CtcBeamSearch, NDArray[np.floating[Any]]]]) -> None:
+    """Search and finish whole utterances [frames, units + 1] side by side, all with one scorer; raises BadLogProbs."""
+    run_together(_through(search, log_probs) for search, log_probs in searches)
+
+
+def _through(search: CtcBeamSearch, log_probs: NDArray[np.floating[Any]]) -> Stops:
+    yield from search.pushing(log_probs)
+    yield from search.finishing()

@@ -1,4 +1,4 @@
-// What a prefix gains beside its acoustic probability: an n-gram model's score, and boosts of phrases.
+// What a prefix gains beside its acoustic probability: a language model's score, and boosts of phrases.
 //
 // The score is that of Hannun et al. 2014, "Deep Speech", section 2.2: Q(c) = log P(c|x) + α log P_lm(c) + β word_count(c).
 #pragma once
@@ -61,8 +61,16 @@ private:
     std::optional<Lookahead> lookahead_;
 };
 
+// Weights of a neural model of units, as those of `Ngram`. Its log-probabilities come from outside: `Context::next`.
+struct Neural {
+    double alpha, beta;
+};
+
 // What determines the gains of a prefix's extensions: a function of the prefix.
 struct Context {
+    const float* next;      // log P of each unit and of the end by a neural model; nullptr: not known, and not added
+    uint32_t slot;          // of these, if known
+    double factor;          // of the prefix's last unit
     lm::State state;        // after the last word that was scored
     lm::State closed;       // after the open word; valid once `closing` is
     double closing;         // gain of the open word's end, less `ahead`; NaN: not computed yet
@@ -76,29 +84,29 @@ struct Context {
 // Scores extensions of prefixes. Immutable, so searches share it.
 class Fusion {
 public:
-    // ngram, phrases: nullptr: none.
-    Fusion(const Spelling& spelling, const Ngram* ngram, const Phrases* phrases)
-        : spelling_(&spelling), ngram_(ngram), phrases_(phrases) {
+    // ngram, neural, phrases: nullptr: none; not both of the first.
+    Fusion(const Spelling& spelling, const Ngram* ngram, const Neural* neural, const Phrases* phrases)
+        : spelling_(&spelling), ngram_(ngram), neural_(neural), phrases_(phrases),
+          of_words_(ngram && ngram->of_words()), beta_(ngram ? ngram->beta() : neural ? neural->beta : 0) {
         if (phrases_) most_new_ = most_phrases_ = factor_of(phrases_->most_gain());
-        if (!ngram_) return;
-        most_new_ *= factor_of(std::max(0.0, ngram_->of_words() ? ngram_->most_ahead() : ngram_->beta()));
-        if (!ngram_->of_words()) return;
+        most_new_ *= factor_of(std::max(0.0, of_words_ ? ngram_->most_ahead() : beta_));
+        if (!of_words_) return;
         for (const Unit& unit : spelling) begins_.push_back(factor_of(ahead({}, unit)));
     }
 
     // The most that a hypothesis gains for each further unit, and once beside: its open word may turn out likelier than
     // anticipated. Probabilities of the model are at most 1.
-    double most_gain() const {
-        return (ngram_ ? std::max(0.0, ngram_->beta()) : 0) + (phrases_ ? phrases_->most_gain() : 0);
-    }
-    double most_ahead() const {
-        return ngram_ && ngram_->of_words() ? std::max(0.0, ngram_->beta() - ngram_->least_ahead()) : 0;
-    }
+    double most_gain() const { return std::max(0.0, beta_) + (phrases_ ? phrases_->most_gain() : 0); }
+    double most_ahead() const { return of_words_ ? std::max(0.0, beta_ - ngram_->least_ahead()) : 0; }
+
+    // Whether gains take a neural model's log-probabilities.
+    bool is_neural() const { return neural_; }
 
     Context start() const {
         Context context{};
         if (ngram_) context.state = ngram_->begin();
         context.closing = context.closing_factor = NAN;
+        context.factor = 1;
         context.phrases = phrases_ ? phrases_->start() : 0;
         return context;
     }
@@ -106,7 +114,7 @@ public:
     // No unit that starts a word has a larger factor than the first, and no other one than the second.
     template <class Spell>
     std::pair<double, double> largest_factors(Context& context, const Spell& spell) const {
-        if (!ngram_ || !ngram_->of_words()) return {most_new_, most_new_};
+        if (!of_words_) return {most_new_, most_new_};
         // By more units of an open word nothing is gained: the words that begin like it become fewer.
         return {most_new_ * closing_factor(context, spell), context.open ? most_phrases_ : most_new_};
     }
@@ -124,12 +132,14 @@ public:
     template <class Spell>
     double gain(Context& context, int32_t unit, const Spell& spell) const {
         double total = 0;
-        if (ngram_ && ngram_->of_words()) {
+        if (of_words_) {
             const Unit& spelt = (*spelling_)[unit];
             total += (spelt.starts_word ? close(context, spell) : -context.ahead) + ahead(context, spelt);
         } else if (ngram_) {
             lm::State next;
             total += ngram_->score(context.state, ngram_->word(unit), next) + word_begins(context, unit);
+        } else if (neural_) {
+            total += follows(context, static_cast<size_t>(unit)) + word_begins(context, unit);
         }
         if (phrases_) total += phrases_->step(context.phrases, context.open, unit).gain;
         return total;
@@ -141,7 +151,7 @@ public:
         Context next{};
         next.closing = next.closing_factor = NAN;
         next.open = word_open_after(context.open, spelt);
-        if (ngram_ && ngram_->of_words()) {
+        if (of_words_) {
             next.state = spelt.starts_word && context.open ? context.closed : context.state;
             next.letters = letters(context, spelt);
             next.ahead = ahead(context, spelt);
@@ -156,10 +166,9 @@ public:
     template <class Spell>
     double finish(Context& context, const Spell& spell) const {
         double total = 0;
-        if (ngram_) {
-            if (ngram_->of_words()) total += close(context, spell);
-            total += ngram_->end(ngram_->of_words() && context.open ? context.closed : context.state);
-        }
+        if (of_words_) total += close(context, spell);
+        if (ngram_) total += ngram_->end(of_words_ && context.open ? context.closed : context.state);
+        if (neural_) total += follows(context, spelling_->size());
         if (phrases_) total += phrases_->finish(context.phrases, context.open);
         return total;
     }
@@ -194,18 +203,26 @@ private:
         return is_unknown ? context.ahead : ngram_->ahead(letters(context, unit));
     }
 
+    // α log P(symbol | prefix), if it is known.
+    double follows(const Context& context, size_t symbol) const {
+        return context.next ? neural_->alpha * static_cast<double>(context.next[symbol]) : 0;
+    }
+
     // β, at the first unit of a word that writes anything.
     double word_begins(const Context& context, int32_t unit) const {
         const Unit& spelt = (*spelling_)[unit];
         const bool begins = !spelt.text.empty() && (spelt.starts_word || !context.open);
-        return begins ? ngram_->beta() : 0;
+        return begins ? beta_ : 0;
     }
 
     static constexpr double MOST_GAIN = 300;
 
     const Spelling* spelling_;
     const Ngram* ngram_;
+    const Neural* neural_;
     const Phrases* phrases_;
+    bool of_words_;  // an n-gram model's words are spelt by several units
+    double beta_;
     double most_phrases_ = 1, most_new_ = 1;  // the largest factors: by phrases, and with a new word as well
     std::vector<double> begins_;  // factor of each unit as the first of a word, as far as it is anticipated
 };

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sonorant.text.units import Units
 
-__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "n_best", "with_confidence"]
+__all__ = ["Hypothesis", "UnitPath", "Word", "best_text", "n_best"]
 
 # Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
 _SAME_WORD_S = 0.1
@@ -67,7 +67,7 @@ def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: in
     order = sorted(mass, key=lambda text: -mass[text])
     alternatives = [(spelled[text], mass[text]) for text in order]
     return [
-        Hypothesis(best[text].units, text, with_confidence(spelled[text], alternatives), min(1.0, mass[text]))
+        Hypothesis(best[text].units, text, _with_confidence(spelled[text], alternatives), min(1.0, mass[text]))
         for text in order[:n]
     ]
 
@@ -111,7 +111,7 @@ def _word(ids: list[int], first: int, last: int, units: Units, vector_seconds: f
     return Word(units.text(ids).strip(), first * vector_seconds, (last + 1) * vector_seconds, 0.0)
 
 
-def with_confidence(
+def _with_confidence(
     words: tuple[Word, ...], alternatives: Sequence[tuple[tuple[Word, ...], float]]
 ) -> tuple[Word, ...]:
     """Return the words with their confidences, from all hypotheses' words and probabilities; see `n_best`."""

@@ -34,7 +34,7 @@ Spelling make_spelling(const std::vector<std::pair<std::string, bool>>& units) {
     return spelling;
 }
 
-// Spelling and n-gram model, shared by the scorers of one model, and phrases of this one.
+// Spelling and language model, shared by the scorers of one model, and phrases of this one.
 class Scorer {
 public:
     Scorer(const std::vector<std::pair<std::string, bool>>& units, const NgramModel* model, double alpha, double beta,
@@ -45,12 +45,16 @@ public:
             if (word >= model->words()) throw nb::value_error("a unit's word is none of the model's");
         if (!words.empty() && words.size() != units.size()) throw nb::value_error("expected a word for each unit");
         ngram_ = std::make_shared<const Ngram>(*model, alpha, beta, unknown, words);
-        fusion_.emplace(*spelling_, ngram_.get(), nullptr);
+        fuse();
+    }
+    Scorer(const std::vector<std::pair<std::string, bool>>& units, double alpha, double beta)
+        : spelling_(std::make_shared<const Spelling>(make_spelling(units))), neural_(Neural{alpha, beta}) {
+        fuse();
     }
     Scorer(const Scorer& base, const std::vector<std::pair<std::string, double>>& phrases)
-        : spelling_(base.spelling_), ngram_(base.ngram_) {
+        : spelling_(base.spelling_), ngram_(base.ngram_), neural_(base.neural_) {
         if (!phrases.empty()) phrases_.emplace(*spelling_, phrases);
-        if (ngram_ || phrases_) fusion_.emplace(*spelling_, ngram_.get(), phrases_ ? &*phrases_ : nullptr);
+        if (ngram_ || neural_ || phrases_) fuse();
     }
     Scorer(const Scorer&) = delete;
 
@@ -58,8 +62,13 @@ public:
     const Fusion* fusion() const { return fusion_ ? &*fusion_ : nullptr; }
 
 private:
+    void fuse() {
+        fusion_.emplace(*spelling_, ngram_.get(), neural_ ? &*neural_ : nullptr, phrases_ ? &*phrases_ : nullptr);
+    }
+
     std::shared_ptr<const Spelling> spelling_;
     std::shared_ptr<const Ngram> ngram_;
+    std::optional<Neural> neural_;
     std::optional<Phrases> phrases_;  // fusion_ points to them: a scorer stays where it was made
     std::optional<Fusion> fusion_;
 };
@@ -68,18 +77,33 @@ class CtcSearch {
 public:
     CtcSearch(const Scorer& scorer, size_t beam, size_t candidates, double unit_floor, double blank_only)
         : spelling_(scorer.spelling()), search_(spelling_, checked({beam, candidates, unit_floor, blank_only}), scorer.fusion()) {}
+    CtcSearch(const CtcSearch&) = delete;
 
+    // Returns the number of the first row, from `row` on, that waits for `supply`; the number of rows: none does.
     template <class Real>
-    void push(Frames<Real> rows) {
+    size_t push(Frames<Real> rows, size_t row) {
         if (search_.finished()) throw nb::value_error("frames after finish(): a search is for one utterance; make a new one");
         if (rows.shape(1) != spelling_.size() + 1) throw nb::value_error("expected [frames, units + 1], blank last");
         const nb::gil_scoped_release released;
-        for (size_t row = 0; row < rows.shape(0); ++row) search_.advance(rows.data() + row * rows.shape(1));
+        while (row < rows.shape(0) && search_.advance(rows.data() + row * rows.shape(1))) ++row;
+        return row;
+    }
+
+    nb::tuple due() {
+        std::vector<int32_t> released = search_.released();
+        DuePrefixes due = search_.due();
+        return nb::make_tuple(std::move(released), std::move(due.slots), std::move(due.parents), std::move(due.labels));
+    }
+
+    void supply(Frames<float> rows) {
+        if (rows.shape(1) != spelling_.size() + 1) throw nb::value_error("expected [due, units + 1], the end last");
+        search_.supply(rows.data(), rows.shape(0));
     }
 
     size_t frames() const { return search_.frames(); }
     size_t prefixes() const { return search_.prefixes().size(); }
-    void finish() { search_.finish(); }
+    size_t slots() const { return search_.slots(); }
+    bool finish() { return search_.finish(); }
 
     // Units of the most probable text.
     std::vector<int32_t> units() const {
@@ -166,6 +190,7 @@ NB_MODULE(kernels, m) {
         .def(nb::init<const std::vector<std::pair<std::string, bool>>&, const NgramModel*, double, double, double,
                       const std::vector<uint32_t>&>(),
              "units"_a, "model"_a.none(), "alpha"_a, "beta"_a, "unknown"_a, "words"_a, nb::keep_alive<1, 3>())
+        .def(nb::init<const std::vector<std::pair<std::string, bool>>&, double, double>(), "units"_a, "alpha"_a, "beta"_a)
         .def(nb::init<const Scorer&, const std::vector<std::pair<std::string, double>>&>(), "base"_a, "phrases"_a,
              nb::keep_alive<1, 2>());
     nb::class_<LabelState>(m, "LabelState");
@@ -181,10 +206,13 @@ NB_MODULE(kernels, m) {
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
              "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())
-        .def("push", &CtcSearch::push<float>, "log_probs"_a.noconvert())
-        .def("push", &CtcSearch::push<double>, "log_probs"_a.noconvert())
+        .def("push", &CtcSearch::push<float>, "log_probs"_a.noconvert(), "first"_a = 0)
+        .def("push", &CtcSearch::push<double>, "log_probs"_a.noconvert(), "first"_a = 0)
+        .def("due", &CtcSearch::due)
+        .def("supply", &CtcSearch::supply, "log_probs"_a)
         .def_prop_ro("frames", &CtcSearch::frames)
         .def_prop_ro("prefixes", &CtcSearch::prefixes)
+        .def_prop_ro("slots", &CtcSearch::slots)
         .def("finish", &CtcSearch::finish)
         .def("units", &CtcSearch::units)
         .def("best", &CtcSearch::best, "n"_a, "frame_s"_a);

@@ -31,6 +31,10 @@ class Scorer:
         """
 
     @overload
+    def __init__(self, units: Sequence[tuple[str, bool]], alpha: float, beta: float) -> None:
+        """Score with a neural language model outside; weights: as of `sonorant.decoding.NeuralFusion`."""
+
+    @overload
     def __init__(self, base: Scorer, phrases: Sequence[tuple[str, float]]) -> None:
         """Units and language model of `base`. phrases: words, one space apart, and boost."""
 
@@ -38,7 +42,10 @@ class LabelState:
     """Language model and phrases after each open hypothesis of a batch; never changed."""
 
 class LabelScorer:
-    """A `sonorant.decoding.LabelModel`, whose scores are weighted: those of language model and phrases together."""
+    """A `sonorant.decoding.LabelModel`, whose scores are weighted: those of language model and phrases together.
+
+    Log-probabilities of a neural language model are not among them; the scores of its words are.
+    """
 
     def __init__(self, scorer: Scorer) -> None:
         """Raise ValueError for a scorer with neither."""
@@ -78,8 +85,23 @@ class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""
 
     def __init__(self, scorer: Scorer, beam: int, candidates: int, unit_floor: float, blank_only: float) -> None: ...
-    def push(self, log_probs: NDArray[np.float32] | NDArray[np.float64]) -> None:
-        """Search the next contiguous [frames, units + 1], without the GIL; raises ValueError for invalid ones."""
+    def push(self, log_probs: NDArray[np.float32] | NDArray[np.float64], first: int = 0) -> int:
+        """Search the next contiguous [frames, units + 1] from row `first` on, without the GIL.
+
+        Returns the row at which it stops until `supply`, or their number. Raises ValueError for invalid ones.
+        """
+
+    def due(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Return, of a search that has stopped, once: slots that are free again, then of each prefix that is due ...
+
+        its slot, that of the prefix one label shorter (-1: this one is empty), and its last label (-1: likewise).
+        """
+
+    def supply(self, log_probs: NDArray[np.float32]) -> None:
+        """Take the neural language model's rows of what is due, contiguous [due, units + 1], the end last.
+
+        Raises ValueError for invalid ones.
+        """
 
     @property
     def frames(self) -> int:
@@ -89,8 +111,12 @@ class CtcSearch:
     def prefixes(self) -> int:
         """Prefixes in memory."""
 
-    def finish(self) -> None:
-        """End the utterance; more calls change nothing."""
+    @property
+    def slots(self) -> int:
+        """Rows of a neural language model in memory, in use or not."""
+
+    def finish(self) -> bool:
+        """End the utterance; False: it stops until `supply`, and is called again then. More calls change nothing."""
 
     def units(self) -> list[int]:
         """Return the units of the most probable text."""

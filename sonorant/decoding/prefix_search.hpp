@@ -6,6 +6,10 @@
 // alignment, which gives the times of its units. The gain of a prefix by a language model or by phrases (fusion.hpp)
 // is a factor of each extension, so of all alignments of a prefix.
 //
+// A neural language model is asked for what follows a prefix (next_labels.hpp) no earlier than an extension of it may come
+// into the beam: its probabilities are at most 1, so prefixes far behind the beam's last one are never asked about, nor any
+// in a frame of blank alone.
+//
 // Probabilities are linear and scaled to sum to one after every frame, which avoids a log-add for each transition; the
 // scores of single alignments are logarithms, because their share of the sum shrinks with the length of the audio.
 #pragma once
@@ -21,6 +25,7 @@
 
 #include "candidates.hpp"
 #include "fusion.hpp"
+#include "next_labels.hpp"
 #include "prefixes.hpp"
 #include "spelling.hpp"
 
@@ -37,8 +42,8 @@ class PrefixSearch {
 public:
     // fusion: nullptr: acoustic probabilities alone.
     PrefixSearch(const Spelling& spelling, Limits limits, const Fusion* fusion)
-        : spelling_(&spelling), limits_(limits), fusion_(fusion), probability_(spelling.size() + 1),
-          known_(spelling.size() + 1, 0), candidate_(spelling.size() + 1, NONE) {
+        : spelling_(&spelling), limits_(limits), fusion_(fusion), next_(spelling.size() + 1),
+          probability_(spelling.size() + 1), known_(spelling.size() + 1, 0), candidate_(spelling.size() + 1, NONE) {
         entries_.push_back({0, -1, 1, 0, {0, {NONE, -1, -1}}, IMPOSSIBLE});
         if (fusion_) contexts_.push_back(fusion_->start());
     }
@@ -49,9 +54,14 @@ public:
     const PrefixTree& prefixes() const { return prefixes_; }
     const Emissions& emissions() const { return emissions_; }
 
-    // row: log-probabilities of a frame, [units + 1]. Throws std::domain_error for invalid ones.
+    // row: log-probabilities of a frame, [units + 1]. Throws std::domain_error for invalid ones. Returns false if the
+    // frame waits for what `due` names; after `supply` the same frame goes on.
     template <class Real>
-    void advance(const Real* row) {
+    bool advance(const Real* row) {
+        if (frame_waits_) {
+            for (const uint32_t i : unknown_) extend(i);
+            return end_frame(true);
+        }
         const size_t units = spelling_->size();
         ++stamp_;
         const double blank = std::exp(static_cast<double>(row[units]));
@@ -61,31 +71,30 @@ public:
                                : !has_nan(row, units + 1);
         if (!sound) fail("has NaN values; expected log-probabilities");
         stay(row, blank, static_cast<double>(row[units]));
-        if (contested) contest(static_cast<int32_t>(frames_));
-        entries_.swap(stayed_);
-        rescale();
-        ++frames_;
-        if (prefixes_.size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
+        if (contested && !contest()) return false;
+        return end_frame(contested);
     }
 
-    // The utterance is over: open words and phrases end, and so does the sentence.
-    void finish() {
-        if (finished_) return;
-        finished_ = true;
-        if (!fusion_) return;
-        std::vector<double> scores;
-        for (const Entry& entry : entries_)
-            scores.push_back(std::log(entry.total()) +
-                             fusion_->finish(contexts_[entry.node], Speller{*this, entry.node}));
-        const double best = *std::max_element(scores.begin(), scores.end());
-        for (size_t i = 0; i < entries_.size(); ++i) {
-            const double total = entries_[i].total();
-            const double factor = total > 0 ? std::exp(scores[i] - best) / total : 0;
-            entries_[i].blank *= factor;
-            entries_[i].unit *= factor;
+    // The utterance is over: open words and phrases end, and so does the sentence. Returns false if that waits for what
+    // `due` names; it is called again after `supply`.
+    bool finish() {
+        if (finished_) return true;
+        if (fusion_ && fusion_->is_neural()) {
+            next_.clear();
+            for (const Entry& entry : entries_)
+                if (!contexts_[entry.node].next) next_.want(entry.node);
+            if (next_.wanted()) return false;
         }
-        rescale();
+        finished_ = true;
+        if (fusion_) end_sentences();
+        return true;
     }
+
+    // Prefixes that wait for the neural language model (next_labels.hpp); slots that are free again; and its rows.
+    DuePrefixes due() { return next_.due(prefixes_, contexts_); }
+    std::vector<int32_t> released() { return next_.released(); }
+    void supply(const float* rows, size_t count) { next_.supply(rows, count, contexts_); }
+    size_t slots() const { return next_.slots(); }
 
 private:
     struct Extension {
@@ -126,20 +135,39 @@ private:
         }
     }
 
-    // Adds prefixes with one more unit, and leaves the most probable of both kinds; of equals the older.
-    void contest(int32_t frame) {
-        merge(frame);
+    // Collects prefixes with one more unit; returns false if it waits for the language model to go on.
+    bool contest() {
+        merge(static_cast<int32_t>(frames_));
         // What stays only gained, so an extension that is no better than the last of a full beam cannot get in.
         totals_.clear();
         for (const Entry& entry : stayed_) totals_.push_back(entry.total());
         extensions_.clear();
-        double floor = last_in_beam();
-        for (uint32_t i = 0; i < entries_.size(); ++i) {
-            extend(i, floor);
-            if (totals_.size() >= 2 * limits_.beam) floor = last_in_beam();
-        }
-        select(frame);
-        for (const Candidate& candidate : candidates_) candidate_[candidate.unit] = NONE;
+        unknown_.clear();
+        floor_ = last_in_beam();
+        const bool neural = fusion_ && fusion_->is_neural();
+        for (uint32_t i = 0; i < entries_.size(); ++i)
+            if (neural && !contexts_[entries_[i].node].next) unknown_.push_back(i);
+            else extend(i);
+        if (unknown_.empty()) return true;
+        floor_ = last_in_beam();
+        const auto may_not = [&](uint32_t i) { return !promising(i, [](uint32_t) { return true; }); };
+        unknown_.erase(std::remove_if(unknown_.begin(), unknown_.end(), may_not), unknown_.end());
+        next_.clear();
+        for (const uint32_t i : unknown_) next_.want(entries_[i].node);
+        frame_waits_ = next_.wanted();
+        return !frame_waits_;
+    }
+
+    // Leaves the most probable prefixes of both kinds; of equals the older.
+    bool end_frame(bool contested) {
+        frame_waits_ = false;
+        if (contested) select(static_cast<int32_t>(frames_));
+        entries_.swap(stayed_);
+        if (contested && next_.slots()) next_.release(entries_, prefixes_, contexts_);
+        rescale();
+        ++frames_;
+        if (prefixes_.size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
+        return true;
     }
 
     // Leaves the highest totals, as many as the beam has, and returns the least of them; 0 if they are fewer.
@@ -151,8 +179,22 @@ private:
         return totals_.back();
     }
 
-    // Collects the extensions of an entry that have more than `floor`.
-    void extend(uint32_t i, double floor) {
+    // Collects the extensions of an entry that have more than the floor.
+    void extend(uint32_t i) {
+        promising(i, [&](uint32_t j) {
+            const double mass = extended_mass(i, j);
+            if (mass <= floor_) return false;
+            extensions_.push_back({mass, i, j});
+            totals_.push_back(mass);
+            return false;
+        });
+        if (totals_.size() >= 2 * limits_.beam) floor_ = last_in_beam();
+    }
+
+    // Calls `visit` with the candidates that may extend an entry by more than the floor to a prefix that is not of the
+    // beam, until it returns true, and returns whether it did.
+    template <class Visit>
+    bool promising(uint32_t i, Visit visit) {
         const Entry& entry = entries_[i];
         double starting = entry.total(), continuing = starting;  // the most that an extension has, by the unit's kind
         if (fusion_) {
@@ -162,14 +204,11 @@ private:
         }
         for (uint32_t j = 0; j < candidates_.size(); ++j) {
             const auto& [unit, log_probability, probability] = candidates_[j];
-            if (std::max(starting, continuing) * probability <= floor) break;  // none after it is more probable
-            if (((*spelling_)[unit].starts_word ? starting : continuing) * probability <= floor) continue;
-            if (merged_[i * candidates_.size() + j]) continue;
-            const double mass = extended_mass(i, j);
-            if (mass <= floor) continue;
-            extensions_.push_back({mass, i, j});
-            totals_.push_back(mass);
+            if (std::max(starting, continuing) * probability <= floor_) break;  // none after it is more probable
+            if (((*spelling_)[unit].starts_word ? starting : continuing) * probability <= floor_) continue;
+            if (!merged_[i * candidates_.size() + j] && visit(j)) return true;
         }
+        return false;
     }
 
     // Extensions that are prefixes of the beam already add to these.
@@ -182,19 +221,27 @@ private:
             const uint32_t parent = prefixes_[child.node].parent, i = prefixes_[parent].entry, j = candidate_[child.last];
             if (i >= entries_.size() || entries_[i].node != parent) continue;
             merged_[i * candidates_.size() + j] = true;
-            child.unit += extended_mass(i, j);
+            child.unit += acoustic_mass(i, j) * (fusion_ ? contexts_[child.node].factor : 1);
             const double score = extended_from(entries_[i], child.last).score + candidates_[j].log_probability;
             if (score > child.best_unit.score) child.best_unit = extended(i, j, frame);
         }
+        for (const Candidate& candidate : candidates_) candidate_[candidate.unit] = NONE;
     }
 
-    double extended_mass(uint32_t i, uint32_t j) {
+    double acoustic_mass(uint32_t i, uint32_t j) const {
         const Entry& entry = entries_[i];
         const Candidate& candidate = candidates_[j];
         // Without a blank between them, two equal units are one.
-        const double mass = (candidate.unit == entry.last ? entry.blank : entry.total()) * candidate.probability;
-        if (!fusion_ || mass == 0) return mass;
-        return mass * fusion_->factor(contexts_[entry.node], candidate.unit, Speller{*this, entry.node});
+        return (candidate.unit == entry.last ? entry.blank : entry.total()) * candidate.probability;
+    }
+
+    double extended_mass(uint32_t i, uint32_t j) {
+        const double mass = acoustic_mass(i, j);
+        return !fusion_ || mass == 0 ? mass : mass * factor(entries_[i].node, candidates_[j].unit);
+    }
+
+    double factor(uint32_t node, int32_t unit) {
+        return fusion_->factor(contexts_[node], unit, Speller{*this, node});
     }
 
     static const Alignment& extended_from(const Entry& entry, int32_t unit) {
@@ -224,9 +271,27 @@ private:
         uint32_t node = prefixes_.child(parent, unit);
         if (node == NONE) {
             node = prefixes_.add(parent, unit);
-            if (fusion_) contexts_.push_back(fusion_->after(contexts_[parent], unit));
+            if (fusion_) {
+                contexts_.push_back(fusion_->after(contexts_[parent], unit));
+                contexts_.back().factor = factor(parent, unit);
+            }
         }
         return {node, unit, 0, extension.mass, IMPOSSIBLE, extended(extension.entry, extension.candidate, frame)};
+    }
+
+    void end_sentences() {
+        std::vector<double> scores;
+        for (const Entry& entry : entries_)
+            scores.push_back(std::log(entry.total()) +
+                             fusion_->finish(contexts_[entry.node], Speller{*this, entry.node}));
+        const double best = *std::max_element(scores.begin(), scores.end());
+        for (size_t i = 0; i < entries_.size(); ++i) {
+            const double total = entries_[i].total();
+            const double factor = total > 0 ? std::exp(scores[i] - best) / total : 0;
+            entries_[i].blank *= factor;
+            entries_[i].unit *= factor;
+        }
+        rescale();
     }
 
     void rescale() {
@@ -249,6 +314,7 @@ private:
             for (uint32_t node = 0; node < moved.size(); ++node)
                 if (moved[node] != NONE) contexts_[moved[node]] = contexts_[node];
             contexts_.resize(prefixes_.size());
+            next_.renumber(moved);
         }
         std::vector<Alignment*> alignments;
         for (Entry& entry : entries_) {
@@ -282,13 +348,14 @@ private:
     Limits limits_;
     const Fusion* fusion_;
     size_t frames_ = 0, kept_limit_ = KEPT_AT_LEAST;
-    bool finished_ = false;
+    bool finished_ = false, frame_waits_ = false;
     uint64_t stamp_ = 0;
 
     std::vector<Entry> entries_, stayed_;
     PrefixTree prefixes_;
     std::vector<Context> contexts_;  // of the prefixes, if anything is fused
     Emissions emissions_;
+    NextLabels next_;                 // by a neural language model
 
     // Of one frame.
     std::vector<double> probability_;  // by unit, where known_ has the frame's stamp
@@ -297,7 +364,9 @@ private:
     std::vector<uint32_t> candidate_;  // position among the candidates by unit
     std::vector<char> merged_;         // [entries, candidates]
     std::vector<Extension> extensions_;
+    std::vector<uint32_t> unknown_;  // entries without log-probabilities of what follows
     std::vector<double> totals_;
+    double floor_ = 0;  // an extension needs more to come into the beam
 };
 
 }  // namespace sonorant::decoding

@@ -71,8 +71,8 @@ class Prior:
 class Scorer:
     """Scores of units: those of a language model, if there is one, and boosts of phrases.
 
-    fusion: the n-gram language model and its weights, neural: the neural one; None: none. kernel: the compiled form, of
-    the n-gram model. by_label: the same for the search by label, of both, less the prior.
+    fusion: the n-gram language model and its weights, neural: the neural one; None: none. kernel: the compiled form,
+    but for the neural model itself. by_label: the same for the search by label, of both, less the prior.
     """
 
     def __init__(
@@ -93,12 +93,14 @@ class Scorer:
         self.neural = neural
         self._prior = prior
         spelling = [(_spelling(units, unit), units.starts_word(unit)) for unit in range(units.size)]
-        if fusion is None:
+        if neural is not None:
+            self.kernel = Kernel(spelling, neural.alpha, neural.beta)
+        elif fusion is None:
             self.kernel = Kernel(spelling, None, 0.0, 0.0, 0.0, [])
         else:
             tokens = _tokens(units, fusion)
             self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
-        self.by_label = self._fusion_by_label(is_scored=fusion is not None)
+        self.by_label = self._fusion_by_label(is_scored=fusion is not None or neural is not None)
         self._phrases: tuple[str, ...] = ()
 
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
@@ -118,7 +120,8 @@ class Scorer:
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
         scorer.neural = self.neural
         scorer.kernel = Kernel(self.kernel, boosts)
-        scorer.by_label = scorer._fusion_by_label(is_scored=bool(boosts) or self.fusion is not None)
+        is_scored = bool(boosts) or self.fusion is not None or self.neural is not None
+        scorer.by_label = scorer._fusion_by_label(is_scored=is_scored)
         scorer._phrases = tuple(phrases)
         return scorer
 
@@ -138,11 +141,8 @@ class Scorer:
         fusion = Fusion()
         if is_scored:
             kernel = LabelScorer(self.kernel)
-            fusion = Fusion(model=kernel, weight=1.0, most_gain=kernel.most_gain, most_ahead=kernel.most_ahead)
-        if self.neural is not None:
-            most_gain = fusion.most_gain + max(0.0, self.neural.beta)
-            model = FusedLabels(self.neural, fusion.model)
-            fusion = Fusion(model=model, weight=1.0, most_gain=most_gain, most_ahead=fusion.most_ahead)
+            model = kernel if self.neural is None else FusedLabels(self.neural, kernel)
+            fusion = Fusion(model=model, weight=1.0, most_gain=kernel.most_gain, most_ahead=kernel.most_ahead)
         if self._prior is None:
             return fusion
         return fusion._replace(prior=_log_prior(self._prior.model, self._units), prior_weight=self._prior.weight)

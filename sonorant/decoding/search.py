@@ -12,18 +12,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding.ctc_beam import CtcBeamSearch
+from sonorant.decoding.ctc_beam import CtcBeamSearch, search_whole
 from sonorant.decoding.hypothesis import Hypothesis
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.decoding.label_search import LabelSearch, search_in_batches
 from sonorant.decoding.monotonic_search import MonotonicSearch
-from sonorant.decoding.rescored_search import RescoredSearch
 from sonorant.decoding.scorer import Scorer
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
 
 __all__ = ["Search", "open_search", "search_all"]
+
+_SIDE_BY_SIDE = 32  # searches of CTC, which share the calls of a neural language model
 
 
 class Search(Protocol):
@@ -53,9 +54,8 @@ class Search(Protocol):
 
 def _ctc(
     units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: LabelDecoder | None, scorer: Scorer
-) -> Search:
-    search = CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates, scorer=scorer)
-    return search if scorer.neural is None else RescoredSearch(search, scorer.neural, decoding.beam)
+) -> CtcBeamSearch:
+    return CtcBeamSearch(units, frame_seconds, decoding.beam, decoding.unit_candidates, scorer=scorer)
 
 
 def _labels(
@@ -108,7 +108,14 @@ def search_all(
     if kind == "labels":
         beam = LabelBeam(decoder, units.size, decoding.beam, _scoring(decoding, scorer))
         return [found[0] for found in search_in_batches(beam, units, frame_seconds, utterances)]
-    best = []
+    best: list[Hypothesis] = []
+    if kind == "ctc":
+        for first in range(0, len(utterances), _SIDE_BY_SIDE):
+            batch = utterances[first : first + _SIDE_BY_SIDE]
+            searches = [_ctc(units, frame_seconds, decoding, decoder, scorer) for _ in batch]
+            search_whole(zip(searches, batch, strict=True))
+            best += [search.hypotheses(1)[0] for search in searches]
+        return best
     for frames in utterances:
         search = open_search(kind, units, frame_seconds, decoding, decoder, scorer)
         if len(frames):

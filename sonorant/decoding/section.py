@@ -12,8 +12,7 @@ __all__ = ["DecodingRecipe", "LanguageModelRecipe", "PriorRecipe"]
 class LanguageModelRecipe(Section):
     """Shallow fusion: log P(c|x) + alpha log P_lm(c) + beta word_count(c), natural logarithms.
 
-    A neural model's units are those of the acoustic model. Search by label adds it label by label, search by frame
-    scores its N-best list with it.
+    A neural model's units are those of the acoustic model; it is added label by label, in every search.
     """
 
     path: str = Field(

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rigs.decoding import Ours, Peers, Task, log_likelihood
+from benchmarks.rigs.neural_decoding import neural_rows
 from benchmarks.rigs.spoken_text import Language
 
 
@@ -31,6 +32,13 @@ def test_peers_that_are_missing_are_so_by_name_and_ours_decodes_alone(tmp_path):
     with Peers(sys.executable, tmp_path) as peers:
         assert peers.decode("pyctcdecode", task) is None
         assert peers.decode("flashlight-text", task) is None
+
+
+def test_the_cost_of_a_neural_language_model_is_that_of_the_prefixes_it_is_asked_about():
+    language = Language(1)
+    rows = list(neural_rows(language.units, language.utterances(2), 4))
+    assert [row.unit for row in rows] == ["utterances/core-s"] * 2 + ["prefixes/utterance"]
+    assert all(row.value > 0 for row in rows)
 
 
 def test_texts_of_the_language_are_those_of_its_units():

@@ -3,19 +3,31 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from rigs.babble import UNITS
+from rigs.tiny_lm import spread, text_recipe, tiny_lm
 from rigs.tunable_run import write_tunable_run
 
+from services.recognizer_client.client import pcm16
 from sonorant.cli.tune import command
 from sonorant.errors import BadRecipe, BadRun, BadShard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
+from sonorant.export.neural_language_model import export_language_model
 from sonorant.run_folder import RunFolder
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.text.scoring import score
 from sonorant.tuning import BadTuning
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    return write_tunable_run(tmp_path_factory.mktemp("tune"))[0]
+def spoken(tmp_path_factory):
+    """The run, and the utterances of its dev set."""
+    return write_tunable_run(tmp_path_factory.mktemp("tune"))
+
+
+@pytest.fixture(scope="module")
+def prepared(spoken):
+    return spoken[0]
 
 
 @pytest.fixture
@@ -49,6 +61,23 @@ def test_the_weights_are_tuned_once_and_exported_as_the_next_version(run):
     assert "version 2 has these weights; nothing to do" in again.output
     tried = json.loads(run.tuning.read_text())["trials"]
     assert tried[: len(document["trials"])] == document["trials"]  # of the same model, so none is run again
+
+
+def test_streams_of_what_was_tuned_with_a_neural_language_model_have_the_errors_of_its_trial(spoken, run, tmp_path):
+    lm = export_language_model(spread(tiny_lm(units=UNITS.size)), text_recipe(), UNITS, tmp_path / "lm").path
+    done = tune(run, "--set", f"decoding.lm={{path: {lm}, alpha: 2.0}}", "--trials", "4", "--export")
+    assert done.exit_code == 0, done.output
+    best = json.loads(run.tuning.read_text())["best"]
+    model = load_exported(run.exports / "babble" / "2")
+    assert model.scorer.neural.alpha == best["weights"]["lm.alpha"]
+    pairs = []
+    for waveform, text in spoken[1]:
+        session = Session(model, SessionOptions(interim_results=False))
+        audio = pcm16(waveform)
+        session.push(audio[:6000])
+        session.push(audio[6000:])
+        pairs.append((text, session.finish().alternatives[0].text))
+    assert score(pairs).errors == best["errors"]
 
 
 def test_another_language_model_may_be_given_and_another_range(run, tmp_path):

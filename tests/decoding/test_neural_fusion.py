@@ -1,4 +1,4 @@
-"""Fusion with a neural language model, against exhaustive search; the model is made up, a function of the labels."""
+"""Fusion by label with a neural language model, against exhaustive search; the model is made up."""
 
 import itertools
 import math
@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rigs.made_up_lm import MadeUp
 
-from sonorant.decoding import CtcBeamSearch, LabelBeam, NeuralFusion, Prior, RescoredSearch, Scorer, Scoring
+from sonorant.decoding import LabelBeam, NeuralFusion, Prior, Scorer, Scoring
 from sonorant.decoding.scorer import WrongVocabulary, load_scorer
-from sonorant.decoding.search import open_search
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import BadRecipe
 from sonorant.lm.model import NgramModel
@@ -23,34 +23,6 @@ WORDS = Units("words", ("a", "b"))
 CHARACTERS = Units("characters", (" ", "a", "b"))
 KINDS = pytest.mark.parametrize("units", [WORDS, CHARACTERS], ids=lambda units: units.kind)
 seeds, alphas, betas = st.integers(0, 10_000), st.floats(0, 2), st.floats(-2, 2)
-
-
-class MadeUp:
-    """Log-probabilities that are a function of the labels before; its state holds those of each hypothesis."""
-
-    def __init__(self, units, seed):
-        self.units, self.seed = units, seed
-
-    def row(self, labels):
-        scores = np.random.default_rng([self.seed, *(label + 1 for label in labels)]).normal(0, 2, self.units.size + 1)
-        return scores - np.logaddexp.reduce(scores)
-
-    def log_prob(self, labels):
-        return sum(self.row(labels[:place])[y] for place, y in enumerate([*labels, self.units.size]))
-
-    def log_probs(self, sentences):
-        return np.array([self.log_prob(tuple(labels)) for labels in sentences])
-
-    def begin(self, batch):
-        return [[()]] * batch
-
-    def next(self, before, parents, state):
-        end = self.units.size
-        after = [
-            [of[p] + (int(y),) * bool(y != end) for p, y in zip(firsts, lasts, strict=True)]
-            for of, firsts, lasts in zip(state, parents, before, strict=True)
-        ]
-        return np.array([[self.row(labels) for labels in of] for of in after]), after
 
 
 class Rows:
@@ -66,10 +38,6 @@ class Rows:
         shape = before.shape
         log_probs = np.broadcast_to(self.rows[state], (*shape, self.rows.shape[1])).astype(np.float32)
         return log_probs, np.full((*shape, FRAMES), 1 / FRAMES, np.float32), state + 1
-
-
-def word_starts(units, labels):
-    return sum(units.starts_word(unit) for unit in labels)
 
 
 def every(units):
@@ -99,7 +67,7 @@ def test_the_best_of_a_full_beam_are_those_of_exhaustive_search(
     expected = {
         labels: float(sum(rows[t][y] - prior_weight * prior[y] for t, y in enumerate([*labels, units.size])))
         + alpha * model.log_prob(labels)
-        + beta * word_starts(units, labels)
+        + beta * len(units.text(labels).split())
         + boost * units.text(labels).split().count("a")
         for labels in every(units)
     }
@@ -124,51 +92,6 @@ def test_the_search_ends_only_when_no_open_hypothesis_can_win(seed, alpha, beta)
         float(rows[:n, 0].sum() + rows[n, 1]) + alpha * model.log_prob((0,) * n) + beta * n for n in range(FRAMES + 1)
     ]
     assert ended[0].score == pytest.approx(max(expected), abs=1e-3)
-
-
-def ctc_posteriors(units, log_probs):
-    """P(c | x) of each sequence of units: the sum over all alignments."""
-    mass = {}
-    for path in itertools.product(range(units.size + 1), repeat=len(log_probs)):
-        labels = tuple(y for y, _ in itertools.groupby(path) if y != units.blank)
-        mass[labels] = mass.get(labels, 0.0) + math.exp(sum(log_probs[t][y] for t, y in enumerate(path)))
-    return mass
-
-
-@given(seed=seeds, alpha=alphas, beta=betas)
-@settings(max_examples=20, deadline=None)
-def test_an_n_best_list_of_ctc_is_scored_as_a_whole(seed, alpha, beta):
-    log_probs = np.random.default_rng(seed).normal(0, 2, (FRAMES, 3))
-    log_probs -= np.logaddexp.reduce(log_probs, axis=1, keepdims=True)
-    model, beam = MadeUp(WORDS, seed), 64
-    exact = CtcBeamSearch(WORDS, 0.03, beam, 3, unit_floor=0.0, blank_only=1.0)
-    search = RescoredSearch(exact, NeuralFusion(model, WORDS, alpha, beta), beam)
-    search.push(log_probs[:2])
-    search.push(log_probs[2:])
-    search.finish()
-    mass = ctc_posteriors(WORDS, log_probs)
-    scores = {c: math.log(p) + alpha * model.log_prob(c) + beta * len(c) for c, p in mass.items()}
-    total = np.logaddexp.reduce(list(scores.values()))
-    expected = sorted(scores, key=lambda c: -scores[c])
-    found = search.hypotheses(beam)
-    assert [one.confidence for one in found] == pytest.approx([math.exp(scores[c] - total) for c in expected], abs=1e-5)
-    assert search.text() == found[0].text
-    for one in found:
-        assert one.confidence == pytest.approx(math.exp(scores[one.units] - total), abs=1e-5)
-        assert all(word.confidence >= one.confidence - 1e-9 for word in one.words)
-
-
-def test_until_the_end_the_search_is_as_without_the_model():
-    log_probs = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 6))
-    plain = CtcBeamSearch(WORDS, 0.03)
-    scorer = Scorer(WORDS, neural=NeuralFusion(MadeUp(WORDS, 1), WORDS, 2.0, 0.0))
-    search = open_search("ctc", WORDS, 0.03, DecodingRecipe(), None, scorer)
-    for one in (plain, search):
-        one.push(log_probs)
-    assert (search.text(), search.frames) == (plain.text(), 6)
-    assert search.hypotheses(3) == plain.hypotheses(3)
-    search.finish()
-    assert len(search.hypotheses(3)) == 3
 
 
 def test_a_model_of_other_units_is_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from rigs.babble import UNITS, babble_model, babble_recipe, murmur
-from rigs.tiny_lm import SECTIONS, TRANSFORMER, text_recipe, tiny_lm
+from rigs.tiny_lm import SECTIONS, TRANSFORMER, spread, text_recipe, tiny_lm
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import Scorer, WrongVocabulary
@@ -18,14 +18,6 @@ from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 AUDIO = pcm16(murmur(2.0, seed=4))
-
-
-def spread(model):
-    """Weights that make some words much likelier than others."""
-    weights = model.named_weights()
-    weights["projection/kernel"] = np.random.default_rng(5).normal(0, 3, weights["projection/kernel"].shape)
-    model.assign({path: np.asarray(weight, np.float32) for path, weight in weights.items()})
-    return model
 
 
 @pytest.fixture(scope="module", params=SECTIONS.values(), ids=SECTIONS)
@@ -53,14 +45,41 @@ def test_hypotheses_take_the_state_of_the_one_that_they_extend(pair):
         labels = [[labels[b][p] + (int(y),) for p, y in zip(parents[b], before[b], strict=True)] for b in (0, 1)]
 
 
-def test_whole_sentences_are_the_sum_of_their_labels(pair):
+def test_sequences_of_any_lengths_are_extended_together_as_each_alone(pair):
     model, folder = pair
-    sentences = [(0, 3, 1), (), (2,)]
-    expected = []
-    for labels in sentences:
-        log_probs = model.log_probs(tf.constant([[*labels, 0]])).numpy()[0]
-        expected.append(sum(log_probs[i, y] for i, y in enumerate([*labels, UNITS.size])))
-    np.testing.assert_allclose(load_language_model(folder).log_probs(sentences), expected, atol=1e-4)
+    exported = load_language_model(folder)
+    rng = np.random.default_rng(2)
+    sequences = [tuple(rng.integers(0, UNITS.size, length).tolist()) for length in (0, 1, 1, 3, 7, *range(1, 40))]
+
+    def extended(some):
+        """What follows each of some sequences, extended label by label side by side."""
+        states, rows = [exported.first_state() for _ in some], [None] * len(some)
+        for place in range(max(map(len, some)) + 1):
+            due = [i for i, labels in enumerate(some) if len(labels) >= place]
+            before = [some[i][place - 1] if place else UNITS.size for i in due]
+            log_probs, after = exported.extend(before, [states[i] for i in due])
+            for i, row, state in zip(due, log_probs, after, strict=True):
+                rows[i], states[i] = row, state
+        return rows
+
+    together = extended(sequences)
+    for labels, row in zip(sequences[:8], together, strict=False):
+        whole = model.log_probs(tf.constant([[*labels, 0]])).numpy()[0, len(labels)]
+        np.testing.assert_allclose(row, whole, atol=1e-4)
+        (alone,) = extended([labels])
+        assert np.array_equal(row, alone)
+    again = extended(sequences[::-1])[::-1]
+    assert all(map(np.array_equal, together, again))
+
+
+def test_states_of_different_lengths_share_a_call(pair):
+    _, folder = pair
+    exported = load_language_model(folder)
+    _, (short,) = exported.extend([UNITS.size], [exported.first_state()])
+    alone, (longer,) = exported.extend([1], [short])
+    log_probs, after = exported.extend([2, 1, 3], [longer, short, exported.first_state()])
+    assert np.array_equal(log_probs[1], alone[0])
+    assert all(np.array_equal(after[1][name], longer[name]) for name in longer)
 
 
 def test_it_is_told_from_a_recognizer(pair):

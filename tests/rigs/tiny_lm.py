@@ -1,5 +1,7 @@
 """Language models that a test can train."""
 
+import numpy as np
+
 from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
 
@@ -25,3 +27,11 @@ def text_recipe(section=LSTM, order="fast", units="words", **training):
 
 def tiny_lm(section=LSTM, units=4, seed=1):
     return build_model(text_recipe(section).model, 0, units, seed)
+
+
+def spread(model):
+    """Weights that make some words much likelier than others."""
+    weights = model.named_weights()
+    weights["projection/kernel"] = np.random.default_rng(5).normal(0, 3, weights["projection/kernel"].shape)
+    model.assign({path: np.asarray(weight, np.float32) for path, weight in weights.items()})
+    return model
