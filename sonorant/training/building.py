@@ -61,7 +61,7 @@ def build_trainer(
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
-    step = build_step(model, objective, recipe, ports.collective)
+    step = build_step(model, objective, recipe, ports.collective, ports.on_iteration)
     if checkpoint:
         step.restore(checkpoint)
     labeller = (TextLabeller if recipe.of_text else Labeller)(objective, data.shard_counts)

@@ -14,16 +14,18 @@ the paper does not say how it is scaled. CTC, which the paper names beside cross
 refused: its paths go through the utterance, and the paper defines no loss of a chunk for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from sonorant.models.carrying import Carrying
-from sonorant.models.family import Inputs
-from sonorant.objectives.objective import BatchTensors, ByFrame
+from sonorant.models.family import Inputs, Model
+from sonorant.objectives.objective import BatchTensors, ByFrame, Objective
+from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
 from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.chunks import BEGINS
+from sonorant.training.collective import Collective
 from sonorant.training.step import Notes, StepResult, TrainStep
 
 __all__ = ["TruncatedStep"]
@@ -34,8 +36,22 @@ class TruncatedStep(TrainStep):
 
     A result is of the whole batch: figures are means over its utterances, `gradient_norm` over its steps. A chunk
     without a target, of a delay before the first output, changes nothing and is no step. After a step that is not
-    finite the rest of the batch is left out, as its state may not be finite either.
+    finite the rest of the batch is left out, as its state may not be finite either. Signals, limits of time and
+    checkpoints wait for the batch's end.
+
+    on_chunk: called at each chunk, so that a watchdog sees a long batch go on.
     """
+
+    def __init__(
+        self,
+        model: Model,
+        objective: Objective,
+        recipe: Recipe,
+        collective: Collective,
+        on_chunk: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(model, objective, recipe, collective)
+        self._on_chunk = on_chunk
 
     def _trace(self) -> None:
         self._carrying = cast(Carrying, self.model)
@@ -57,6 +73,7 @@ class TruncatedStep(TrainStep):
         results: list[StepResult] = []
         updates = 0
         while not results or _goes_on(results[-1]):
+            self._on_chunk()
             number = len(results)
             if number >= len(chunks):  # others have one
                 chunk, state = self._no_chunk, self._carrying.initial_state(1)

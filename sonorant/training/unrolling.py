@@ -4,6 +4,7 @@ Full unrolling pads utterances of like length to a batch, and makes one step of 
 utterances into chunks, and makes a step of each (`training.unroll_vectors`).
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from sonorant.models.family import Model
@@ -18,10 +19,17 @@ from sonorant.training.truncated_step import TruncatedStep
 __all__ = ["batch_layout", "build_step"]
 
 
-def build_step(model: Model, objective: Objective, recipe: Recipe, collective: Collective) -> TrainStep:
-    """Return the step of the recipe's unrolling."""
-    kind = TruncatedStep if recipe.training.unroll_vectors else TrainStep
-    return kind(model, objective, recipe, collective)
+def build_step(
+    model: Model,
+    objective: Objective,
+    recipe: Recipe,
+    collective: Collective,
+    on_chunk: Callable[[], None] = lambda: None,
+) -> TrainStep:
+    """Return the step of the recipe's unrolling; on_chunk: see `TruncatedStep`."""
+    if recipe.training.unroll_vectors:
+        return TruncatedStep(model, objective, recipe, collective, on_chunk)
+    return TrainStep(model, objective, recipe, collective)
 
 
 def batch_layout(objective: Objective, recipe: Recipe) -> Layout:

@@ -227,21 +227,21 @@ def aligned():
 def recipe():
     model = FAMILIES["delayed_lstm"] | {"dropout": 0.1, "delay_vectors": 2, "layers": 1, "cells": 16}
     options = {"batch_examples": 6, "unroll_vectors": VECTORS, "unroll_rows": 2, "weight_average": 0.9}
-    options["learning_rate"] = 0.03
+    options |= {"learning_rate": 0.03, "keep_checkpoints": 99}
     return frame_recipe(model, epochs=3, checkpoint_every_steps=5, **options)
 
 
 @pytest.fixture(scope="module")
 def whole(aligned, recipe, tmp_path_factory):
     """A run that was not stopped, and its folder."""
-    folder = tmp_path_factory.mktemp("whole")
-    trainer = tiny_trainer(recipe, folder, MemoryLedger(22), total=22)
+    folder, calls = tmp_path_factory.mktemp("whole"), []
+    trainer = tiny_trainer(recipe, folder, MemoryLedger(22), total=22, on_iteration=lambda: calls.append(1))
     assert run(trainer) is Reason.EPOCHS
-    return trainer, folder
+    return trainer, folder, calls
 
 
 def test_a_run_learns_and_says_how_much_was_padding(whole):
-    trainer, folder = whole
+    trainer, folder, _ = whole
     rows = lines(folder, "step")
     first, last = (sum(row["loss"] * row["examples"] for row in rows if row["epoch"] == epoch) for epoch in (0, 2))
     assert last < 0.7 * first
@@ -250,6 +250,13 @@ def test_a_run_learns_and_says_how_much_was_padding(whole):
     assert rows[-1]["step"] == trainer.progress.step == int(trainer.parts.step.optimizer.t) > len(rows)
     assert all(0 <= row["padding_ratio"] < 1 for row in rows)
     assert any(row["padding_ratio"] for row in rows)
+
+
+def test_a_watchdog_sees_each_chunk_and_checkpoints_follow_batches(whole):
+    trainer, folder, calls = whole
+    assert len(calls) > trainer.progress.step  # each batch is an iteration too
+    saved = {int(path.name.split("-")[1]) for path in (folder / "checkpoints").glob("step-*")}
+    assert saved == {row["step"] for row in lines(folder, "step")}  # each makes more steps than lie between two
 
 
 def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(whole, recipe, tmp_path):
