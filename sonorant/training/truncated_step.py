@@ -84,7 +84,6 @@ class TruncatedStep(TrainStep):
             vector, state = self._called(self._chunk_graph, chunk, state, *inputs)
             results.append(self._result(vector))
             updates += bool(results[-1].examples)
-            notes = Notes()
         return _whole(results, updates)
 
     def _chunk(

@@ -72,3 +72,7 @@ def test_no_row_is_longer_than_another_by_more_than_its_last_utterance(chunks, r
     for row, length in zip(filled, lengths, strict=True):
         if row:
             assert length - chunks[row[-1]] <= min(lengths)
+
+
+def test_the_longest_utterances_are_laid_first():
+    assert fill_rows([1, 1, 1, 3], 2) == [[3], [0, 1, 2]]  # in their own order a row would have 4 chunks

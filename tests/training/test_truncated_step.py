@@ -16,6 +16,7 @@ from sonorant.objectives import registry
 from sonorant.tensorflow import tf
 from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import Reason
+from sonorant.training.schedule import learning_rate
 from sonorant.training.step import Notes
 from sonorant.training.unrolling import batch_layout, build_step
 
@@ -36,14 +37,16 @@ class Summing:
     def __init__(self, variables):
         self.sums = [tf.Variable(tf.zeros_like(v)) for v in variables]
         self.t = tf.Variable(0.0)
+        self.rates = tf.Variable(0.0)
 
     def update(self, gradients, rate):
         self.t.assign_add(1.0)
+        self.rates.assign_add(rate)
         for total, gradient in zip(self.sums, gradients, strict=True):
             total.assign_add(gradient)
 
     def clear(self):
-        for variable in (*self.sums, self.t):
+        for variable in (*self.sums, self.t, self.rates):
             variable.assign(tf.zeros_like(variable))
 
 
@@ -83,7 +86,7 @@ def reference_loss(model, item, vectors, delay):
 def test_gradients_of_all_chunks_add_up_to_those_of_full_unrolling_cut_at_their_bounds(family):
     recipe = frame_recipe(FAMILIES[family], unroll_vectors=VECTORS, unroll_rows=1, clip_norm=1e9)
     step, ordinals = summing(recipe), [0, 4]
-    result = step(batch_of(recipe, ordinals), 0, Notes())
+    result = step(batch_of(recipe, ordinals), 3, Notes())
     model, delay = step.model, recipe.model.framing.lead
     with tf.GradientTape() as tape:
         losses = [reference_loss(model, item, VECTORS, delay) for item in labelled(recipe, ordinals)]
@@ -93,6 +96,8 @@ def test_gradients_of_all_chunks_add_up_to_those_of_full_unrolling_cut_at_their_
         np.testing.assert_allclose(found, gradient, rtol=1e-4, atol=1e-5, err_msg=variable.name)
     assert result.loss == pytest.approx(float(loss) / 2, rel=1e-5)
     assert (result.examples, result.applied, result.updates) == (2, True, int(step.optimizer.t))
+    rates = [learning_rate(3 + number, recipe.training, 0) for number in range(result.updates)]
+    assert float(step.optimizer.rates) == pytest.approx(sum(rates))
     spans = [len(item.features) + delay for item in labelled(recipe, ordinals)]
     assert result.updates == sum(-(-(span - delay // VECTORS * VECTORS) // VECTORS) for span in spans)
 
@@ -123,6 +128,17 @@ def test_a_step_has_the_mean_over_the_rows_that_have_a_target():
         found.append([total.numpy() for total in step.optimizer.sums])
     for first, second, both in zip(*found, strict=True):
         np.testing.assert_allclose(both, (first + second) / 2, atol=1e-5)
+
+
+def test_each_chunk_has_a_dropout_of_its_own():
+    recipe = frame_recipe(by_frame.PLAIN | {"dropout": 0.5}, unroll_vectors=50, unroll_rows=1)
+    step = summing(recipe)
+    first, again, second = (step(batch_of(recipe, [4]), number, Notes()).loss for number in (7, 7, 8))
+    assert first == again
+    assert abs(first - second) > 0.01
+    both = step(batch_of(recipe, [4, 4]), 7, Notes())
+    assert both.updates == 2
+    assert both.loss == pytest.approx((first + second) / 2, rel=1e-5)
 
 
 def test_a_delay_before_the_first_output_makes_no_step():
