@@ -28,6 +28,7 @@ from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Form
 from sonorant.training.labeller import Labeller
 from sonorant.training.pool import Labelled
+from sonorant.training.unrolling import batch_layout
 
 __all__ = ["epoch_batches", "padding", "rows"]
 
@@ -110,9 +111,10 @@ def _fed() -> Iterator[Row]:
     recipe = _recipe()
     with PipelineRun(recipe, _EXAMPLES, _SECONDS) as run:
         ledger = RedisLedger(run.ledger_url, _EXAMPLES)
-        labeller = Labeller(build_objective(recipe, Units("words", ("one", "two"))), [_EXAMPLES])
+        objective = build_objective(recipe, Units("words", ("one", "two")))
+        labeller, layout = Labeller(objective, [_EXAMPLES]), batch_layout(objective, recipe)
         intake = FastIntake(recipe.training, recipe.seed, rank=0)
-        feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)
+        feeder = Feeder(run.source, ledger, 1, intake, labeller, layout, epochs=EPOCHS, measure=False)
         feeder.start()
         try:
             _train(feeder, _WARM, 0.0)

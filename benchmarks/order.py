@@ -24,6 +24,7 @@ from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
 from sonorant.training.strict_intake import StrictIntake
+from sonorant.training.unrolling import batch_layout
 
 __all__ = ["rows"]
 
@@ -56,12 +57,13 @@ class _Fed:
         run = self._exit.enter_context(PipelineRun(recipe, _EXAMPLES, _SECONDS))
         ledger = RedisLedger(run.ledger_url, _EXAMPLES)
         self._exit.callback(ledger.close)
-        labeller = Labeller(build_objective(recipe, Units("words", ("one", "two"))), [_EXAMPLES])
+        objective = build_objective(recipe, Units("words", ("one", "two")))
+        labeller, layout = Labeller(objective, [_EXAMPLES]), batch_layout(objective, recipe)
         if order == "strict":
             intake: Intake = StrictIntake.of(recipe, [_EXAMPLES], Bitmap(_EXAMPLES), rank=0)
         else:
             intake = FastIntake(recipe.training, recipe.seed, rank=0)
-        self._feeder = Feeder(run.source, ledger, 1, intake, labeller, epochs=EPOCHS, measure=False)
+        self._feeder = Feeder(run.source, ledger, 1, intake, labeller, layout, epochs=EPOCHS, measure=False)
         self._feeder.start()
         self._exit.callback(self._feeder.close)
 

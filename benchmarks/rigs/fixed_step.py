@@ -1,6 +1,5 @@
 """One training step on a batch that stays the same: random features in the shapes of spoken digits."""
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +15,11 @@ from sonorant.objectives.objective import Objective
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
-from sonorant.training.batch import Batch, collate
+from sonorant.training.batch import Batch
 from sonorant.training.collective import SingleProcess
 from sonorant.training.pool import Labelled
-from sonorant.training.step import Notes, TrainStep
+from sonorant.training.step import Notes
+from sonorant.training.unrolling import batch_layout, build_step
 
 __all__ = ["FixedStep"]
 
@@ -40,9 +40,9 @@ class FixedStep:
         self.objective = _objective(case, self.recipe, self.units)
         self.batch = self.make_batch(seconds)
         model = build_model(self.recipe.model, self.extractor.bins, self.units.size, seed=1)
-        model.set_normalisation([np.asarray(self.batch.tensors.features[0])], lambda moments: moments)
-        self.step = TrainStep(model, self.objective, self.recipe, SingleProcess())
-        self._number = itertools.count()
+        model.set_normalisation([self._item(0, seconds[0]).features], lambda moments: moments)
+        self.step = build_step(model, self.objective, self.recipe, SingleProcess())
+        self._number = 0
 
     @property
     def frames(self) -> int:
@@ -53,12 +53,14 @@ class FixedStep:
     def make_batch(self, seconds: Sequence[float]) -> Batch:
         """Return utterances of such lengths, padded."""
         items = [self._item(number, length_s) for number, length_s in enumerate(seconds)]
-        return collate(0, 0, items, self.objective.padding)
+        return batch_layout(self.objective, self.recipe)(0, 0, items)
 
     def __call__(self, batch: Batch | None = None) -> float:
-        """Make one step, on another batch if one is given; return its loss."""
+        """Make the steps of the batch, or of another if one is given: one, unless it is of chunks; return its loss."""
         batch = batch or self.batch
-        return self.step(batch.tensors, next(self._number), Notes(audio_s=batch.audio_s)).loss
+        result = self.step(batch.tensors, self._number, Notes(audio_s=batch.audio_s))
+        self._number += result.updates
+        return result.loss
 
     def _item(self, number: int, length_s: float) -> Labelled:
         rng = np.random.default_rng(number)

@@ -32,8 +32,17 @@ class DelayedLstm(LstmCtc):
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `frames`, one for each feature vector."""
         behind = tf.pad(inputs.features, ((0, 0), (0, self.delay), (0, 0)))
-        present = tf.sequence_mask(inputs.lengths, tf.shape(behind)[1])[:, :, tf.newaxis]
-        padded = tf.where(present, behind, self.normalisation.mean)
-        late = super().outputs(Inputs(padded, inputs.lengths), dropout_seed)
+        late = super().outputs(self._filled(Inputs(behind, inputs.lengths)), dropout_seed)
         assert late.frames is not None
         return Outputs(late.lengths, frames=late.frames[:, self.delay :])
+
+    def carry(
+        self, chunk: Inputs, state: list[tf.Tensor], dropout_seed: tf.Tensor | None = None
+    ) -> tuple[Outputs, list[tf.Tensor]]:
+        """See `Carrying`."""
+        return super().carry(self._filled(chunk), state, dropout_seed)
+
+    def _filled(self, inputs: Inputs) -> Inputs:
+        """Put the padding's vector behind each one's length."""
+        present = tf.sequence_mask(inputs.lengths, tf.shape(inputs.features)[1])[:, :, tf.newaxis]
+        return Inputs(tf.where(present, inputs.features, self.normalisation.mean), inputs.lengths)

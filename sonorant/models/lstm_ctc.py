@@ -4,7 +4,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from sonorant.arrays import Features
-from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
+from sonorant.models.carrying import Carrying
+from sonorant.models.family import Inputs, Outputs, Symbols
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments
@@ -14,7 +15,7 @@ from sonorant.tensorflow import keras, tf
 __all__ = ["LstmCtc"]
 
 
-class LstmCtc(Streaming):
+class LstmCtc(Carrying):
     """Features to log-probabilities of units and blank (the last), frame by frame, without look-ahead.
 
     bins: size of a stacked feature vector; units: without the blank; seed: of the first weights.
@@ -41,10 +42,8 @@ class LstmCtc(Streaming):
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `frames`, one for each feature vector."""
-        layers = 2 * self.recipe.layers
         state = self.initial_state(tf.shape(inputs.features)[0])
-        normal, _ = self.normalisation(inputs.features, state[layers:])
-        log_probs, _ = self._encode(normal, state[:layers], dropout_seed)
+        log_probs, _ = self._advance(inputs.features, state, dropout_seed)
         return Outputs(inputs.lengths, frames=log_probs)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
@@ -57,9 +56,21 @@ class LstmCtc(Streaming):
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return log-probabilities [B, T, units + 1] of the next T >= 1 vectors [B, T, bins], and the state after."""
+        return self._advance(features, state, None)
+
+    def carry(
+        self, chunk: Inputs, state: list[tf.Tensor], dropout_seed: tf.Tensor | None = None
+    ) -> tuple[Outputs, list[tf.Tensor]]:
+        """See `Carrying`."""
+        log_probs, after = self._advance(chunk.features, state, dropout_seed)
+        return Outputs(chunk.lengths, frames=log_probs), after
+
+    def _advance(
+        self, features: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         layers = 2 * self.recipe.layers
         normal, running = self.normalisation(features, state[layers:])
-        log_probs, after = self._encode(normal, state[:layers], None)
+        log_probs, after = self._encode(normal, state[:layers], dropout_seed)
         return log_probs, after + running
 
     def set_layers(self, count: int) -> None:

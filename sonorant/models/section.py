@@ -27,12 +27,14 @@ class ModelSection(Section):
     """What the sections of all families share.
 
     anneals_dropout: whether the rate of dropout can change in training. label_synchronous: whether outputs are by
-    label, and not by frame. monotonic: whether attention may go past the last frame, so that a label's weights sum to
-    less than 1. of_text: whether it is a language model, which is trained on text alone.
+    label, and not by frame. carries_state: whether it is a `Carrying` one, which truncated unrolling needs. monotonic:
+    whether attention may go past the last frame, so that a label's weights sum to less than 1. of_text: whether it is a
+    language model, which is trained on text alone.
     """
 
     anneals_dropout: ClassVar[bool] = False
     label_synchronous: ClassVar[bool] = False
+    carries_state: ClassVar[bool] = False
     monotonic: ClassVar[bool] = False
     of_text: ClassVar[bool] = False
 
@@ -71,6 +73,8 @@ class NormalisedSection(ModelSection):
 
 class LstmCtcRecipe(NormalisedSection):
     """Uni-directional LSTM encoder with CTC."""
+
+    carries_state: ClassVar[bool] = True
 
     family: Literal["lstm_ctc"] = Field("lstm_ctc", description="Family of the model.")
     layers: int = Field(2, ge=1, le=16, description="LSTM layers.")

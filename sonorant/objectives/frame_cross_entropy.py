@@ -6,7 +6,7 @@ from typing import ClassVar
 from sonorant.arrays import Features, IntArray
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
-from sonorant.models.family import Inputs, Model
+from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss
 from sonorant.objectives.ctc import check_labels
@@ -57,5 +57,9 @@ class FrameCrossEntropy:
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
         """See `Objective`."""
         outputs = model.outputs(Inputs(batch.features, batch.lengths), dropout_seed)
+        return self.losses_of(outputs, batch)
+
+    def losses_of(self, outputs: Outputs, batch: BatchTensors) -> Losses:
+        """See `ByFrame`."""
         loss = alignment_loss(outputs.frames, batch.targets["frames"].values)
         return Losses(loss, {"loss": loss})

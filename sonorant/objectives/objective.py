@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from sonorant.arrays import IntArray
 from sonorant.delivery.example import Example
-from sonorant.models.family import Model
+from sonorant.models.family import Model, Outputs
 from sonorant.tensorflow import tf
 
-__all__ = ["BatchSearch", "BatchTensors", "Losses", "Objective", "Padded", "Targets"]
+__all__ = ["BatchSearch", "BatchTensors", "ByFrame", "Losses", "Objective", "Padded", "Targets"]
 
 Targets: TypeAlias = Mapping[str, IntArray]  # of one utterance, [length] each
 
@@ -96,4 +96,15 @@ class Objective(Protocol):
 
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
         """Return each utterance's loss; part of the step's graph. schedule: Float32, of this step."""
+        ...
+
+
+class ByFrame(Objective, Protocol):
+    """An objective whose loss is a sum over frames, so that those of an utterance's chunks add up to the utterance's.
+
+    Its one target is "frames", of each encoded frame; a frame with the value of `padding` adds nothing.
+    """
+
+    def losses_of(self, outputs: Outputs, batch: BatchTensors) -> Losses:
+        """Return the losses of a model's outputs for a batch, or for a chunk of one; part of the step's graph."""
         ...

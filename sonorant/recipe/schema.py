@@ -203,6 +203,39 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def _unrolled(self) -> Self:
+        training, model = self.training, self.model
+        if not training.unroll_vectors:
+            return self
+        found = f"training.unroll_vectors={training.unroll_vectors}: truncated unrolling "
+        if not model.carries_state:
+            raise ValueError(
+                f"{found}needs a family whose state is carried from chunk to chunk, lstm_ctc or delayed_lstm; found "
+                f"model.family={model.family}; set it to 0, or take one of them"
+            )
+        if training.objective != "frame_cross_entropy":
+            raise ValueError(
+                f"{found}needs a loss that is a sum over frames, training.objective: frame_cross_entropy; found "
+                f"{training.objective}, whose paths go through the whole utterance; set it to 0, or change that"
+            )
+        if training.unroll_rows > training.batch_examples:
+            raise ValueError(
+                f"training.unroll_rows={training.unroll_rows} with training.batch_examples={training.batch_examples}: "
+                "each row needs an utterance, and several keep padding low; lower the first or raise the second"
+            )
+        if training.accumulate_batches > 1:
+            raise ValueError(
+                f"{found}makes several steps of a batch, and training.accumulate_batches="
+                f"{training.accumulate_batches} a step of several batches; set one of them to its default"
+            )
+        if (over := getattr(model, "dropout_over", "frame")) != "frame":
+            raise ValueError(
+                f"{found}draws dropout chunk by chunk; found model.dropout_over={over}, whose mask lasts for an "
+                "utterance; set it to frame"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _growing(self) -> Self:
         stages, fewest = self.training.pretrain_layers, self.model.fewest_layers
         if not stages:

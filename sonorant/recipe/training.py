@@ -29,6 +29,19 @@ class TrainingRecipe(Section):
     accumulate_batches: int = Field(
         1, ge=1, description="Batches of each rank whose gradients are summed up for one step (gradient accumulation)."
     )
+    unroll_vectors: int = Field(
+        0,
+        ge=0,
+        description="Truncated unrolling: vectors of a chunk, within which gradients run; each chunk makes a step, and "
+        "the state is carried to the next one (lstm_ctc and delayed_lstm, frame_cross_entropy only). 0: full "
+        "unrolling, of whole utterances with others of like length (bucketing).",
+    )
+    unroll_rows: int = Field(
+        32,
+        ge=1,
+        description="Rows of a chunk (truncated unrolling only). A batch's utterances fill them one after another, so "
+        "batch_examples should be several times as many.",
+    )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
     optimizer: Literal["adam", "nesterov"] = Field(

@@ -42,6 +42,7 @@ def summarise(run: RunFolder, source: str) -> Summary:
         "t_session": end["t_session"],
         "stopped_because": end.get("reason", ""),
         **{key: end.get(key) for key in _TOTALS},
+        "padding_ratio": _padding_ratio(run),
         "system": _system(run, evaluation["model"]),
         "ledger": end["ledger"],
         "streaming": _streaming(evaluation),
@@ -61,6 +62,12 @@ def _end(run: RunFolder) -> Line:
         f"{run.metrics}: training is not complete ({reached}); "
         f"`sonorant train --recipe {run.recipe} --run {run.path}` goes on"
     )
+
+
+def _padding_ratio(run: RunFolder) -> float | None:
+    """Return the mean over batches (Google 2017, Table 1); None if a run is so old that it has none."""
+    found = [line["padding_ratio"] for line in read_journal(run.metrics)["step"] if "padding_ratio" in line]
+    return float(np.mean(found)) if found else None
 
 
 def _system(run: RunFolder, model: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Padded batches."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,14 +11,15 @@ from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.tensorflow import tf
 from sonorant.training.pool import Labelled
 
-__all__ = ["Batch", "batch_signature", "collate", "empty_tensors"]
+__all__ = ["Batch", "Layout", "batch_signature", "collate", "empty_tensors"]
 
 
 @dataclass(frozen=True)
 class Batch:
     """One rank's share of a step, claimed at the ledger.
 
-    number: among the rank's batches of the epoch; vectors: B x T, of which `padded` are padding.
+    number: among the rank's batches of the epoch; vectors: B x T, of which `padded` are padding. tensors: as the step
+    takes them, for truncated unrolling with an axis of chunks (`sonorant.training.chunks`).
     """
 
     epoch: int
@@ -28,6 +30,9 @@ class Batch:
     vectors: int
     padded: int
     tensors: BatchTensors
+
+
+Layout: TypeAlias = Callable[[int, int, Sequence[Labelled]], Batch]  # epoch, number and its claimed examples
 
 
 def batch_signature(bins: int, targets: Iterable[str]) -> BatchTensors:

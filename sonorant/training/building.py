@@ -22,9 +22,9 @@ from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer
 from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.perplexity import PerplexityEvaluator
-from sonorant.training.step import TrainStep
 from sonorant.training.strict_intake import StrictIntake
 from sonorant.training.text_labeller import TextLabeller
+from sonorant.training.unrolling import batch_layout, build_step
 
 __all__ = ["TrainingData", "build_trainer", "resumed_progress"]
 
@@ -61,7 +61,7 @@ def build_trainer(
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
-    step = TrainStep(model, objective, recipe, ports.collective)
+    step = build_step(model, objective, recipe, ports.collective, ports.on_iteration)
     if checkpoint:
         step.restore(checkpoint)
     labeller = (TextLabeller if recipe.of_text else Labeller)(objective, data.shard_counts)
@@ -76,6 +76,7 @@ def build_trainer(
                 ports.generation,
                 intake,
                 labeller,
+                batch_layout(objective, recipe),
                 recipe.training.epochs,
                 measure=not progress.begun,
             ),

@@ -10,7 +10,7 @@ from sonorant.arrays import Features
 from sonorant.delivery.example import Example
 from sonorant.delivery.ledger import Ledger, Rejection
 from sonorant.errors import RejectedExample
-from sonorant.training.batch import Batch, collate
+from sonorant.training.batch import Batch, Layout
 from sonorant.training.example_source import ExampleSource
 from sonorant.training.intake import Action, Arrival, AskLedger, EndEpoch, Form, Intake, Rejected, Wait
 from sonorant.training.labeller import Labeller
@@ -45,6 +45,7 @@ class Feeder:
         generation: int,
         intake: Intake,
         labeller: Labeller,
+        layout: Layout,
         epochs: int,
         measure: bool,
     ) -> None:
@@ -53,6 +54,7 @@ class Feeder:
         self._generation = generation
         self._intake = intake
         self._labeller = labeller
+        self._layout = layout
         self._epochs = epochs
         self._unmeasured = measure
         self._trained: list[Batch] = []  # and not committed yet
@@ -154,7 +156,7 @@ class Feeder:
         items = self._intake.form()
         granted = self._exchange(epoch, [item.ordinal for item in items])
         if kept := [item for item, mine in zip(items, granted, strict=True) if mine]:
-            self._ready.put(collate(epoch, number, kept, self._labeller.objective.padding))
+            self._ready.put(self._layout(epoch, number, kept))
 
     def _exchange(self, epoch: int, ordinals: Sequence[int]) -> list[bool]:
         """Commit trained batches, and claim examples; after a failure the next call commits them."""

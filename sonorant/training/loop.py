@@ -6,7 +6,7 @@ from operator import add
 from sonorant.arrays import Features
 from sonorant.delivery.ledger import LedgerLost, Receipt
 from sonorant.training.annealing import annealed_rate
-from sonorant.training.batch import Batch, empty_tensors
+from sonorant.training.batch import Batch
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.identity import identity
@@ -32,7 +32,6 @@ class Trainer:
         self._recipe = parts.recipe.training
         self.progress = progress
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
-        self._empty = empty_tensors(parts.step.model.bins, parts.step.objective.padding)
         self._batches = progress.batches[ports.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # this rank has no further batch of the epoch
         self._held: Batch | None = None  # another rank was late for its step
@@ -104,7 +103,7 @@ class Trainer:
             padded=batch.padded if batch else 0,
         )
         started_s = self.ports.clock()
-        result = self.parts.step(batch.tensors if batch else self._empty, self.progress.step, notes)
+        result = self.parts.step(batch.tensors if batch else None, self.progress.step, notes)
         step_s = self.ports.clock() - started_s
         self._held = batch if result.notes.late else None
         if self._held:
@@ -157,8 +156,9 @@ class Trainer:
         return lap_s
 
     def _after_step(self, result: StepResult) -> None:
-        rate = learning_rate(self.progress.step, self._recipe, self.progress.decays)
-        self.progress.step += 1
+        before, every = self.progress.step, self._recipe.checkpoint_every_steps
+        self.progress.step += result.updates
+        rate = learning_rate(self.progress.step - 1, self._recipe, self.progress.decays)
         self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.progress.skipped_steps += not result.applied
         self.ports.reporter.step(self.progress, result, rate, self._step_s, self._meter)
@@ -168,7 +168,7 @@ class Trainer:
             self.ports.reporter.skipped(self.progress, everyones)
             if self.progress.bad_steps >= self._recipe.max_bad_steps:
                 raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
-        if self.progress.step % self._recipe.checkpoint_every_steps == 0:
+        if self.progress.step // every > before // every:
             self.save(best=False)
 
     def _decide(self, notes: Notes) -> Reason | None:

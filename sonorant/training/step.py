@@ -1,17 +1,18 @@
 """One optimizer step of the whole gang: exact for uneven ranks, the same decision on all of them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from sonorant.models.family import Model
-from sonorant.objectives.objective import BatchTensors, Objective
+from sonorant.objectives.objective import BatchTensors, Losses, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
 from sonorant.training.accumulation import Accumulation
 from sonorant.training.average import WeightAverage
-from sonorant.training.batch import batch_signature
+from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.checkpoints import Checkpoint
 from sonorant.training.collective import Collective, LostRank
 from sonorant.training.initial_weights import InitialWeights
@@ -20,14 +21,16 @@ from sonorant.training.schedule import learning_rate
 
 __all__ = ["Notes", "StepResult", "TrainStep"]
 
+T = TypeVar("T")
+
 
 class Notes(NamedTuple):
     """A rank's notes, summed over ranks with the gradients, so that all ranks decide alike.
 
     drained: 1 if the rank has no further batch of this epoch; late: 1 if its batch has not arrived, and the step must
     wait for it; time_over: 1 if time is exhausted; terminated: 1 if it got a signal; spoiled: 1 if too many examples
-    were rejected; audio_s: audio in its batch; vectors: B x T, of which `padded` are
-    padding.
+    were rejected; audio_s: audio in its batch; vectors: B x T, of which `padded` are padding; with truncated unrolling
+    begun: utterances in its batch, and unfinished: 1 if the batch has another chunk.
     """
 
     drained: float = 0.0
@@ -38,6 +41,8 @@ class Notes(NamedTuple):
     audio_s: float = 0.0
     vectors: float = 0.0
     padded: float = 0.0
+    begun: float = 0.0
+    unfinished: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class StepResult:
     made; applied: false if the loss or the gradient was not finite, and nothing changed.
     pending: whether the step needs more batches, and nothing changed; all figures are then of those so far, of which
     earlier results have counted `counted_examples` and `counted_audio_s`.
+    updates: of the weights, one that was not applied counted; more than one with truncated unrolling alone.
     """
 
     figures: dict[str, float]
@@ -59,6 +65,7 @@ class StepResult:
     pending: bool = False
     counted_examples: int = 0
     counted_audio_s: float = 0.0
+    updates: int = 1
 
     @property
     def loss(self) -> float:
@@ -83,6 +90,10 @@ class TrainStep(tf.Module):
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
         self.decays = 0  # of the learning rate, by newbob
         self.accumulation = Accumulation(recipe.training.accumulate_batches)
+        # A layer that is not there yet has no gradient; of any other weight that is a fault of the model.
+        grows = bool(recipe.training.pretrain_layers)
+        self._absent = tf.UnconnectedGradients.ZERO if grows else tf.UnconnectedGradients.NONE
+        self._no_batch = empty_tensors(model.bins, objective.padding)
         self._trace()
 
     def set_layers(self, count: int) -> None:
@@ -95,27 +106,41 @@ class TrainStep(tf.Module):
         found = self.objective.n_best.targets if self.objective.n_best else ()
         signature = [
             batch_signature(self.model.bins, (*self.objective.padding, *found)),
-            tf.TensorSpec([1 + len(self.objective.schedule(0))], tf.float32),
-            tf.TensorSpec([2], tf.int32),
-            tf.TensorSpec([len(Notes._fields)], tf.float32),
+            *self._other_inputs(),
         ]
         self._graph = tf.function(self._step, input_signature=signature)
         self._summed_graph = tf.function(self._summed, input_signature=signature)
         self._update_graph = tf.function(self._update)
 
-    def __call__(self, batch: BatchTensors, step: int, notes: Notes) -> StepResult:
-        """Do step 0, 1, …, or add a batch to it; all ranks must call it with the same `step`."""
+    def _other_inputs(self) -> list[tf.TensorSpec]:
+        """Return the specs of rates, seed and notes."""
+        rates = tf.TensorSpec([1 + len(self.objective.schedule(0))], tf.float32)
+        return [rates, tf.TensorSpec([2], tf.int32), tf.TensorSpec([len(Notes._fields)], tf.float32)]
+
+    def __call__(self, batch: BatchTensors | None, step: int, notes: Notes) -> StepResult:
+        """Do step 0, 1, …, or add a batch to it; all ranks must call it with the same `step`.
+
+        batch: None where this rank has none.
+        """
+        batch = self._no_batch if batch is None else batch
         if self.objective.n_best:
             batch = batch._replace(targets=batch.targets | self.objective.n_best(self.model, batch))
         pending = self.accumulation
-        number = step * pending.needed + pending.batches
-        seed = np.array([self._recipe.seed % 2**31, (number * self._collective.size + self._collective.rank) * 1000])
-        rates = self._rates(step)
-        inputs = (batch, rates, tf.constant(seed % 2**31, tf.int32), tf.constant(notes, tf.float32))
+        rates, seed = self._rates(step), self._seed(step * pending.needed + pending.batches)
+        inputs = (batch, rates, seed, tf.constant(notes, tf.float32))
+        if pending.needed == 1 and not pending.batches:
+            return self._result(self._called(self._graph, *inputs))
+        return self._accumulate(self._called(self._summed_graph, *inputs), rates)
+
+    def _seed(self, number: int) -> tf.Tensor:
+        """Return dropout's seed for the batch of this number, or chunk, on this rank."""
+        of_rank = (number * self._collective.size + self._collective.rank) * 1000
+        return tf.constant(np.array([self._recipe.seed, of_rank]) % 2**31, tf.int32)
+
+    @staticmethod
+    def _called(graph: Callable[..., T], *inputs: object) -> T:
         try:
-            if pending.needed == 1 and not pending.batches:
-                return self._result(self._graph(*inputs))
-            return self._accumulate(self._summed_graph(*inputs), rates)
+            return graph(*inputs)
         except tf.errors.UnknownError as error:  # Horovod's error for a lost rank
             raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
 
@@ -181,15 +206,18 @@ class TrainStep(tf.Module):
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = tf.reduce_sum(batch.weights * losses.minimised)
-        # A layer that is not there yet has no gradient; of any other weight that is a fault of the model.
-        grows = bool(self._recipe.training.pretrain_layers)
-        absent = tf.UnconnectedGradients.ZERO if grows else tf.UnconnectedGradients.NONE
-        found = tape.gradient(minimised, self._variables, unconnected_gradients=absent)
+        found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
+        return self._sums(found, losses, batch.weights, notes)
+
+    def _sums(
+        self, found: Sequence[tf.Tensor], losses: Losses, weights: tf.Tensor, notes: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Return what `_summed` does, given the gradients."""
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
         gradients = [tf.convert_to_tensor(g) for g in found]
-        figures = [tf.reduce_sum(batch.weights * losses.reported[name]) for name in self.objective.reports]
-        own = tf.concat([[tf.reduce_sum(batch.weights)], figures, notes], 0)
-        sums = [one * tf.reduce_max(batch.weights) for one in self.model.batch_sums()]  # a placeholder counts for none
+        figures = [tf.reduce_sum(weights * losses.reported[name]) for name in self.objective.reports]
+        own = tf.concat([[tf.reduce_sum(weights)], figures, notes], 0)
+        sums = [one * tf.reduce_max(weights) for one in self.model.batch_sums()]  # a placeholder counts for none
         return self._collective.sum([*gradients, *sums, own], name="step")
 
     def _update(self, summed: list[tf.Tensor], rates: tf.Tensor) -> tf.Tensor:

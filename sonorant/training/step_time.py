@@ -9,10 +9,10 @@ from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
-from sonorant.training.batch import collate
 from sonorant.training.collective import SingleProcess
 from sonorant.training.labeller import Labeller
-from sonorant.training.step import Notes, TrainStep
+from sonorant.training.step import Notes
+from sonorant.training.unrolling import batch_layout, build_step
 
 __all__ = ["step_seconds"]
 
@@ -24,13 +24,14 @@ _TEXT = "w1 w2 w3 w4"
 def step_seconds(recipe: Recipe, bins: int, vectors: int, clock: Callable[[], float]) -> float:
     """Return the seconds of a step of one rank: the least of three, after the first, which traces the graph.
 
-    The batch is noise: `training.batch_examples` utterances of `vectors` feature vectors of `bins` values.
+    The batch is noise: `training.batch_examples` utterances of `vectors` feature vectors of `bins` values. With
+    truncated unrolling it is all steps of that batch which count as one.
     """
     objective = build_objective(recipe, _UNITS)
     labeller = Labeller(objective, [recipe.training.batch_examples])
     items = [labeller(_noise(number, vectors, bins)) for number in range(recipe.training.batch_examples)]
-    tensors = collate(0, 0, items, objective.padding).tensors
-    step = TrainStep(build_model(recipe.model, bins, _UNITS.size), objective, recipe, SingleProcess())
+    tensors = batch_layout(objective, recipe)(0, 0, items).tensors
+    step = build_step(build_model(recipe.model, bins, _UNITS.size), objective, recipe, SingleProcess())
     seconds = []
     for number in range(1 + _STEPS):
         began_s = clock()

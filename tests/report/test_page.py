@@ -26,10 +26,14 @@ def _outcome(reference, hypothesis, first_interim_ms, final_ms):
     }  # fmt: skip
 
 
+def _ratios(step):
+    return {"t_session": 0.9, "padding_ratio": step / 100}
+
+
 def _metrics(run):
     log = MetricsLog(run.metrics, 0.0)
     for step in range(1, 21):
-        log.write("step", {"time_s": 3.0 * step, "step": step, "loss": 9.0 / step, "t_session": 0.9})
+        log.write("step", {"time_s": 3.0 * step, "step": step, "loss": 9.0 / step, **_ratios(step)})
     log.write("stages", {"time_s": 30.0, "utilisation": {"room": 0.8, "vtlp": 0.5}, "rate": {}, "bottleneck": "room"})
     log.write("dev", {"time_s": 60.0, "step": 20, "wer": 0.25})
     log.write("alignment", {"time_s": 60.0, "step": 20, "labels": ["nine", "</s>"], "percent": [[10, 90], [100, 0]]})
@@ -67,6 +71,8 @@ def test_the_figures_that_others_read_are_there_and_right(made, page):
     figures = json.loads(made[0].summary.read_text())
     assert figures["wer"] == {"heldout": 0.25, "far_field": 1.0}
     assert (figures["train_seconds"], figures["t_session"], figures["ledger"]) == (60.0, 0.93, LEDGER)
+    assert figures["padding_ratio"] == pytest.approx(0.105)
+    assert "10.5 %\nwere padding" in page
     assert figures["streaming"]["streams"] == 8
     assert figures["streaming"]["first_interim_p95_ms"] == pytest.approx(59)  # of 40 and 60
     assert figures["streaming"]["final_p95_ms"] == pytest.approx(14.5)  # of 5, 10 and 15

@@ -11,6 +11,7 @@ from sonorant.objectives.registry import build_objective
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import EpochEnd, Feeder
 from sonorant.training.labeller import Labeller
+from sonorant.training.unrolling import batch_layout
 
 TOTAL = 40  # ten batches of four
 
@@ -36,12 +37,14 @@ def ledger():
 
 def feeder_of(ledger):
     recipe = tiny_recipe(epochs=1)
+    objective = build_objective(recipe, tiny_units())
     return Feeder(
         MemorySource(ledger, TOTAL),
         ledger,
         1,
         FastIntake(recipe.training, recipe.seed, rank=0),
-        Labeller(build_objective(recipe, tiny_units()), shard_counts(TOTAL)),
+        Labeller(objective, shard_counts(TOTAL)),
+        batch_layout(objective, recipe),
         epochs=1,
         measure=False,
     )

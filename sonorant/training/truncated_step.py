@@ -1,0 +1,134 @@
+"""Truncated unrolling: a step for every chunk, with the state carried from each to the next (Google 2017, section 2.3).
+
+What the paper does: a batch is b rows by u vectors; after each one the weights change, and the LSTMs' state goes on to
+the next, where it counts as a constant, so that gradients run over at most u vectors. The loss is the cross-entropy of
+frames (section 3); a frame's label comes 5 vectors late (section 4), across chunks too. The maximum of vectors in a
+step is b u, however long utterances are.
+
+What is the same here: all of that, and that an utterance begins with a state of its own, a running mean of features
+included. A state is carried on as the weights before the last update left it, as in the paper.
+
+What differs: rows end with the batch (see `chunks`). Steps are synchronous over ranks: as long as one has a chunk, the
+others join with none. The gradient is the mean over rows that have a target in the chunk, of sums over their frames;
+the paper does not say how it is scaled. CTC, which the paper names beside cross-entropy for whole utterances, is
+refused: its paths go through the utterance, and the paper defines no loss of a chunk for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from sonorant.models.carrying import Carrying
+from sonorant.models.family import Inputs, Model
+from sonorant.objectives.objective import BatchTensors, ByFrame, Objective
+from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import tf
+from sonorant.training.batch import batch_signature, empty_tensors
+from sonorant.training.chunks import BEGINS
+from sonorant.training.collective import Collective
+from sonorant.training.step import Notes, StepResult, TrainStep
+
+__all__ = ["TruncatedStep"]
+
+
+class TruncatedStep(TrainStep):
+    """Makes the steps of a batch of `ChunkLayout`, one a chunk; needs a `Carrying` model and a `ByFrame` objective.
+
+    A result is of the whole batch: figures are means over its utterances, `gradient_norm` over its steps. A chunk
+    without a target, of a delay before the first output, changes nothing and is no step. After a step that is not
+    finite the rest of the batch is left out, as its state may not be finite either. Signals, limits of time and
+    checkpoints wait for the batch's end.
+
+    on_chunk: called at each chunk, so that a watchdog sees a long batch go on.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        objective: Objective,
+        recipe: Recipe,
+        collective: Collective,
+        on_chunk: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(model, objective, recipe, collective)
+        self._on_chunk = on_chunk
+
+    def _trace(self) -> None:
+        self._carrying = cast(Carrying, self.model)
+        self._by_frame = cast(ByFrame, self.objective)
+        signature = [
+            batch_signature(self.model.bins, (*self.objective.padding, BEGINS)),
+            [tf.TensorSpec([None, s.shape[1]], tf.float32) for s in self._carrying.initial_state(1)],
+            *self._other_inputs(),
+        ]
+        self._no_chunk = empty_tensors(self.model.bins, {**self.objective.padding, BEGINS: 0})
+        self._chunk_graph = tf.function(self._chunk, input_signature=signature)
+
+    def __call__(self, batch: BatchTensors | None, step: int, notes: Notes) -> StepResult:
+        """Do steps `step`, `step` + 1, …; all ranks must call it with the same `step`."""
+        chunks = [] if batch is None else _chunks(batch)
+        state = self._carrying.initial_state(len(chunks[0].weights) if chunks else 1)
+        begun = sum(float(tf.reduce_sum(chunk.targets[BEGINS].values)) for chunk in chunks)
+        notes = notes._replace(begun=begun)
+        results: list[StepResult] = []
+        updates = 0
+        while not results or _goes_on(results[-1]):
+            self._on_chunk()
+            number = len(results)
+            if number >= len(chunks):  # others have one
+                chunk, state = self._no_chunk, self._carrying.initial_state(1)
+            else:
+                chunk = chunks[number]
+            notes = notes._replace(unfinished=float(number + 1 < len(chunks)))
+            inputs = (self._rates(step + updates), self._seed(step + updates), tf.constant(notes, tf.float32))
+            vector, state = self._called(self._chunk_graph, chunk, state, *inputs)
+            results.append(self._result(vector))
+            updates += bool(results[-1].examples)
+        return _whole(results, updates)
+
+    def _chunk(
+        self,
+        chunk: BatchTensors,
+        state: list[tf.Tensor],
+        rates: tf.Tensor,
+        seed: tf.Tensor,
+        notes: tf.Tensor,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        begins = chunk.targets[BEGINS].values > 0
+        first = self._carrying.initial_state(tf.shape(begins)[0])
+        state = [tf.where(begins, new, old) for new, old in zip(first, state, strict=True)]
+        with tf.GradientTape() as tape:
+            outputs, after = self._carrying.carry(Inputs(chunk.features, chunk.lengths), state, seed)
+            losses = self._by_frame.losses_of(outputs, chunk)
+            minimised = tf.reduce_sum(chunk.weights * losses.minimised)
+        found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
+        summed = self._sums(found, losses, chunk.weights, notes)
+        return self._update(summed, rates), after
+
+
+def _chunks(batch: BatchTensors) -> list[BatchTensors]:
+    """Return each chunk of a batch of `ChunkLayout`."""
+    by_tensor = [tf.unstack(tensor) for tensor in tf.nest.flatten(batch)]
+    return [tf.nest.pack_sequence_as(batch, tensors) for tensors in zip(*by_tensor, strict=True)]
+
+
+def _goes_on(last: StepResult) -> bool:
+    """Whether a rank has another chunk, and the last one was not in vain; the same on every rank."""
+    in_vain = last.notes.late > 0 or (last.examples > 0 and not last.applied)
+    return last.notes.unfinished > 0 and not in_vain
+
+
+def _whole(results: Sequence[StepResult], updates: int) -> StepResult:
+    """Return the result of a batch, given those of its chunks, whose `examples` are rows with a target."""
+    first, made = results[0], [result for result in results if result.examples]
+    if not made:
+        return first
+    examples = round(first.notes.begun)
+    return replace(
+        first,
+        figures={name: sum(r.figures[name] * r.examples for r in made) / examples for name in first.figures},
+        gradient_norm=sum(r.gradient_norm for r in made) / updates,
+        examples=examples,
+        applied=all(r.applied for r in made),
+        updates=updates,
+    )

@@ -1,0 +1,42 @@
+"""The tiny task with a symbol for each frame, in closed form: the bin that is lit, where the last one is silence."""
+
+import numpy as np
+from training.tiny import BINS, WORDS, shard_counts, tiny_example, tiny_recipe, tiny_units
+
+from sonorant.models.registry import build_model
+from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
+from sonorant.recipe.schema import Recipe
+from sonorant.training.labeller import Labeller
+
+PLAIN = {"family": "lstm_ctc", "layers": 2, "cells": 8, "dropout": 0.0}
+FAMILIES = {
+    "lstm_ctc": PLAIN,
+    "running mean": PLAIN | {"normalisation": "running", "memory_vectors": 8},
+    "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
+}
+
+
+def align(features, labels):
+    return np.minimum(features.argmax(1), len(WORDS))
+
+
+def frame_recipe(model=PLAIN, **training) -> Recipe:
+    values = tiny_recipe().model_dump(mode="json")
+    values["model"] = model
+    values["training"] |= {"objective": "frame_cross_entropy", "aligner": "in closed form"} | training
+    return Recipe.model_validate(values)
+
+
+def frame_objective(recipe):
+    return FrameCrossEntropy(tiny_units(), recipe.model.framing, align)
+
+
+def normalised_model(recipe):
+    model = build_model(recipe.model, BINS, len(WORDS), seed=1)
+    model.set_normalisation([tiny_example(o).features for o in range(20)], lambda moments: moments)
+    return model
+
+
+def labelled(recipe, ordinals):
+    label = Labeller(frame_objective(recipe), shard_counts(max(ordinals) + 1))
+    return [label(tiny_example(o)) for o in ordinals]

@@ -1,0 +1,306 @@
+"""Truncated unrolling beside full unrolling through plain operations, cut by `stop_gradient` at the chunks' bounds."""
+
+import threading
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from training import by_frame
+from training.by_frame import FAMILIES, frame_objective, frame_recipe, labelled, normalised_model
+from training.harness import lines, run, tiny_trainer, weights
+from training.tiny import BINS, tiny_recipe
+
+from sonorant.delivery.ledger import MemoryLedger
+from sonorant.models.family import Inputs
+from sonorant.objectives import registry
+from sonorant.tensorflow import tf
+from sonorant.training.collective import SingleProcess
+from sonorant.training.loop import Reason
+from sonorant.training.schedule import learning_rate
+from sonorant.training.step import Notes
+from sonorant.training.unrolling import batch_layout, build_step
+
+VECTORS = 4
+
+
+def truncated(recipe, collective=None):
+    return build_step(normalised_model(recipe), frame_objective(recipe), recipe, collective or SingleProcess())
+
+
+def batch_of(recipe, ordinals):
+    return batch_layout(frame_objective(recipe), recipe)(0, 0, labelled(recipe, ordinals)).tensors
+
+
+class Summing:
+    """An optimizer that adds gradients up, and leaves the weights as they are."""
+
+    def __init__(self, variables):
+        self.sums = [tf.Variable(tf.zeros_like(v)) for v in variables]
+        self.t = tf.Variable(0.0)
+        self.rates = tf.Variable(0.0)
+
+    def update(self, gradients, rate):
+        self.t.assign_add(1.0)
+        self.rates.assign_add(rate)
+        for total, gradient in zip(self.sums, gradients, strict=True):
+            total.assign_add(gradient)
+
+    def clear(self):
+        for variable in (*self.sums, self.t, self.rates):
+            variable.assign(tf.zeros_like(variable))
+
+
+def summing(recipe):
+    step = truncated(recipe)
+    step.optimizer = Summing(step._variables)
+    return step
+
+
+def plain_lstm(layer, vector, cell, hidden):
+    """One step of the recurrence (Hochreiter 1997; Gers 2000), with the weights of a layer."""
+    i, g, f, o = tf.split(tf.concat([vector, hidden], 1) @ layer.weight.value + layer.bias.value, 4, 1)
+    cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+    return cell, tf.sigmoid(o) * tf.tanh(cell)
+
+
+def reference_loss(model, item, vectors, delay):
+    """Cross-entropy of an utterance's frames, vector by vector; the state counts as a constant every so many."""
+    tail = np.repeat(np.asarray(model.normalisation.mean)[None], delay, 0)
+    features = tf.constant(np.concatenate([item.features, tail]))[None]
+    normal, _ = model._normalise(features, model.initial_state(1)[2 * len(model.encoder) :])
+    state = [tf.zeros((1, layer.cells)) for layer in model.encoder for _ in range(2)]
+    loss = 0.0
+    for t in range(len(item.features) + delay):
+        if t % vectors == 0:
+            state = [tf.stop_gradient(s) for s in state]
+        vector = normal[:, t]
+        for n, layer in enumerate(model.encoder):
+            state[2 * n], state[2 * n + 1] = plain_lstm(layer, vector, state[2 * n], state[2 * n + 1])
+            vector = state[2 * n + 1]
+        if t >= delay:
+            loss -= tf.nn.log_softmax(model.projection(vector))[0, int(item.targets["frames"][t - delay])]
+    return loss
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_of_all_chunks_add_up_to_those_of_full_unrolling_cut_at_their_bounds(family):
+    recipe = frame_recipe(FAMILIES[family], unroll_vectors=VECTORS, unroll_rows=1, clip_norm=1e9)
+    step, ordinals = summing(recipe), [0, 4]
+    result = step(batch_of(recipe, ordinals), 3, Notes())
+    model, delay = step.model, recipe.model.framing.lead
+    with tf.GradientTape() as tape:
+        losses = [reference_loss(model, item, VECTORS, delay) for item in labelled(recipe, ordinals)]
+        loss = tf.add_n(losses)
+    expected = tape.gradient(loss, step._variables)
+    for found, gradient, variable in zip(step.optimizer.sums, expected, step._variables, strict=True):
+        np.testing.assert_allclose(found, gradient, rtol=1e-4, atol=1e-5, err_msg=variable.name)
+    assert result.loss == pytest.approx(float(loss) / 2, rel=1e-5)
+    assert (result.examples, result.applied, result.updates) == (2, True, int(step.optimizer.t))
+    rates = [learning_rate(3 + number, recipe.training, 0) for number in range(result.updates)]
+    assert float(step.optimizer.rates) == pytest.approx(sum(rates))
+    spans = [len(item.features) + delay for item in labelled(recipe, ordinals)]
+    assert result.updates == sum(-(-(span - delay // VECTORS * VECTORS) // VECTORS) for span in spans)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_outputs_carried_from_chunk_to_chunk_are_those_of_whole_utterances(family):
+    recipe = frame_recipe(FAMILIES[family])
+    model, delay = normalised_model(recipe), recipe.model.framing.lead
+    (item,) = labelled(recipe, [4])
+    whole = model.outputs(Inputs(item.features[None], tf.constant([item.frames])))
+    state, frames = model.initial_state(1), []
+    for first in range(0, item.frames + delay, VECTORS):
+        part = np.zeros((VECTORS, BINS), np.float32)
+        own = item.features[first : first + VECTORS]
+        part[: len(own)] = own
+        outputs, state = model.carry(Inputs(tf.constant(part[None]), tf.constant([len(own)])), state)
+        frames.append(outputs.frames[0])
+    found = np.concatenate(frames)[delay : delay + item.frames]
+    np.testing.assert_allclose(found, whole.frames[0], atol=1e-6)
+
+
+def test_a_step_has_the_mean_over_the_rows_that_have_a_target():
+    recipe = frame_recipe(unroll_vectors=50, unroll_rows=2, clip_norm=1e9)
+    step, found = summing(recipe), []
+    for ordinals in ([0], [1], [0, 1]):
+        step.optimizer.clear()
+        assert step(batch_of(recipe, ordinals), 0, Notes()).updates == 1
+        found.append([total.numpy() for total in step.optimizer.sums])
+    for first, second, both in zip(*found, strict=True):
+        np.testing.assert_allclose(both, (first + second) / 2, atol=1e-5)
+
+
+def test_each_chunk_has_a_dropout_of_its_own():
+    recipe = frame_recipe(by_frame.PLAIN | {"dropout": 0.5}, unroll_vectors=50, unroll_rows=1)
+    step = summing(recipe)
+    first, again, second = (step(batch_of(recipe, [4]), number, Notes()).loss for number in (7, 7, 8))
+    assert first == again
+    assert abs(first - second) > 0.01
+    both = step(batch_of(recipe, [4, 4]), 7, Notes())
+    assert both.updates == 2
+    assert both.loss == pytest.approx((first + second) / 2, rel=1e-5)
+
+
+def test_a_delay_before_the_first_output_makes_no_step():
+    recipe = frame_recipe(FAMILIES["delayed_lstm"] | {"delay_vectors": 5}, unroll_vectors=5, unroll_rows=1)
+    (item,) = labelled(recipe, [4])
+    result = truncated(recipe)(batch_of(recipe, [4]), 0, Notes())
+    assert result.updates == -(-(item.frames + 5) // 5) - 1
+
+
+def test_after_a_step_that_is_not_finite_the_rest_of_the_batch_is_left_out():
+    recipe = frame_recipe(unroll_vectors=VECTORS, unroll_rows=1)
+    step, tensors = summing(recipe), batch_of(recipe, [4])
+    assert len(tensors.weights) > 2
+    step(tf.nest.map_structure(lambda tensor: tensor[:1], tensors), 0, Notes())
+    expected = [total.numpy() for total in step.optimizer.sums]
+    step.optimizer.clear()
+    mask = np.ones(tensors.features.shape, np.float32)
+    mask[1] = np.nan
+    result = step(tensors._replace(features=tensors.features * mask), 0, Notes())
+    assert (result.applied, result.updates, result.examples, float(step.optimizer.t)) == (False, 2, 1, 1.0)
+    for found, first in zip(step.optimizer.sums, expected, strict=True):
+        np.testing.assert_array_equal(found, first)
+
+
+class Pair:
+    """A rank of two, in threads of one process."""
+
+    size = 2
+    barrier = threading.Barrier(2, timeout=60)
+    given: ClassVar = {}
+
+    def __init__(self, rank):
+        self.rank = rank
+
+    def sum(self, tensors, name):
+        def exchange(*own):
+            self.given[self.rank] = own
+            self.barrier.wait()
+            total = [a + b for a, b in zip(self.given[0], self.given[1], strict=True)]
+            self.barrier.wait()
+            return total
+
+        summed = tf.numpy_function(exchange, tensors, [t.dtype for t in tensors])
+        for total, tensor in zip(summed, tensors, strict=True):
+            total.set_shape(tensor.shape)
+        return summed
+
+
+def both_ranks(recipe, shares, notes):
+    """Return the results and weights of two ranks that are given batches of these examples, or None."""
+    found = {}
+
+    def train(rank):
+        step, number, results = truncated(recipe, Pair(rank)), 0, []
+        for share, late in zip(shares, notes, strict=True):
+            own = share[rank]
+            batch = batch_of(recipe, own) if own else None
+            results.append(step(batch, number, Notes(late=late[rank], audio_s=float(len(own)))))
+            number += results[-1].updates * bool(results[-1].examples)
+        found[rank] = results, step.model.named_weights()
+
+    threads = [threading.Thread(target=train, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found[0], found[1]
+
+
+def test_ranks_with_unlike_numbers_of_chunks_make_the_steps_of_one_rank():
+    shares = [([0, 1], [2, 3]), ([4], []), ([5, 6], [7]), ([], [8, 9])]
+    recipe = frame_recipe(unroll_vectors=VECTORS, unroll_rows=2)
+    one = frame_recipe(unroll_vectors=VECTORS, unroll_rows=4)
+    step, number, expected = truncated(one), 0, []
+    for first, second in shares[:2] + shares[3:]:
+        expected.append(step(batch_of(one, [*first, *second]), number, Notes(audio_s=len(first) + len(second))))
+        number += expected[-1].updates
+    late = [(0.0, 0.0), (0.0, 0.0), (0.0, 1.0), (0.0, 0.0)]  # the third batch is not trained on
+    (results, own), (others, other) = both_ranks(recipe, shares, late)
+    assert results == others
+    assert results.pop(2).examples == 0
+    for found, wanted in zip(results, expected, strict=True):
+        assert (found.examples, found.updates, found.notes.audio_s) == (
+            wanted.examples,
+            wanted.updates,
+            wanted.notes.audio_s,
+        )
+        np.testing.assert_allclose([found.loss, found.gradient_norm], [wanted.loss, wanted.gradient_norm], rtol=1e-4)
+    for name, array in step.model.named_weights().items():
+        np.testing.assert_allclose(own[name], array, atol=1e-5, err_msg=name)
+        np.testing.assert_array_equal(own[name], other[name])
+
+
+@pytest.fixture(scope="module")
+def aligned():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "open_aligner", lambda recipe, units: by_frame.align)
+        yield
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    model = FAMILIES["delayed_lstm"] | {"dropout": 0.1, "delay_vectors": 2, "layers": 1, "cells": 16}
+    options = {"batch_examples": 6, "unroll_vectors": VECTORS, "unroll_rows": 2, "weight_average": 0.9}
+    options |= {"learning_rate": 0.03, "keep_checkpoints": 99}
+    return frame_recipe(model, epochs=3, checkpoint_every_steps=5, **options)
+
+
+@pytest.fixture(scope="module")
+def whole(aligned, recipe, tmp_path_factory):
+    """A run that was not stopped, and its folder."""
+    folder, calls = tmp_path_factory.mktemp("whole"), []
+    trainer = tiny_trainer(recipe, folder, MemoryLedger(22), total=22, on_iteration=lambda: calls.append(1))
+    assert run(trainer) is Reason.EPOCHS
+    return trainer, folder, calls
+
+
+def test_a_run_learns_and_says_how_much_was_padding(whole):
+    trainer, folder, _ = whole
+    rows = lines(folder, "step")
+    first, last = (sum(row["loss"] * row["examples"] for row in rows if row["epoch"] == epoch) for epoch in (0, 2))
+    assert last < 0.7 * first
+    assert trainer.progress.best_dev < 0.5
+    assert sum(row["examples"] for row in rows) == trainer.progress.examples == 66
+    assert rows[-1]["step"] == trainer.progress.step == int(trainer.parts.step.optimizer.t) > len(rows)
+    assert all(0 <= row["padding_ratio"] < 1 for row in rows)
+    assert any(row["padding_ratio"] for row in rows)
+
+
+def test_a_watchdog_sees_each_chunk_and_checkpoints_follow_batches(whole):
+    trainer, folder, calls = whole
+    assert len(calls) > trainer.progress.step  # each batch is an iteration too
+    saved = {int(path.name.split("-")[1]) for path in (folder / "checkpoints").glob("step-*")}
+    assert saved == {row["step"] for row in lines(folder, "step")}  # each makes more steps than lie between two
+
+
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(whole, recipe, tmp_path):
+    ledger = MemoryLedger(22)
+    first = tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=2)
+    assert run(first) is Reason.TERMINATED
+    assert 0 < ledger.progress(0).committed < 22
+    second = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    assert run(second) is Reason.EPOCHS
+    np.testing.assert_array_equal(weights(second), weights(whole[0]))
+    assert second.progress.examples == 66
+    assert second.progress.step == whole[0].progress.step
+    assert [ledger.progress(e).committed for e in range(3)] == [22] * 3
+
+
+@pytest.mark.parametrize(
+    ("training", "model", "named"),
+    [
+        ({"objective": "ctc", "aligner": ""}, {}, "found ctc, whose paths go through the whole utterance"),
+        ({"accumulate_batches": 2}, {}, "training.accumulate_batches=2 a step of several"),
+        ({"batch_examples": 3}, {}, "unroll_rows=4 with training.batch_examples=3"),
+        ({}, {"dropout_over": "utterance"}, "found model.dropout_over=utterance"),
+        ({}, {"family": "deep_speech"}, "lstm_ctc or delayed_lstm; found model.family=deep_speech"),
+    ],
+)
+def test_what_is_not_defined_is_refused_by_name(training, model, named):
+    options = {"unroll_vectors": VECTORS, "unroll_rows": 4, "batch_examples": 8} | training
+    family = model if "family" in model else by_frame.PLAIN | model
+    with pytest.raises(ValueError, match=named):
+        frame_recipe(family, **options)
+    assert tiny_recipe().training.unroll_vectors == 0
