@@ -12,7 +12,7 @@ from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
-from sonorant.export.lanes import Lanes, Tensors
+from sonorant.export.fixed_batch import FixedBatch, Tensors
 from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
@@ -92,14 +92,14 @@ class StreamState:
 class _Stream(ExportedModel):
     """A model with the signatures `start` and `stream`.
 
-    A stream has the same bits however it is cut into steps, and in whatever company (see `lanes`).
+    A stream has the same bits however it is cut into steps, and in whatever company (see `fixed_batch`).
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest)
         start = self._module.signatures["start"](streams=tf.constant(1))
         tensors = tuple(start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes)))
-        self._lanes = Lanes(self._call, self._output, self.no_frames, tensors)
+        self._batch = FixedBatch(self._call, self._output, self.no_frames, tensors)
         self._start = StreamState(tensors, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
@@ -115,7 +115,7 @@ class _Stream(ExportedModel):
         block, lead = self.framing.block, self.framing.lead
         vectors = [np.concatenate([state.pending, features]) for features, state in due]
         whole = [len(own) - len(own) % block for own in vectors]
-        found = self._lanes.steps(
+        found = self._batch.steps(
             [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.tensors for _, state in due]
         )
         results = []

@@ -1,6 +1,6 @@
 """Steps of streams in calls of one shape, so that a stream has the same bits alone and in any company.
 
-The kernels choose the order of a product's sums by its shape, and compute each row alike. So a call always has `LANES`
+The kernels choose the order of a product's sums by its shape, and compute each row alike. So a call always has `BATCH`
 rows, whether or not a stream is in each; streams that have more vectors than others go on in further calls.
 """
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 
-__all__ = ["LANES", "Lanes", "Tensors"]
+__all__ = ["BATCH", "FixedBatch", "Tensors"]
 
-LANES = 16
+BATCH = 16
 
 Tensors = tuple[NDArray[Any], ...]
 """A stream's state: [1, ...] for each state of the model."""
 
 
-class Lanes:
+class FixedBatch:
     """Calls of a signature `stream` for many streams.
 
     call: features and states by name to outputs and states by name. output: name of its outputs. no_frames: [0, size].
@@ -33,24 +33,24 @@ class Lanes:
         self._call = call
         self._output = output
         self._no_frames = no_frames
-        self._empty = [np.repeat(tensor, LANES, axis=0) for tensor in start]
+        self._empty = [np.repeat(tensor, BATCH, axis=0) for tensor in start]
 
     def steps(
         self, vectors: Sequence[Features], states: Sequence[Tensors]
     ) -> list[tuple[NDArray[np.float32], Tensors]]:
         """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them."""
         found = []
-        for first in range(0, len(vectors), LANES):
-            lanes = slice(first, first + LANES)
-            found += self._fill(list(vectors[lanes]), list(states[lanes]))
+        for first in range(0, len(vectors), BATCH):
+            some = slice(first, first + BATCH)
+            found += self._fill(list(vectors[some]), list(states[some]))
         return found
 
     def _fill(self, left: list[Features], states: list[Tensors]) -> list[tuple[NDArray[np.float32], Tensors]]:
-        """Return what `steps` returns for at most `LANES` streams, in a call for each number of vectors there is."""
+        """Return what `steps` returns for at most `BATCH` streams, in a call for each number of vectors there is."""
         outputs = [[self._no_frames] for _ in left]
         while going := [stream for stream, vectors in enumerate(left) if len(vectors)]:
             count = min(len(left[stream]) for stream in going)
-            features = np.zeros((LANES, count, left[0].shape[1]), np.float32)
+            features = np.zeros((BATCH, count, left[0].shape[1]), np.float32)
             tensors = [empty.copy() for empty in self._empty]
             for row, stream in enumerate(going):
                 features[row] = left[stream][:count]

@@ -5,7 +5,7 @@ import pytest
 from rigs.babble import UNITS, babble_recipe
 from rigs.tiny_mocha import SECTION as MOCHA
 
-from sonorant.export.lanes import LANES
+from sonorant.export.fixed_batch import BATCH
 from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
@@ -22,7 +22,7 @@ FAMILIES = {
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(request, tmp_path_factory):
-    recipe = babble_recipe().model_dump(mode="json") | {"name": "lanes", "model": FAMILIES[request.param]}
+    recipe = babble_recipe().model_dump(mode="json") | {"name": "company", "model": FAMILIES[request.param]}
     recipe = Recipe.model_validate(recipe)
     bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
     trained = build_model(recipe.model, bins, UNITS.size, seed=1)
@@ -47,7 +47,7 @@ def frames(model, chunks, companions, place, rng):
     return np.concatenate([*found, model.finish(states[place])])
 
 
-@pytest.mark.parametrize("companions", [1, LANES - 1, LANES, 64])
+@pytest.mark.parametrize("companions", [1, BATCH - 1, BATCH, 64])
 def test_company_changes_no_bit_whatever_a_stream_s_place(model, companions):
     rng = np.random.default_rng(companions)
     chunks = np.split(vectors(30, model.extractor.bins, seed=5), [3, 4, 9, 17])
@@ -59,7 +59,7 @@ def test_company_changes_no_bit_whatever_a_stream_s_place(model, companions):
 
 
 def test_a_stream_keeps_nothing_of_its_company(model):
-    due = [(vectors(8, model.extractor.bins, seed), model.initial_state()) for seed in range(LANES)]
+    due = [(vectors(8, model.extractor.bins, seed), model.initial_state()) for seed in range(BATCH)]
     for _, state in model.steps(due):
         for tensor in state.tensors:
             assert tensor.base is None
