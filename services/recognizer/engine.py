@@ -1,4 +1,4 @@
-"""The engine: streams on worker threads, within limits, counted. Independent of protocols.
+"""The engine: streams on workers that they share, within limits, counted. Independent of protocols.
 
 A transport takes a slot (`admission`), parses a client's request into a `StreamRequest`, opens a `Stream`, pushes
 audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refuse` counts one and gives its canonical
@@ -7,14 +7,14 @@ code, which each transport maps to a status of its own.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from services.recognizer.metrics import RecognizerMetrics
+from services.recognizer.workers import Workers
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 class Stream:
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
-    def __init__(self, session: Session, workers: Executor, metrics: RecognizerMetrics) -> None:
+    def __init__(self, session: Session, workers: Workers, metrics: RecognizerMetrics) -> None:
         self._session = session
         self._workers = workers
         self._metrics = metrics
@@ -58,7 +58,7 @@ class Stream:
 
     async def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
-        return await self._work(self._session.push, audio)
+        return await self._workers.run(self._session.push_steps(audio))
 
     async def finish(self) -> Result:
         """End the audio; return the final result."""
@@ -68,19 +68,16 @@ class Stream:
         """Return the final result of a whole recording; None if it is empty. Raises as `Session.push`."""
         began_s = time.perf_counter()
         for at in range(0, len(audio), _PIECE_BYTES):
-            await self._work(self._session.push, audio[at : at + _PIECE_BYTES])
+            await self._workers.run(self._session.push_steps(audio[at : at + _PIECE_BYTES]))
         return await self._finish(began_s) if audio else None
 
     async def _finish(self, received_s: float) -> Result:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
-        result = await self._work(self._session.finish)
+        result = await self._workers.run(self._session.finish_steps())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self._session.audio_s)
         return result
-
-    async def _work(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
 
 
 class Engine:
@@ -90,7 +87,7 @@ class Engine:
         self,
         store: ModelStore,
         serving: ServingRecipe,
-        workers: Executor,
+        workers: Workers,
         admission: Admission,
         metrics: RecognizerMetrics,
     ) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import structlog
@@ -15,6 +14,7 @@ from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports.grpc import RecognizerServicer
+from services.recognizer.workers import Workers
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
@@ -35,7 +35,8 @@ _REFUSE_S = 0.5
 class RecognizerServer:
     """Serves the models of `store` until `stop`; `store` must have been refreshed once, off the event loop.
 
-    threads: streams computed at once; 0: one a processor. metrics: where to register its own.
+    threads: workers, each of which computes many streams together; 0: one a processor. metrics: where to register
+    its own.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class RecognizerServer:
         self._store = store
         self._serving = serving
         self._refresh_s = refresh_s
-        self._workers = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="recognize")
+        self._workers = Workers(threads or os.cpu_count() or 1)
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
         admission = Admission(serving.max_streams)
@@ -87,7 +88,7 @@ class RecognizerServer:
         refuse_s = min(_REFUSE_S, grace_s)
         await asyncio.sleep(refuse_s)
         await self._server.stop(grace_s - refuse_s)
-        self._workers.shutdown(wait=True, cancel_futures=True)
+        await asyncio.to_thread(self._workers.shutdown)
 
     async def _refresh(self) -> None:
         while True:

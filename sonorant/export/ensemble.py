@@ -10,7 +10,7 @@ from sonorant.export.manifest import BadExport, Manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.serving.model import AcousticModel, ServedModel
-from sonorant.serving.posteriors import SingleModel
+from sonorant.serving.posteriors import SingleModel, whole_posteriors
 from sonorant.text.units import Units
 
 __all__ = ["ENSEMBLE", "Ensemble", "check_members", "member_folder", "member_folders"]
@@ -78,7 +78,6 @@ def _frames(served: ServedModel) -> list[int]:
     (model,) = served.members
     counts = []
     for seconds in _CHECKED_SECONDS:
-        opened = SingleModel(model)
         silence = np.zeros(round(seconds * served.sample_rate_hz), np.float32)
-        counts.append(len(opened.push(silence)) + len(opened.finish()))
+        counts.append(len(whole_posteriors(SingleModel(model), silence)))
     return counts

@@ -1,5 +1,6 @@
 """Read exported models: checked against their manifest, loaded, and warm."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
+from sonorant.export.fixed_batch import FixedBatch, Tensors
 from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
@@ -69,6 +71,10 @@ class ExportedModel:
         """Return the outputs [T', size] that features [T, bins] after `state` complete, and the state then."""
         raise NotImplementedError
 
+    def steps(self, due: Sequence[tuple[Features, Any]]) -> list[tuple[NDArray[np.float32], Any]]:
+        """Return what `step` returns for the features and state of each of several streams, to the last bit."""
+        return [self.step(features, state) for features, state in due]
+
     def finish(self, state: Any) -> NDArray[np.float32]:
         """Return the outputs [T', size] that the end of the stream completes."""
         raise NotImplementedError
@@ -76,21 +82,24 @@ class ExportedModel:
 
 @dataclass(frozen=True)
 class StreamState:
-    """A stream so far: a tensor [1, ...] for each state of the model, vectors of an incomplete block, blocks before."""
+    """A stream so far: state of the model, vectors of an incomplete block, blocks before."""
 
-    tensors: tuple[Any, ...]
+    tensors: Tensors
     pending: Features
     blocks: int
 
 
 class _Stream(ExportedModel):
-    """A model with the signatures `start` and `stream`; a stream has the same bits however it is cut into steps."""
+    """A model with the signatures `start` and `stream`.
+
+    A stream has the same bits however it is cut into steps, and in whatever company (see `fixed_batch`).
+    """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder, manifest)
-        self._stream = self._module.signatures["stream"]
         start = self._module.signatures["start"](streams=tf.constant(1))
-        tensors = tuple(start[f"state_{i}"] for i in range(len(manifest.state_shapes)))
+        tensors = tuple(start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes)))
+        self._batch = FixedBatch(self._call, self._output, self.no_frames, tensors)
         self._start = StreamState(tensors, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
@@ -99,17 +108,24 @@ class _Stream(ExportedModel):
         return self._start
 
     def step(self, features: Features, state: StreamState) -> tuple[NDArray[np.float32], StreamState]:
-        vectors = np.concatenate([state.pending, features]) if len(state.pending) else features
-        blocks = len(vectors) // self.framing.block
-        if not blocks:
-            return self.no_frames, StreamState(state.tensors, vectors, state.blocks)
-        complete = blocks * self.framing.block
-        inputs = {f"state_{i}": tensor for i, tensor in enumerate(state.tensors)}
-        outputs = self._stream(features=tf.constant(vectors[None, :complete], tf.float32), **inputs)
-        tensors = tuple(outputs[f"state_{i}"] for i in range(len(state.tensors)))
-        void = max(0, self.framing.lead - state.blocks)
-        after = StreamState(tensors, vectors[complete:], state.blocks + blocks)
-        return outputs[self._output].numpy()[0, void:], after
+        (found,) = self.steps([(features, state)])
+        return found
+
+    def steps(self, due: Sequence[tuple[Features, StreamState]]) -> list[tuple[NDArray[np.float32], StreamState]]:
+        block, lead = self.framing.block, self.framing.lead
+        vectors = [np.concatenate([state.pending, features]) for features, state in due]
+        whole = [len(own) - len(own) % block for own in vectors]
+        found = self._batch.steps(
+            [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.tensors for _, state in due]
+        )
+        results = []
+        for (_, state), own, end, (frames, tensors) in zip(due, vectors, whole, found, strict=True):
+            after = StreamState(tensors, own[end:], state.blocks + end // block)
+            results.append((frames[max(0, lead - state.blocks) :], after))
+        return results
+
+    def _call(self, **inputs: Any) -> Any:
+        return self._module.signatures["stream"](**{name: tf.constant(value) for name, value in inputs.items()})
 
     def finish(self, state: StreamState) -> NDArray[np.float32]:
         return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames

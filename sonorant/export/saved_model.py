@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
+from sonorant.export.fixed_batch import BATCH
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import ExportedModel, load_member
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
@@ -99,12 +100,14 @@ def _compare(exported: ExportedModel, model: Model) -> None:
 
 
 def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
+    """Return the frames of a stream, of so many in a batch as an exported model's calls have."""
     framing = model.framing
     vectors = np.concatenate([features, *[model.padding[None]] * framing.tail])
-    state = model.initial_state(1)
+    state = model.initial_state(BATCH)
     parts = []
     for first in range(0, len(vectors) - framing.block + 1, framing.block):
-        log_probs, state = model.step(tf.constant(vectors[None, first : first + framing.block]), state)
+        streams = np.repeat(vectors[None, first : first + framing.block], BATCH, axis=0)
+        log_probs, state = model.step(tf.constant(streams), state)
         parts.append(np.asarray(log_probs)[0])
     return np.concatenate(parts[framing.lead :])
 

@@ -34,6 +34,9 @@ class AcousticModel(Protocol):
         T >= 1; there may be no frames.
         """
 
+    def steps(self, due: Sequence[tuple[Features, Any]]) -> Sequence[tuple[NDArray[np.float32], Any]]:
+        """Return what `step` returns for the features and state of each of several streams, to the last bit."""
+
     def finish(self, state: Any) -> NDArray[np.float32]:
         """Return the log-probabilities [T', symbols] that the end of the stream completes; there may be no frames."""
 

@@ -8,19 +8,20 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
 from sonorant.serving.model import AcousticModel, ServedModel
+from sonorant.serving.steps import Step, Steps, alone
 
-__all__ = ["Averaged", "Posteriors", "SingleModel", "open_posteriors"]
+__all__ = ["Averaged", "Posteriors", "SingleModel", "open_posteriors", "whole_posteriors"]
 
 
 class Posteriors(Protocol):
-    """Log-probabilities of a stream, however its samples are cut into pushes; both calls may return no frames."""
+    """Log-probabilities of a stream, however its samples are cut into pushes; both calls may end with no frames."""
 
-    def push(self, samples: Waveform) -> NDArray[np.float32]:
-        """Return log-probabilities [T', symbols] of the frames that Float32[samples] complete."""
+    def push(self, samples: Waveform) -> Steps[NDArray[np.float32]]:
+        """Compute log-probabilities [T', symbols] of the frames that Float32[samples] complete."""
         ...
 
-    def finish(self) -> NDArray[np.float32]:
-        """Return log-probabilities [T', symbols] of the frames that the end of the stream completes."""
+    def finish(self) -> Steps[NDArray[np.float32]]:
+        """Compute log-probabilities [T', symbols] of the frames that the end of the stream completes."""
         ...
 
 
@@ -37,25 +38,26 @@ class SingleModel:
         self._delayed = np.zeros(max(0, shift), np.float32)
         self._dropped = self._silence = max(0, -shift)
 
-    def push(self, samples: Waveform) -> NDArray[np.float32]:
+    def push(self, samples: Waveform) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
         if len(self._delayed):
             line = np.concatenate([self._delayed, samples], dtype=np.float32)
             samples, self._delayed = line[: len(samples)], line[len(samples) :]
         dropped = min(self._dropped, len(samples))
         self._dropped -= dropped
-        return self._step(self._features.push(samples[dropped:]))
+        return (yield from self._step(self._features.push(samples[dropped:])))
 
-    def finish(self) -> NDArray[np.float32]:
+    def finish(self) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
         last = self._features.push(np.zeros(self._silence - self._dropped, np.float32))
         vectors = np.concatenate([last, self._features.flush()])
-        return np.concatenate([self._step(vectors), self._model.finish(self._state)])
+        log_probs = yield from self._step(vectors)
+        return np.concatenate([log_probs, self._model.finish(self._state)])
 
-    def _step(self, vectors: Features) -> NDArray[np.float32]:
+    def _step(self, vectors: Features) -> Steps[NDArray[np.float32]]:
         if not len(vectors):
             return self._model.no_frames
-        log_probs, self._state = self._model.step(vectors, self._state)
+        log_probs, self._state = yield Step(self._model, vectors, self._state)
         return log_probs
 
 
@@ -69,13 +71,19 @@ class Averaged:
         self._members = members
         self._waiting: list[NDArray[np.float32]] | None = None  # frames of each member that the others lack
 
-    def push(self, samples: Waveform) -> NDArray[np.float32]:
+    def push(self, samples: Waveform) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
-        return self._mean([member.push(samples) for member in self._members])
+        return (yield from self._averaged([member.push(samples) for member in self._members]))
 
-    def finish(self) -> NDArray[np.float32]:
+    def finish(self) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
-        return self._mean([member.finish() for member in self._members])
+        return (yield from self._averaged([member.finish() for member in self._members]))
+
+    def _averaged(self, members: Sequence[Steps[NDArray[np.float32]]]) -> Steps[NDArray[np.float32]]:
+        found: list[NDArray[np.float32]] = []
+        for member in members:
+            found += [(yield from member)]
+        return self._mean(found)
 
     def _mean(self, new: list[NDArray[np.float32]]) -> NDArray[np.float32]:
         waiting = new if self._waiting is None else [np.concatenate(p) for p in zip(self._waiting, new, strict=True)]
@@ -84,6 +92,11 @@ class Averaged:
         summed = np.logaddexp.reduce([frames[:common] for frames in waiting])
         mean: NDArray[np.float32] = summed - np.float32(np.log(len(waiting)))
         return mean
+
+
+def whole_posteriors(posteriors: Posteriors, waveform: Waveform) -> NDArray[np.float32]:
+    """Return the log-probabilities [T', symbols] of a whole recording, by posteriors that nothing was pushed to."""
+    return np.concatenate([alone(posteriors.push(waveform)), alone(posteriors.finish())])
 
 
 def open_posteriors(model: ServedModel) -> Posteriors:

@@ -11,6 +11,7 @@ from sonorant.decoding import Hypothesis, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.steps import Steps, alone
 
 __all__ = ["Result", "Session", "SessionOptions"]
 
@@ -75,17 +76,25 @@ class Session:
 
         Raises BadRequest for an odd number of bytes, AudioTooLong beyond the limit; either ends the session.
         """
+        return alone(self.push_steps(audio))
+
+    def finish(self) -> Result:
+        """End the audio; return the final result."""
+        return alone(self.finish_steps())
+
+    def push_steps(self, audio: bytes) -> Steps[Result | None]:
+        """As `push`, by a model that other streams' steps may share a call with."""
         samples = self._decoded(audio)
         if not len(samples):
             return None
         self._samples += len(samples)
-        self._search_through(self._posteriors.push(samples))
+        self._search_through((yield from self._posteriors.push(samples)))
         return self._interim() if self._options.interim_results else None
 
-    def finish(self) -> Result:
-        """End the audio; return the final result."""
+    def finish_steps(self) -> Steps[Result]:
+        """As `finish`, likewise."""
         if self._samples:
-            self._search_through(self._posteriors.finish())
+            self._search_through((yield from self._posteriors.finish()))
         self._search.finish()
         return self._result(is_final=True, end_s=self.audio_s)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
 from sonorant.serving.model import ServedModel
-from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 
 __all__ = ["Outputs", "Spoken", "is_of", "read_outputs", "write_outputs"]
 
@@ -95,5 +95,4 @@ def read_outputs(folder: Path) -> Outputs:
 
 
 def _outputs(model: ServedModel, utterance: Spoken) -> NDArray[np.float32]:
-    posteriors = open_posteriors(model)
-    return np.concatenate([posteriors.push(utterance.waveform()), posteriors.finish()])
+    return whole_posteriors(open_posteriors(model), utterance.waveform())

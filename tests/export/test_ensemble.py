@@ -15,6 +15,7 @@ from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
 from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.steps import alone
 from sonorant.text.units import Units
 
 AUDIO = murmur(1.5, seed=3)
@@ -38,13 +39,13 @@ def ensemble(exports, others):
 
 def posteriors(model, parts=1):
     opened = open_posteriors(model)
-    pushed = [opened.push(part) for part in np.array_split(AUDIO, parts)]
-    return np.concatenate([*pushed, opened.finish()])
+    pushed = [alone(opened.push(part)) for part in np.array_split(AUDIO, parts)]
+    return np.concatenate([*pushed, alone(opened.finish())])
 
 
 def test_probabilities_are_the_mean_of_the_members_however_audio_is_cut(exports, ensemble, others):
-    alone = export_babble(exports, "first").path
-    members = [np.exp(np.float64(posteriors(load_member(path)))) for path in (alone, *others)]
+    first = export_babble(exports, "first").path
+    members = [np.exp(np.float64(posteriors(load_member(path)))) for path in (first, *others)]
     served = load_exported(ensemble)
     np.testing.assert_allclose(np.exp(posteriors(served)), np.mean(members, axis=0), atol=1e-6)
     np.testing.assert_array_equal(posteriors(served, parts=17), posteriors(served))

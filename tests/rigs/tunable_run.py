@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import numpy as np
 from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, murmur
 
 from sonorant.audio.pcm import from_int16, to_int16
@@ -16,7 +15,7 @@ from sonorant.lm.training import train
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
-from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 from sonorant.tuning.weights import with_weights
 
 TRUE = {"lm.alpha": 1.5, "lm.beta": 2.0}  # the recipe has 0 and 0
@@ -43,8 +42,7 @@ def write_tunable_run(folder, utterances=UTTERANCES):
 
 def spoken_by(model, seed):
     waveform = from_int16(to_int16(murmur(1.5, seed)))
-    posteriors = open_posteriors(model)
-    frames = np.concatenate([posteriors.push(waveform), posteriors.finish()])
+    frames = whole_posteriors(open_posteriors(model), waveform)
     recipe = with_weights(model.recipe, TRUE)
     scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder, load_language_model)
     search = open_search("ctc", UNITS, model.frame_seconds, recipe.decoding, None, scorer)

@@ -1,0 +1,88 @@
+"""What streams wait for: outputs of a model, computed for one stream alone or for many at once.
+
+A computation that needs outputs is a generator: it yields a `Step`, and receives what `AcousticModel.step` would return
+for it. `alone` runs one such computation to its end, `together` many: in rounds, each of which has one call of a model
+for all streams that are due.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features
+from sonorant.serving.model import AcousticModel
+
+__all__ = ["Done", "Step", "Steps", "alone", "together"]
+
+_T = TypeVar("_T")
+
+
+class Step(NamedTuple):
+    """A model's step that a stream waits for: the arguments of `AcousticModel.step`."""
+
+    model: AcousticModel
+    features: Features
+    state: Any
+
+
+Steps: TypeAlias = Generator[Step, tuple[NDArray[np.float32], Any], _T]
+"""A computation with a result, which yields each step of a model and is sent its log-probabilities and state."""
+
+
+class Done(NamedTuple):
+    """How a computation ended: with a result, or with an error."""
+
+    result: Any = None
+    error: Exception | None = None
+
+    def value(self) -> Any:
+        """Return the result; raises the error."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+def alone(steps: Steps[_T]) -> _T:
+    """Return the result of one computation; raises its error."""
+    (done,) = together([steps])
+    result: _T = done.value()
+    return result
+
+
+def together(computations: Sequence[Steps[Any]]) -> list[Done]:
+    """Run computations to their ends, and return these in the same order.
+
+    An error ends its own computation; one of a model's call is raised in all that wait for it.
+    """
+    done: dict[int, Done] = {}
+    due: dict[int, Step] = {}
+    for number, steps in enumerate(computations):
+        _advance(number, steps, None, due, done)
+    while due:
+        waiting, due = due, {}
+        for model in dict.fromkeys(step.model for step in waiting.values()):
+            numbers = [number for number, step in waiting.items() if step.model is model]
+            found = _call(model, [waiting[number] for number in numbers])
+            for number, outputs in zip(numbers, found, strict=True):
+                _advance(number, computations[number], outputs, due, done)
+    return [done[number] for number in range(len(computations))]
+
+
+def _call(model: AcousticModel, steps: Sequence[Step]) -> Sequence[Any]:
+    """Return the outputs of each step, or the error that all of them have in common."""
+    try:
+        return model.steps([(step.features, step.state) for step in steps])
+    except Exception as error:
+        return [error] * len(steps)
+
+
+def _advance(number: int, steps: Steps[Any], received: Any, due: dict[int, Step], done: dict[int, Done]) -> None:
+    """Run one computation to its next step, or to its end."""
+    try:
+        due[number] = steps.throw(received) if isinstance(received, Exception) else steps.send(received)
+    except StopIteration as end:
+        done[number] = Done(end.value)
+    except Exception as error:
+        done[number] = Done(error=error)

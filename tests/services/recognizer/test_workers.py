@@ -1,0 +1,82 @@
+import asyncio
+import threading
+
+import pytest
+
+from services.recognizer.workers import Workers
+from sonorant.serving.steps import Step
+
+
+class Blocking:
+    """A model whose first call lasts until it is told to end, and which notes how many each call is for."""
+
+    def __init__(self):
+        self.entered, self.goes_on, self.calls = threading.Event(), threading.Event(), []
+
+    def steps(self, due):
+        self.calls.append(len(due))
+        self.entered.set()
+        assert self.goes_on.wait(10)
+        return [(features + 1, None) for features, _ in due]
+
+
+def added(model, value):
+    found, _ = yield Step(model, value, None)
+    return found
+
+
+def failing():
+    raise ValueError("odd")
+    yield
+
+
+@pytest.fixture
+def workers():
+    workers = Workers(1)
+    yield workers
+    workers.shutdown()
+
+
+def test_what_becomes_due_during_a_call_shares_the_next_one(workers):
+    model = Blocking()
+
+    async def run():
+        first = asyncio.create_task(workers.run(added(model, 0)))
+        await asyncio.to_thread(model.entered.wait, 10)
+        others = [asyncio.create_task(workers.run(added(model, value))) for value in range(1, 41)]
+        gone = others.pop(3)
+        await asyncio.sleep(0.05)
+        gone.cancel()
+        model.goes_on.set()
+        return [await first, *(await asyncio.gather(*others))]
+
+    assert asyncio.run(run()) == [1, *(value + 1 for value in range(1, 41) if value != 4)]
+    assert model.calls == [1, 32, 8]
+
+
+def test_errors_are_those_of_their_computations(workers):
+    model = Blocking()
+    model.goes_on.set()
+
+    async def run():
+        return await asyncio.gather(workers.run(added(model, 1)), workers.run(failing()), return_exceptions=True)
+
+    found, error = asyncio.run(run())
+    assert found == 2
+    assert isinstance(error, ValueError)
+
+
+def test_the_end_waits_for_what_is_due():
+    workers, model = Workers(2), Blocking()
+
+    async def run():
+        due = [asyncio.create_task(workers.run(added(model, value))) for value in range(5)]
+        await asyncio.to_thread(model.entered.wait, 10)
+        ending = asyncio.create_task(asyncio.to_thread(workers.shutdown))
+        await asyncio.sleep(0.05)
+        assert not ending.done()
+        model.goes_on.set()
+        await ending
+        return await asyncio.gather(*due)
+
+    assert asyncio.run(run()) == [1, 2, 3, 4, 5]
