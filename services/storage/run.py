@@ -159,7 +159,8 @@ class StoredRun(SharedRun):
 
     def push_totals(self) -> None:
         """Push the metrics to their end, then the totals."""
-        for path in (self.folder.metrics, self.folder.totals):
+        tracking = (self.folder.tracking,) if self.folder.tracking.exists() else ()
+        for path in (self.folder.metrics, *tracking, self.folder.totals):
             self._store.upload(path, path.name)
 
     def pull_exports(self) -> None:
