@@ -140,14 +140,14 @@ def _subject(
         from sonorant.export.loading import load_exported  # loads TensorFlow, which takes seconds
 
         model = load_exported(export)
-        model.recipe = recipe  # its jitter, of which outputs are an average, may be that of --set
         spoken = [
             Spoken(one.text, one.speaker, partial(read_recording, one.recording, model.sample_rate_hz))
             for one in references
         ]
         with progress_bar() as progress:
             task = progress.add_task(f"outputs for {chosen.name}", total=len(spoken))
-            write_outputs(folder, origin, model, spoken, jobs, lambda: progress.advance(task))
+            jitter_ms = recipe.decoding.jitter_ms
+            write_outputs(folder, origin, model, spoken, jitter_ms, jobs, lambda: progress.advance(task))
     return Subject(export, folder, recipe.model_dump_json())
 
 

@@ -43,7 +43,7 @@ def write_tunable_run(folder, utterances=UTTERANCES):
 
 def spoken_by(model, seed):
     waveform = from_int16(to_int16(murmur(1.5, seed)))
-    posteriors = open_posteriors(model)
+    posteriors = open_posteriors(model, jitter_ms=0.0)
     frames = np.concatenate([posteriors.push(waveform), posteriors.finish()])
     recipe = with_weights(model.recipe, TRUE)
     scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder, load_language_model)
