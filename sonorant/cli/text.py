@@ -1,5 +1,6 @@
 """`sonorant text`: the transcripts of a prepared run, for language models."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -40,13 +41,13 @@ def command(run_path: Path, split: str, spelt: bool) -> None:
     unspelt = 0
     for record in shards:
         if not spelt:
-            click.echo(record.text)
+            sys.stdout.write(f"{record.text}\n")  # click.echo would flush each line
             continue
         try:
             labels = units.labels(record.text)
         except RejectedExample:
             unspelt += 1
             continue
-        click.echo(" ".join(units.symbols[unit].replace(" ", WORD_START) for unit in labels))
+        sys.stdout.write(" ".join(units.symbols[unit].replace(" ", WORD_START) for unit in labels) + "\n")
     if unspelt:
         click.echo(f"{unspelt} of {shards.total} lines left out: the {units} do not spell them", err=True)
