@@ -26,6 +26,7 @@ _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 _NOT_A_FOLDER = re.compile(r"[a-z][a-z0-9+.-]*:|(databricks|uc)$")
 

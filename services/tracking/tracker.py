@@ -39,7 +39,7 @@ class Tracker:
 
     def close(self, status: str = "") -> None:
         """Send the rest with the run's last status, for at most ten seconds; without a status, nothing more."""
-        self._last_status = status
+        self._last_status = status or self._last_status
         self._closing.set()
         self._thread.join(_LAST_TRY_S if status else 0.0)
         if status and self._thread.is_alive():
