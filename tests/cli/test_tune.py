@@ -1,16 +1,22 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from rigs.babble import UNITS
 from rigs.tunable_run import write_tunable_run
 
+from services.evaluation.test_sets import read_references
+from services.recognizer_client.recordings import read_recording
+from services.storage.run import open_run
 from sonorant.cli.tune import command
 from sonorant.errors import BadRecipe, BadRun, BadShard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.run_folder import RunFolder
-from sonorant.tuning import BadTuning
+from sonorant.serving.posteriors import open_posteriors
+from sonorant.tuning import BadTuning, read_outputs
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +55,33 @@ def test_the_weights_are_tuned_once_and_exported_as_the_next_version(run):
     assert "version 2 has these weights; nothing to do" in again.output
     tried = json.loads(run.tuning.read_text())["trials"]
     assert tried[: len(document["trials"])] == document["trials"]  # of the same model, so none is run again
+
+
+def test_the_run_may_be_in_a_store_that_gets_the_export(run, tmp_path):
+    names = [path.name for path in run.shards.glob("*.tfrecord")]
+    (run.shards / "plan.json").write_text(json.dumps({"shards": names}))
+    (run.shards / "card.md").write_text("made up")
+    (run.shards / "units.json").write_text(UNITS.to_json())
+    url = f"file://{tmp_path}/store"
+    maker = open_run(run.path, url)
+    maker.push_shards()
+    maker.push_exports()
+    elsewhere = RunFolder(tmp_path / "elsewhere")
+    done = tune(elsewhere, "--trials", "3", "--export", "--store", url)
+    assert f"exported version 2: {elsewhere.exports / 'babble' / '2'}" in done.output
+    maker.pull_exports()
+    expected = json.loads(elsewhere.tuning.read_text())["best"]["weights"]["lm.alpha"]
+    assert load_exported(run.exports / "babble" / "2").recipe.decoding.lm.alpha == expected
+
+
+def test_outputs_are_averages_over_the_jitter_of_set(run):
+    done = tune(run, "--trials", "1", "--set", "decoding.jitter_ms=5")
+    assert done.exit_code == 0, done.output
+    model = load_exported(run.exports / "babble" / "1")
+    (first, *_) = read_references(run.recordings / "dev")
+    views = open_posteriors(model, jitter_ms=5.0)
+    frames = np.concatenate([views.push(read_recording(first.recording, model.sample_rate_hz)), views.finish()])
+    np.testing.assert_array_equal(read_outputs(run.tuning_outputs / "dev").frames(0), frames)
 
 
 def test_another_language_model_may_be_given_and_another_range(run, tmp_path):
