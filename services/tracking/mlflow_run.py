@@ -11,7 +11,7 @@ from sonorant.errors import BadRecipe
 from sonorant.tracking.journal import Point
 from sonorant.tracking.section import TrackingRecipe
 
-__all__ = ["MlflowRun", "require_mlflow"]
+__all__ = ["MlflowRun", "mlflow_client", "require_mlflow"]
 
 # MLflow's own limits of a request, and of a parameter by its earlier versions.
 _MOST_POINTS = 1000
@@ -48,7 +48,7 @@ class MlflowRun:
     """
 
     def __init__(self, tracking: TrackingRecipe, name: str, key: str) -> None:
-        self._client = _client(tracking.mlflow)
+        self._client = mlflow_client(tracking.mlflow)
         experiment = self._client.get_experiment_by_name(tracking.experiment)
         number = experiment.experiment_id if experiment else self._client.create_experiment(tracking.experiment)
         found = self._client.search_runs([number], f"tags.`{_TAG}` = '{key}'", max_results=1)
@@ -122,7 +122,7 @@ def _step(point: Point) -> tuple[int, float]:
     return point.step, point.time_s
 
 
-def _client(uri: str) -> Any:
+def mlflow_client(uri: str) -> Any:
     """Return MLflow's client; its settings are from the environment, and where it has none, our own."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)

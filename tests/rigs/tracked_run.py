@@ -5,6 +5,7 @@ import json
 
 from rigs.small_corpus import digits_recipe
 
+from services.tracking.mlflow_run import mlflow_client
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 from sonorant.training.metrics import MetricsLog
@@ -40,9 +41,7 @@ class TrackedRun:
 
 def tracked(uri, experiment="sonorant"):
     """Return the runs of an experiment, and of each {metric: [(step, value), …]} as they were written."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(uri.as_uri())
+    client = mlflow_client(str(uri))
     runs = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
     return [(run, {name: _points(client, run, name) for name in run.data.metrics}) for run in runs]
 
