@@ -58,6 +58,11 @@ class RunFolder:
         return self.path / "metrics.jsonl"
 
     @property
+    def tracking(self) -> Path:
+        """The name by which the tracker knows the run."""
+        return self.path / "tracking.json"
+
+    @property
     def recordings(self) -> Path:
         """Test sets as WAV files, a folder and a manifest each."""
         return self.path / "recordings"

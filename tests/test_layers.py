@@ -39,6 +39,7 @@ SHARED = {
     "links": {"process"},
     "coordination": {"process"},
     "storage": {"process"},
+    "tracking": {"process"},
     "stage": {"process", "links", "coordination", "storage"},
 }
 

@@ -28,7 +28,7 @@ __all__ = ["CheckpointPusher", "pull_checkpoints", "push_generation"]
 log = structlog.get_logger()
 
 _GENERATION = "checkpoints/generation"
-_METRICS = "metrics.jsonl"
+_BESIDE = ("metrics.jsonl", "tracking.json")  # files of the run that go with its checkpoints
 _MANIFEST = "manifest.json"
 _POINTERS = ("best", "latest")
 _LOOK_EVERY_S = 0.5
@@ -38,7 +38,7 @@ _LONGEST_PAUSE_S = 30.0
 
 
 def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
-    """Pull the store's complete checkpoints, generation and metrics, replacing those of an older gang."""
+    """Pull complete checkpoints, generation, and what goes with them, replacing those of an older gang."""
     stored = store.read(_GENERATION)
     if stored is None:
         return
@@ -54,7 +54,7 @@ def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
             _pull(store, run.checkpoints, step)
         except MissingObject as error:
             log.warning("checkpoint_not_brought", reason=str(error))
-    for name in (*(f"checkpoints/{pointer}" for pointer in _POINTERS), _METRICS):
+    for name in (*(f"checkpoints/{pointer}" for pointer in _POINTERS), *_BESIDE):
         if (content := store.read(name)) is not None:
             atomic_write(run.path / name, content)
     atomic_write(here, stored)  # last: it marks the pull as complete
@@ -163,8 +163,9 @@ class CheckpointPusher:
         """Push what is new, oldest first; raises _Fenced, Unavailable or FileNotFoundError."""
         pointers = {p: (self._folder / p).read_bytes() for p in _POINTERS if (self._folder / p).exists()}
         steps = sorted(path.name for path in self._folder.glob("step-*"))
-        if self._run.metrics.exists():  # after the list was made, before its steps: they may have more, never less
-            self._store.upload(self._run.metrics, _METRICS)
+        for name in _BESIDE:  # after the list was made, before its steps: they may have more, never less
+            if (self._run.path / name).exists():
+                self._store.upload(self._run.path / name, name)
         for step in steps:
             try:
                 manifest = (self._folder / step / _MANIFEST).read_bytes()

@@ -75,6 +75,9 @@ class SharedRun:
     def pull_totals(self) -> None:
         """Pull the totals, if training is complete."""
 
+    def pull_results(self) -> None:
+        """Pull again all but most shards of train, for what reads the results of training."""
+
     def push_totals(self) -> None:
         """Push the totals, after the checkpoints."""
 
@@ -141,7 +144,7 @@ class StoredRun(SharedRun):
             atomic_write(self.folder.totals, content)
 
     def pull_results(self) -> None:
-        """Pull again all that `sonorant report` and `audit` read; of the shards of train, only the first.
+        """Pull again all that `sonorant report`, `tune` and `audit` read; of the shards of train, only the first.
 
         Raises BadCorpus if the store has no finished shards.
         """
@@ -159,7 +162,8 @@ class StoredRun(SharedRun):
 
     def push_totals(self) -> None:
         """Push the metrics to their end, then the totals."""
-        for path in (self.folder.metrics, self.folder.totals):
+        tracking = (self.folder.tracking,) if self.folder.tracking.exists() else ()
+        for path in (self.folder.metrics, *tracking, self.folder.totals):
             self._store.upload(path, path.name)
 
     def pull_exports(self) -> None:

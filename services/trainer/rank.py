@@ -13,6 +13,9 @@ from services.coordination.redis_ledger import RedisLedger
 from services.process.metrics import on_scrape
 from services.process.signals import Shutdown
 from services.storage.run import SharedRun
+from services.tracking.mlflow_run import require_mlflow
+from services.tracking.tracker import Tracker
+from services.tracking.transfer import Transfer
 from services.trainer.coordination import StageWatch
 from services.trainer.example_source import LinkedExampleSource
 from services.trainer.generation import begin_generation, run_checkpoints
@@ -75,6 +78,7 @@ class Rank:
         if self._recipe.pipeline.order == "strict":
             _check_strict(recipe, self._run.recipe, collective.size)
             tf.config.experimental.enable_op_determinism()  # else a GPU sums in any order
+        require_mlflow(recipe.tracking)
         self._train = run.open_shards("train")
         self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
         self._bins = recipe.vector_bins
@@ -90,6 +94,7 @@ class Rank:
         with (
             self._source(generation) as source,
             self._reporter(source, progress) as reporter,
+            self._tracker() as tracker,
         ):
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
             trainer = self._trainer(source, reporter, generation, checkpoint, progress)
@@ -105,6 +110,8 @@ class Rank:
                 if isinstance(evaluator, PerplexityEvaluator) and evaluator.unspelt:
                     log.warning("dev_sentences_left_out", count=evaluator.unspelt, reason="no units spell them")
                 self._finish(reason, progress, trainer.parts, reporter)
+                if tracker:
+                    tracker.close("KILLED" if reason is Reason.TERMINATED else "FINISHED")
                 self._collective.gather(None)  # mpirun ends all ranks soon after the first: rank 0 has written now
             finally:
                 feeder.close()
@@ -165,6 +172,17 @@ class Rank:
 
             with closing(Reporter(metrics, self._run.tensorboard, show, source.report, source.waited)) as reporter:
                 yield reporter
+
+    @contextmanager
+    def _tracker(self) -> Iterator[Tracker | None]:
+        """Follow the run in the recipe's tracker, as rank 0."""
+        if self._collective.rank != 0 or not self._recipe.tracking.mlflow:
+            yield None
+            return
+        tracker = Tracker(Transfer(self._run, self._recipe), self._recipe.tracking.mlflow)
+        tracker.start()
+        with closing(tracker):
+            yield tracker
 
     def _finish(self, reason: Reason, progress: Progress, parts: TrainerParts, reporter: Reporter) -> None:
         """Write the run's totals, as rank 0, unless the run was interrupted."""

@@ -62,9 +62,11 @@ def command(
     """
     from services.storage.run import open_run
     from services.supervisor.lock import locked
+    from services.tracking.mlflow_run import require_mlflow
     from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
+    require_mlflow(recipe.tracking)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     run = shared.folder
     settings = {"--recipe": recipe_path, "--run": run.path, "--data": data, "--store": store_url}

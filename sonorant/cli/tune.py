@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from services.process.options import store_option
 from sonorant.cli.progress import progress_bar
 from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
 from sonorant.recipe.document import Override
@@ -25,6 +26,7 @@ _CHANGEABLE = ("decoding.", "evaluation.sets")
 
 @click.command("tune")
 @click.option("--run", "run_path", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@store_option
 @data_option
 @click.option(
     "--set-name", default="dev", show_default=True, metavar="NAME",
@@ -44,6 +46,7 @@ _CHANGEABLE = ("decoding.", "evaluation.sets")
 @click.option("--export", "exports", is_flag=True, help="Write the next version of the model, with the best weights.")
 def command(
     run_path: Path,
+    store_url: str,
     data: Path | None,
     set_name: str,
     spans: tuple[str, ...],
@@ -62,8 +65,11 @@ def command(
     wrong; 130 interrupted, the same command goes on.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from services.storage.run import open_run
     from sonorant.tuning import ranges_of, read_range
 
+    shared = open_run(run_path, store_url)
+    shared.pull_results()
     run = find_run(run_path)
     export = _newest(run)
     recipe = _recipe(export, assignments)
@@ -74,6 +80,7 @@ def command(
     _show(tuned, ranges, set_name)
     if exports:
         _export(export, recipe, tuned)
+        shared.push_exports()
 
 
 def _newest(run: "RunFolder") -> Path:
@@ -140,14 +147,14 @@ def _subject(
         from sonorant.export.loading import load_exported  # loads TensorFlow, which takes seconds
 
         model = load_exported(export)
-        model.recipe = recipe  # its jitter, of which outputs are an average, may be that of --set
         spoken = [
             Spoken(one.text, one.speaker, partial(read_recording, one.recording, model.sample_rate_hz))
             for one in references
         ]
         with progress_bar() as progress:
             task = progress.add_task(f"outputs for {chosen.name}", total=len(spoken))
-            write_outputs(folder, origin, model, spoken, jobs, lambda: progress.advance(task))
+            jitter_ms = recipe.decoding.jitter_ms
+            write_outputs(folder, origin, model, spoken, jitter_ms, jobs, lambda: progress.advance(task))
     return Subject(export, folder, recipe.model_dump_json())
 
 

@@ -6,49 +6,30 @@ from pathlib import Path
 import numpy as np
 
 from sonorant.decoding import load_scorer
+from sonorant.export.described import Described
 from sonorant.export.manifest import BadExport, Manifest
 from sonorant.export.neural_language_model import load_language_model
-from sonorant.recipe.loading import load_recipe
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.posteriors import SingleModel, whole_posteriors
-from sonorant.text.units import Units
 
-__all__ = ["ENSEMBLE", "Ensemble", "check_members", "member_folder", "member_folders"]
+__all__ = ["Ensemble", "check_members"]
 
-ENSEMBLE = "ensemble"  # as a manifest's signature
-_MEMBERS = "members"  # folder of the members' exports, 0, 1, …
 # Lengths at which the members' numbers of frames are compared.
 _CHECKED_SECONDS = tuple(0.5 + 0.013 * i for i in range(20))
 _SAME_FRAMES = 1e-9  # difference of two times from frame to frame, in seconds
 
 
-class Ensemble:
+class Ensemble(Described):
     """A `ServedModel`: units, decoding section and language model are its own, all else its members'."""
 
     decoder = None
 
     def __init__(self, folder: Path, manifest: Manifest, members: Sequence[ServedModel]) -> None:
         """members: exports of one model each, which `check_members` has found to agree."""
-        self.folder = folder
-        self.name = manifest.model
-        self.version = manifest.version
-        self.search = manifest.search
-        self.sample_rate_hz = manifest.sample_rate_hz
-        self.recipe = load_recipe(folder / "recipe.yaml")
-        self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
+        super().__init__(folder, manifest)
         self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.frame_seconds = members[0].frame_seconds
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
-
-
-def member_folder(folder: Path, number: int) -> Path:
-    """Return the folder of an ensemble's member 0, 1, …."""
-    return folder / _MEMBERS / str(number)
-
-
-def member_folders(folder: Path) -> list[Path]:
-    """Return the folders of an ensemble's members, in their order."""
-    return sorted((folder / _MEMBERS).iterdir(), key=lambda member: int(member.name))
 
 
 def check_members(members: Mapping[Path, ServedModel]) -> None:

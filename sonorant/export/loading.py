@@ -1,6 +1,7 @@
 """Read exported models: checked against their manifest, loaded, and warm."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,42 +10,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.decoding import load_scorer
+from sonorant.decoding import Scorer, load_scorer
 from sonorant.errors import SonorantError
-from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
+from sonorant.export.described import Described
+from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch, Tensors
-from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.manifest import (
+    ENSEMBLE,
+    LANGUAGE_MODEL,
+    BadExport,
+    Manifest,
+    member_folders,
+    read_manifest,
+    verify_files,
+)
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
-from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
-from sonorant.text.units import Units
 
 __all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "load_member", "use_few_threads"]
 
 
-class ExportedModel:
+class ExportedModel(Described):
     """What exported models of all signatures share. None holds a stream's state, so threads may share it.
 
-    decoder: that of a label-synchronous model, whose outputs are encoded frames, for its search; else None.
+    decoder: that of a label-synchronous model, whose outputs are encoded frames, for its search; else None. searched:
+    whether a search reads its outputs; without one they are scored by no language model, and none is loaded.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.name = manifest.model
-        self.version = manifest.version
-        self.search = manifest.search
-        self.sample_rate_hz = manifest.sample_rate_hz
-        self.recipe = load_recipe(folder / "recipe.yaml")
+    def __init__(self, folder: Path, manifest: Manifest, *, searched: bool) -> None:
+        super().__init__(folder, manifest)
         self.extractor = FeatureExtractor(self.recipe.features, manifest.sample_rate_hz)
         if self.extractor.bins != manifest.bins:
             raise BadExport(
                 f"{folder}: takes {manifest.bins} bins, the features of its recipe have {self.extractor.bins}"
             )
-        self.units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
-        self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
+        self.scorer = Scorer(self.units)
+        if searched:
+            self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
         self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
@@ -95,8 +100,8 @@ class _Stream(ExportedModel):
     A stream has the same bits however it is cut into steps, and in whatever company (see `fixed_batch`).
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        super().__init__(folder, manifest)
+    def __init__(self, folder: Path, manifest: Manifest, *, searched: bool) -> None:
+        super().__init__(folder, manifest, searched=searched)
         start = self._module.signatures["start"](streams=tf.constant(1))
         tensors = tuple(start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes)))
         self._batch = FixedBatch(self._call, self._output, self.no_frames, tensors)
@@ -159,30 +164,42 @@ _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
 
 def load_exported(folder: Path) -> ExportedModel | Ensemble:
     """Load the exported model in `folder` and run it once, because the first call is slow; raises BadExport."""
+    with _verified(folder) as manifest:
+        if manifest.signature == ENSEMBLE:
+            return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
+        return _load(folder, manifest, searched=True)
+
+
+def load_member(folder: Path) -> ExportedModel:
+    """Load an exported model that is no ensemble, for its outputs: no search reads them; raises BadExport."""
+    with _verified(folder) as manifest:
+        if manifest.signature == ENSEMBLE:
+            members = len(member_folders(folder))
+            raise BadExport(f"{folder}: an ensemble of {members}; expected an export of one model")
+        return _load(folder, manifest, searched=False)
+
+
+@contextmanager
+def _verified(folder: Path) -> Iterator[Manifest]:
+    """Yield the manifest, by which the files have been checked; raises BadExport for what fails with it."""
     try:
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
-        if manifest.signature == ENSEMBLE:
-            return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
-        if manifest.signature == LANGUAGE_MODEL:
-            raise BadExport(f"{folder}: a language model recognizes nothing by itself; name it in decoding.lm.path")
-        if manifest.signature not in _KINDS:
-            known = ", ".join([*_KINDS, ENSEMBLE])
-            raise BadExport(f"{folder}: signature {manifest.signature!r}: expected one of {known}; export it again")
-        model = _KINDS[manifest.signature](folder, manifest)
-        _warm(model)
+        yield manifest
     except SonorantError:
         raise
     except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
         raise BadExport(f"{folder}: TensorFlow {tf.__version__} cannot load it: {error}; export it again") from error
-    return model
 
 
-def load_member(folder: Path) -> ExportedModel:
-    """Load an exported model that is no ensemble; raises BadExport."""
-    model = load_exported(folder)
-    if isinstance(model, Ensemble):
-        raise BadExport(f"{folder}: an ensemble of {len(model.members)}; expected an export of one model")
+def _load(folder: Path, manifest: Manifest, *, searched: bool) -> ExportedModel:
+    if manifest.signature == LANGUAGE_MODEL:
+        raise BadExport(f"{folder}: a language model recognizes nothing by itself; name it in decoding.lm.path")
+    if manifest.signature not in _KINDS:
+        known = ", ".join([*_KINDS, ENSEMBLE])
+        raise BadExport(f"{folder}: signature {manifest.signature!r}: expected one of {known}; export it again")
+    model = _KINDS[manifest.signature](folder, manifest, searched=searched)
+    _warm(model)
     return model
 
 

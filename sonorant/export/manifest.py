@@ -7,10 +7,23 @@ from pathlib import Path
 
 from sonorant.errors import SonorantError
 
-__all__ = ["LANGUAGE_MODEL", "MANIFEST", "BadExport", "Manifest", "checksums", "read_manifest", "verify_files"]
+__all__ = [
+    "ENSEMBLE",
+    "LANGUAGE_MODEL",
+    "MANIFEST",
+    "BadExport",
+    "Manifest",
+    "checksums",
+    "member_folder",
+    "member_folders",
+    "read_manifest",
+    "verify_files",
+]
 
 MANIFEST = "manifest.json"
 LANGUAGE_MODEL = "language_model"  # the signature of one
+ENSEMBLE = "ensemble"  # likewise
+_MEMBERS = "members"  # folder of an ensemble's exports, 0, 1, …
 
 
 class BadExport(SonorantError):
@@ -79,6 +92,16 @@ def verify_files(folder: Path, manifest: Manifest) -> None:
             raise BadExport(f"{folder / name}: SHA-256 {found[name]}, expected {expected}; export the model again")
     if extra := sorted(found.keys() - manifest.files.keys()):
         raise BadExport(f"{folder / extra[0]}: not in {MANIFEST}; remove it, or export the model again")
+
+
+def member_folder(folder: Path, number: int) -> Path:
+    """Return the folder of an ensemble's member 0, 1, …."""
+    return folder / _MEMBERS / str(number)
+
+
+def member_folders(folder: Path) -> list[Path]:
+    """Return the folders of an ensemble's members, in their order."""
+    return sorted((folder / _MEMBERS).iterdir(), key=lambda member: int(member.name))
 
 
 def _sha256(path: Path) -> str:

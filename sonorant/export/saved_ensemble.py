@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sonorant.atomic import atomic_folder
 from sonorant.decoding import load_scorer
-from sonorant.export.ensemble import ENSEMBLE, check_members, member_folder
+from sonorant.export.ensemble import check_members
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import load_exported, load_member
-from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folder, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version

@@ -10,7 +10,7 @@ from sonorant.atomic import atomic_folder
 from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.fixed_batch import BATCH
 from sonorant.export.language_model import copy_language_models
-from sonorant.export.loading import ExportedModel, load_member
+from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
@@ -77,7 +77,9 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
         signature=signature(model),
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    _compare(load_member(draft), model)
+    exported = load_exported(draft)
+    assert isinstance(exported, ExportedModel)
+    _compare(exported, model)
 
 
 def _compare(exported: ExportedModel, model: Model) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.export.ensemble import ENSEMBLE, member_folder
-from sonorant.export.manifest import BadExport, read_manifest, verify_files
+from sonorant.export.manifest import ENSEMBLE, BadExport, member_folder, read_manifest, verify_files
 from sonorant.models.registry import build_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf

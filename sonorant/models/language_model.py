@@ -11,19 +11,28 @@ from collections.abc import Callable
 
 from sonorant.arrays import Features
 from sonorant.models.applications import Applications
+from sonorant.models.dropout import Dropout
 from sonorant.models.family import Inputs, Model, Outputs, Symbols
 from sonorant.models.normalisation import FeatureMoments
-from sonorant.tensorflow import tf
+from sonorant.models.section import LstmLmRecipe, TransformerLmRecipe
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["LanguageModel"]
 
 
 class LanguageModel(Model):
-    """A model of text. Its symbols are the units and, last, `end`, which also stands before the first label."""
+    """A model of text. Its symbols are the units and, last, `end`, which also stands before the first label.
 
-    def __init__(self, name: str, units: int) -> None:
-        super().__init__(name=name, bins=0, symbols=Symbols(units, end=units))
+    It begins with an embedding of the label before, Float32[symbols, embedding], and dropout of it.
+    """
+
+    def __init__(self, recipe: LstmLmRecipe | TransformerLmRecipe, units: int, seed: int) -> None:
+        super().__init__(name=recipe.family, bins=0, symbols=Symbols(units, end=units))
         self.end = units
+        self.dropout = Dropout(recipe.dropout)
+        normal = keras.initializers.RandomNormal(0, 0.1, seed=seed)
+        self.embedding = keras.layers.Embedding(units + 1, recipe.embedding, normal, name="embedding")
+        self.embedding.build(None)
 
     def log_probs(self, labels: tf.Tensor, dropout_seed: tf.Tensor | None = None) -> tf.Tensor:
         """Return log-probabilities [B, L + 1, symbols] of what follows each of the first 0 to L labels, Int32[B, L].

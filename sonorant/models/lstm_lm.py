@@ -1,6 +1,5 @@
 """LSTM language model: embedding, LSTM layers, softmax (Sundermeyer 2012; Zeyer 2018, which Kim 2019 fuses with)."""
 
-from sonorant.models.dropout import Dropout
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.lstm import Lstm
 from sonorant.models.section import LstmLmRecipe
@@ -16,12 +15,8 @@ class LstmLm(LanguageModel):
     """
 
     def __init__(self, recipe: LstmLmRecipe, bins: int, units: int, seed: int = 0) -> None:
-        super().__init__(recipe.family, units)
+        super().__init__(recipe, units, seed)
         self.recipe = recipe
-        self.dropout = Dropout(recipe.dropout)
-        normal = keras.initializers.RandomNormal(0, 0.1, seed=seed)
-        self.embedding = keras.layers.Embedding(units + 1, recipe.embedding, normal, name="embedding")
-        self.embedding.build(None)
         sizes = [recipe.embedding] + [recipe.cells] * (recipe.layers - 1)
         self.lstms = [Lstm(n, recipe.cells, seed * recipe.layers + i, f"lstm_{i}") for i, n in enumerate(sizes)]
         glorot = keras.initializers.GlorotUniform(seed=seed)

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from sonorant.models.dropout import Dropout
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.section import TransformerLmRecipe
 from sonorant.tensorflow import keras, tf
@@ -21,12 +20,8 @@ class TransformerLm(LanguageModel):
     """
 
     def __init__(self, recipe: TransformerLmRecipe, bins: int, units: int, seed: int = 0) -> None:
-        super().__init__(recipe.family, units)
+        super().__init__(recipe, units, seed)
         self.recipe = recipe
-        self.dropout = Dropout(recipe.dropout)
-        normal = keras.initializers.RandomNormal(0, 0.1, seed=seed)
-        self.embedding = keras.layers.Embedding(units + 1, recipe.embedding, normal, name="embedding")
-        self.embedding.build(None)
         self.to_size = _linear(recipe.embedding, recipe.size, seed, "to_size", bias=False)
         self.layer_list = [_Layer.of(recipe, i, seed * 1000 + 10 * i) for i in range(recipe.layers)]
         self.norm = _norm(recipe.size, "norm")

@@ -16,6 +16,7 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.recipe.training import EvaluationRecipe, TrainingRecipe
 from sonorant.section import Section
 from sonorant.text.section import TextRecipe
+from sonorant.tracking.section import TrackingRecipe
 
 __all__ = ["VERSION", "Recipe"]
 
@@ -54,6 +55,7 @@ class Recipe(Section):
     evaluation: EvaluationRecipe = Field(EvaluationRecipe(), description="What the finished model is measured on.")
     decoding: DecodingRecipe = Field(DecodingRecipe(), description="Beam search.")
     serving: ServingRecipe = Field(ServingRecipe(), description="The gRPC recognizer.")
+    tracking: TrackingRecipe = Field(TrackingRecipe(), description="The experiment tracker.")
 
     @property
     def of_text(self) -> bool:

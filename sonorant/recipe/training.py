@@ -24,7 +24,7 @@ class TrainingRecipe(Section):
     init_from: str = Field(
         "",
         description="Folder of a run (best checkpoint), a checkpoint or an exported model, whose weights of the same "
-        "name and shape a new run starts with; the log lists the others.",
+        "name and shape, and units where they have a part for each, a new run starts with; the log lists the others.",
     )
     accumulate_batches: int = Field(
         1, ge=1, description="Batches of each rank whose gradients are summed up for one step (gradient accumulation)."
@@ -56,7 +56,7 @@ class TrainingRecipe(Section):
         0.01,
         ge=0,
         lt=1,
-        description="Relative improvement of the WER or perplexity between two looks at dev below which newbob decays.",
+        description="Relative improvement of the figure on dev between two evaluations below which newbob decays.",
     )
     learning_rate: float = Field(1e-3, gt=0, description="Highest learning rate.")
     warmup_steps: int = Field(200, ge=0, description="Steps in which the learning rate rises to its highest.")
@@ -126,8 +126,10 @@ class TrainingRecipe(Section):
     mwer_base_weight: float = Field(
         0.01, ge=0, description="Weight of the loss without mwer_hypotheses, beside the expected word errors."
     )
-    dev_every_epochs: int = Field(1, ge=1, description="Epochs between two looks at dev.")
-    patience: int = Field(5, ge=1, description="Looks at dev without a better WER that stop the run.")
+    dev_every_epochs: int = Field(1, ge=1, description="Epochs between two evaluations on dev.")
+    patience: int = Field(
+        5, ge=1, description="Evaluations on dev without a lower WER or perplexity that end training."
+    )
     pretrain_layers: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         (),
         description="Layer-wise pretraining: layers of the encoder in its first stages, the top one among them; then "
@@ -139,11 +141,13 @@ class TrainingRecipe(Section):
         description="Dropout rates after the model's own, each from the best checkpoint on, when dev is no better in "
         "anneal_patience evaluations.",
     )
-    anneal_patience: int = Field(2, ge=1, description="Evaluations on dev without a better WER that anneal dropout.")
+    anneal_patience: int = Field(2, ge=1, description="Evaluations on dev without a lower WER that anneal dropout.")
     checkpoint_every_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
     keep_checkpoints: int = Field(3, ge=1, description="Newest checkpoints to keep, beside the best.")
     keep_best_checkpoints: int = Field(
-        1, ge=1, description="Checkpoints with the lowest WER on dev to keep, such as for `sonorant export --average`."
+        1,
+        ge=1,
+        description="Checkpoints with the lowest WER or perplexity on dev to keep, as for `sonorant export --average`.",
     )
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sonorant.errors import BadRun
-from sonorant.export.manifest import MANIFEST, read_manifest
+from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folder, read_manifest
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
@@ -75,18 +76,24 @@ def _system(run: RunFolder, model: str) -> dict[str, Any]:
     recipe = load_recipe(run.recipe)
     export = run.exports / model
     there = (export / MANIFEST).exists()
-    member = export / "members" / "0" if (export / "members").is_dir() else export
+    signature = _signature(export) if there else None
     decoding = load_recipe(export / "recipe.yaml").decoding if there else recipe.decoding
     return {
         "name": recipe.name,
         "family": recipe.model.family,
         "objective": recipe.training.objective,
         "seed": recipe.seed,
-        "streaming": read_manifest(member).signature == "stream" if there else None,
+        "streaming": signature == "stream" if there else None,
         "stages": [stage.stage for stage in recipe.stages],
         "lm": decoding.lm is not None,
         "mwer": recipe.training.mwer_hypotheses > 0,
     }
+
+
+def _signature(export: Path) -> str:
+    """Return that of an exported model; of an ensemble, its first member's."""
+    signature = read_manifest(export).signature
+    return read_manifest(member_folder(export, 0)).signature if signature == ENSEMBLE else signature
 
 
 def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

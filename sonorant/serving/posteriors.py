@@ -99,9 +99,9 @@ def whole_posteriors(posteriors: Posteriors, waveform: Waveform) -> NDArray[np.f
     return np.concatenate([alone(posteriors.push(waveform)), alone(posteriors.finish())])
 
 
-def open_posteriors(model: ServedModel) -> Posteriors:
-    """Return the posteriors of a new stream: the average over members, and over translations with `jitter_ms`."""
-    jitter = round(model.recipe.decoding.jitter_ms * model.sample_rate_hz / 1000)
+def open_posteriors(model: ServedModel, jitter_ms: float) -> Posteriors:
+    """Return the posteriors of a new stream: the average over members, and over translations by `jitter_ms`, if > 0."""
+    jitter = round(jitter_ms * model.sample_rate_hz / 1000)
     shifts = (-jitter, 0, jitter) if jitter else (0,)
     views = [SingleModel(member, shift) for member in model.members for shift in shifts]
     return views[0] if len(views) == 1 else Averaged(views)

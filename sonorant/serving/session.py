@@ -56,7 +56,7 @@ class Session:
         decoding = model.recipe.decoding
         self.model = model
         self._options = options
-        self._posteriors = open_posteriors(model)
+        self._posteriors = open_posteriors(model, decoding.jitter_ms)
         self._search = open_search(
             model.search, model.units, model.frame_seconds, decoding, model.decoder, model.scorer
         )

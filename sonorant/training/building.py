@@ -16,7 +16,7 @@ from sonorant.training.collective import Collective
 from sonorant.training.evaluation import DevUtterance, Evaluator, WerEvaluator
 from sonorant.training.fast_intake import FastIntake
 from sonorant.training.feeder import Feeder
-from sonorant.training.initial_weights import InitialWeights, read_weights
+from sonorant.training.initial_weights import InitialWeights, read_source
 from sonorant.training.intake import Intake
 from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Trainer
@@ -82,9 +82,7 @@ def build_trainer(
             ),
             evaluator=_evaluator(model, data, ports.collective),
             held_up=held_up,
-            initial=_initial_weights(recipe.training.init_from, model, ports.collective)
-            if not progress.begun
-            else None,
+            initial=_initial_weights(recipe, data, model, ports.collective) if not progress.begun else None,
         ),
         ports,
         progress,
@@ -97,12 +95,22 @@ def _evaluator(model: Model, data: TrainingData, collective: Collective) -> Eval
     return evaluator
 
 
-def _initial_weights(source: str, model: Model, collective: Collective) -> InitialWeights | None:
+def _initial_weights(recipe: Recipe, data: TrainingData, model: Model, collective: Collective) -> InitialWeights | None:
     """Return the weights to start with, the same on all ranks, or None."""
+    source = recipe.training.init_from
     if not source:
         return None
-    read = InitialWeights.of(source, read_weights(Path(source)), model) if collective.rank == 0 else None
+    read = None
+    if collective.rank == 0:
+        found = read_source(Path(source))
+        read = InitialWeights.of(source, found, model, data.units, _weights_by_unit(recipe, data, model))
     return collective.broadcast(read)
+
+
+def _weights_by_unit(recipe: Recipe, data: TrainingData, model: Model) -> set[str]:
+    """Return the names of weights that have a part for each unit: with one more unit they have another shape."""
+    wider = build_model(recipe.model, data.bins, data.units.size + 1, seed=recipe.seed).named_weights()
+    return {name for name, array in model.named_weights().items() if wider[name].shape != array.shape}
 
 
 def _build_intake(

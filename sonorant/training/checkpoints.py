@@ -49,7 +49,7 @@ class _Saved(NamedTuple):
 class Checkpoints:
     """The checkpoints of a run; `warn` is called with the reason for each that is ignored.
 
-    keep: the newest ones to keep; keep_best: those of the lowest WER on dev.
+    keep: the newest ones to keep; keep_best: those of the lowest WER or perplexity on dev.
     A gang calls `begin` first; without it, the folder is only read.
     """
 

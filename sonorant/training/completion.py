@@ -26,9 +26,9 @@ class Reason(StrEnum):
 
 
 def reason_to_end(recipe: TrainingRecipe, epoch: int, looks_without_better: int, train_s: float) -> Reason | None:
-    """Return why training ends after `epoch` epochs, evaluations of dev without a better WER, and `train_s` seconds.
+    """Return why training ends after `epoch` epochs and `train_s` seconds; None: it continues.
 
-    None: it continues.
+    looks_without_better: evaluations on dev without a lower WER or perplexity.
     """
     if epoch >= recipe.epochs:
         return Reason.EPOCHS

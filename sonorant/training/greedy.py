@@ -1,4 +1,4 @@
-"""The cheapest search of each kind, for looks at dev during training."""
+"""The cheapest search of each kind, for evaluations on dev during training."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias

@@ -1,8 +1,10 @@
-"""Transfer: a new run starts from the weights of another one that match by name and shape."""
+"""Transfer: a new run starts from the weights of another one that match by name, shape and, where it matters, units."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +12,20 @@ from numpy.typing import NDArray
 from sonorant.errors import BadRecipe
 from sonorant.models.family import Model
 from sonorant.run_folder import RunFolder
+from sonorant.text.units import Units
 from sonorant.training.checkpoint_files import decode
 from sonorant.training.checkpoints import load_checkpoint
 
-__all__ = ["InitialWeights", "read_weights"]
+__all__ = ["InitialWeights", "Source", "read_source"]
 
 Weights = Mapping[str, NDArray[np.float32]]
+
+
+class Source(NamedTuple):
+    """Weights to start from. units: what their symbols stand for; None: unknown, of a checkpoint without its run."""
+
+    weights: Weights
+    units: Units | None
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,7 @@ class InitialWeights:
     """Weights of another model for a new one.
 
     source: where they are from. matching: those to load. unmatched: a line for each name that is not the same in both,
-    with both shapes.
+    with both shapes, or the first unit that differs.
     """
 
     source: str
@@ -31,19 +41,25 @@ class InitialWeights:
     unmatched: tuple[str, ...]
 
     @classmethod
-    def of(cls, source: str, found: Weights, model: Model) -> "InitialWeights":
-        """Return what of `found` the model can load; raises BadRecipe if that is nothing."""
+    def of(cls, source: str, found: Source, model: Model, units: Units, by_unit: Collection[str]) -> "InitialWeights":
+        """Return what of `found` the model can load; raises BadRecipe if that is nothing.
+
+        units: the model's. by_unit: names of its weights that have a part for each unit, which match if all units do.
+        """
         own = {name: array.shape for name, array in model.named_weights().items()}
-        other = {name: array.shape for name, array in found.items()}
-        matching = {name: array for name, array in found.items() if own.get(name) == array.shape}
+        other = {name: array.shape for name, array in found.weights.items()}
+        foreign = by_unit if found.units is not None and found.units.symbols != units.symbols else ()
+        matching = {
+            name: array for name, array in found.weights.items() if own.get(name) == array.shape and name not in foreign
+        }
         unmatched = tuple(
-            f"{name}: {_shape(other.get(name))} in the source, {_shape(own.get(name))} here"
+            f"{name}: {_difference(other.get(name), own.get(name), found.units, units)}"
             for name in sorted(own.keys() | other.keys())
             if name not in matching
         )
         if not matching:
             raise BadRecipe(
-                f"training.init_from={source}: no weight has the same name and shape as one of this model: "
+                f"training.init_from={source}: no weight has the same name, shape and units as one of this model: "
                 f"{'; '.join(unmatched[:4])}; take a run of a like model, or remove the key"
             )
         return cls(source, matching, unmatched)
@@ -53,25 +69,41 @@ class InitialWeights:
         model.assign(model.named_weights() | dict(self.matching))
 
 
-def read_weights(source: Path) -> Weights:
+def read_source(source: Path) -> Source:
     """Return the weights that are evaluated, of a run folder (best on dev), a checkpoint's, or an exported model's.
 
-    Raises BadRecipe if the folder is none of these, and BadCheckpoint or BadExport, with the file, if it is damaged.
+    Raises BadRecipe if the folder is none of these, and BadCheckpoint, BadExport or BadCorpus, with the
+    file, if it is damaged.
     """
     if (source / "manifest.json").is_file() and (source / "recipe.yaml").is_file():
         from sonorant.export.weights import exported_weights
 
-        return exported_weights(source)
+        return Source(exported_weights(source), _read_units(source / "units.json"))
     if (source / "manifest.json").is_file() or (source / "state.json").is_file():
-        return decode(source).evaluated
+        run = RunFolder(source.absolute().parent.parent)
+        return Source(decode(source).evaluated, _read_units(run.shards / "units.json"))
     run = RunFolder(source)
     if run.checkpoints.is_dir():
-        return load_checkpoint(run.checkpoints, "best").evaluated
+        return Source(load_checkpoint(run.checkpoints, "best").evaluated, _read_units(run.shards / "units.json"))
     found = "unknown content" if source.exists() else "no such folder"
     raise BadRecipe(
         f"training.init_from={source}: {found}; expected a run folder, a checkpoint `RUN/checkpoints/step-…`, or an "
         "exported model `RUN/exports/<model>/<version>`"
     )
+
+
+def _read_units(path: Path) -> Units | None:
+    return Units.from_json(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
+
+
+def _difference(
+    theirs: tuple[int, ...] | None, own: tuple[int, ...] | None, other_units: Units | None, units: Units
+) -> str:
+    if theirs != own or other_units is None:
+        return f"{_shape(theirs)} in the source, {_shape(own)} here"
+    symbols = zip_longest(other_units.symbols, units.symbols)
+    number, (there, here) = next((i, pair) for i, pair in enumerate(symbols) if pair[0] != pair[1])
+    return f"unit {number} is {there!r} in the source, {here!r} here"
 
 
 def _shape(shape: tuple[int, ...] | None) -> str:

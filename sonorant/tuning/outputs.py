@@ -58,18 +58,19 @@ def write_outputs(
     origin: str,
     model: ServedModel,
     utterances: Iterable[Spoken],
+    jitter_ms: float,
     threads: int,
     done: Callable[[], None] = lambda: None,
 ) -> None:
     """Write the outputs of whole utterances to `folder`, atomically, in place of others.
 
-    They are those of recognition: jitter is averaged. origin: names model and set. done: called after each utterance.
+    They are those of recognition with this jitter. origin: names model and set. done: called after each utterance.
     Raises Unavailable if the folder cannot be written.
     """
     references = list(utterances)
     parts: list[NDArray[np.float32]] = []
     with ThreadPoolExecutor(threads) as pool:
-        for frames in pool.map(partial(_outputs, model), references):
+        for frames in pool.map(partial(_outputs, model, jitter_ms), references):
             parts.append(frames)
             done()
     document = {
@@ -94,5 +95,5 @@ def read_outputs(folder: Path) -> Outputs:
     )
 
 
-def _outputs(model: ServedModel, utterance: Spoken) -> NDArray[np.float32]:
-    return whole_posteriors(open_posteriors(model), utterance.waveform())
+def _outputs(model: ServedModel, jitter_ms: float, utterance: Spoken) -> NDArray[np.float32]:
+    return whole_posteriors(open_posteriors(model, jitter_ms), utterance.waveform())

@@ -1,22 +1,27 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from rigs.babble import UNITS
 from rigs.tiny_lm import spread, text_recipe, tiny_lm
 from rigs.tunable_run import write_tunable_run
 
+from services.evaluation.test_sets import read_references
 from services.recognizer_client.client import pcm16
+from services.recognizer_client.recordings import read_recording
+from services.storage.run import open_run
 from sonorant.cli.tune import command
 from sonorant.errors import BadRecipe, BadRun, BadShard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.neural_language_model import export_language_model
 from sonorant.run_folder import RunFolder
+from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.text.scoring import score
-from sonorant.tuning import BadTuning
+from sonorant.tuning import BadTuning, read_outputs
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +83,34 @@ def test_streams_of_what_was_tuned_with_a_neural_language_model_have_the_errors_
         session.push(audio[6000:])
         pairs.append((text, session.finish().alternatives[0].text))
     assert score(pairs).errors == best["errors"]
+
+
+def test_the_run_may_be_in_a_store_that_gets_the_export(run, tmp_path):
+    names = [path.name for path in run.shards.glob("*.tfrecord")]
+    (run.shards / "plan.json").write_text(json.dumps({"shards": names}))
+    (run.shards / "card.md").write_text("made up")
+    (run.shards / "units.json").write_text(UNITS.to_json())
+    url = f"file://{tmp_path}/store"
+    maker = open_run(run.path, url)
+    maker.push_shards()
+    maker.push_exports()
+    elsewhere = RunFolder(tmp_path / "elsewhere")
+    done = tune(elsewhere, "--trials", "3", "--export", "--store", url)
+    assert f"exported version 2: {elsewhere.exports / 'babble' / '2'}" in done.output
+    maker.pull_exports()
+    expected = json.loads(elsewhere.tuning.read_text())["best"]["weights"]["lm.alpha"]
+    assert load_exported(run.exports / "babble" / "2").recipe.decoding.lm.alpha == expected
+
+
+def test_outputs_are_averages_over_the_jitter_of_set(run):
+    done = tune(run, "--trials", "1", "--set", "decoding.jitter_ms=5")
+    assert done.exit_code == 0, done.output
+    model = load_exported(run.exports / "babble" / "1")
+    (first, *_) = read_references(run.recordings / "dev")
+    frames = whole_posteriors(
+        open_posteriors(model, jitter_ms=5.0), read_recording(first.recording, model.sample_rate_hz)
+    )
+    np.testing.assert_array_equal(read_outputs(run.tuning_outputs / "dev").frames(0), frames)
 
 
 def test_another_language_model_may_be_given_and_another_range(run, tmp_path):

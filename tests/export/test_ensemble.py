@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble, murmur
 from rigs.tiny_bfa import SECTION
 
 from sonorant.decoding.section import LanguageModelRecipe
+from sonorant.errors import BadLanguageModel
 from sonorant.export.loading import load_exported, load_member
-from sonorant.export.manifest import BadExport
+from sonorant.export.manifest import MANIFEST, BadExport, checksums, read_manifest
 from sonorant.export.saved_ensemble import export_ensemble
 from sonorant.export.saved_model import export_model
 from sonorant.export.weights import exported_weights
@@ -38,7 +41,7 @@ def ensemble(exports, others):
 
 
 def posteriors(model, parts=1):
-    opened = open_posteriors(model)
+    opened = open_posteriors(model, jitter_ms=0.0)
     pushed = [alone(opened.push(part)) for part in np.array_split(AUDIO, parts)]
     return np.concatenate([*pushed, alone(opened.finish())])
 
@@ -69,16 +72,39 @@ def test_a_member_with_other_features_may_join(exports):
     assert len(posteriors(served)) > 0
 
 
-def test_the_language_model_is_the_ensemble_s_alone(exports, others, tmp_path):
+@pytest.fixture
+def arpa(tmp_path):
     (tmp_path / "text").write_text("alpha beta delta gamma\n" * 9)
     train([tmp_path / "text"], tmp_path / "lm.arpa", order=2)
-    recipe = babble_recipe("fused")
-    lm = LanguageModelRecipe(path=str(tmp_path / "lm.arpa"), unknown=-9.0)
-    recipe = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": lm})})
+    return tmp_path / "lm.arpa"
+
+
+def fused(recipe, arpa):
+    lm = LanguageModelRecipe(path=str(arpa), unknown=-9.0)
+    return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": lm})})
+
+
+def test_the_language_model_is_the_ensemble_s_alone(exports, others, arpa):
+    recipe = fused(babble_recipe("fused"), arpa)
     folder = export_ensemble(babble_model(recipe), others, recipe, UNITS, exports).path
     assert load_exported(folder).scorer.fusion is not None
-    assert load_member(folder / "members/0").scorer.fusion is None
     assert len(list(folder.rglob("lm.arpa"))) == 1
+
+
+def test_no_language_model_of_a_member_is_loaded(exports, arpa):
+    """It cannot be read here, but has the right checksum: whatever loads it fails."""
+    recipe = fused(babble_recipe("scored"), arpa)
+    scored = export_model(babble_model(recipe), recipe, UNITS, exports).path
+    assert load_exported(scored).scorer.fusion is not None
+    copy = next(scored.rglob("lm.arpa"))
+    copy.write_text("no model")
+    manifest = read_manifest(scored)
+    (scored / MANIFEST).write_text(replace(manifest, files=checksums(scored)).to_json())
+    with pytest.raises(BadLanguageModel):
+        load_exported(scored)
+    first = babble_recipe("of-two")
+    served = load_exported(export_ensemble(babble_model(first), [scored], first, UNITS, exports).path)
+    assert len(served.members) == 2
 
 
 def test_members_that_cannot_be_averaged_are_refused_by_name(exports, others, ensemble):

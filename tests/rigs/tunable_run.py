@@ -42,7 +42,7 @@ def write_tunable_run(folder, utterances=UTTERANCES):
 
 def spoken_by(model, seed):
     waveform = from_int16(to_int16(murmur(1.5, seed)))
-    frames = whole_posteriors(open_posteriors(model), waveform)
+    frames = whole_posteriors(open_posteriors(model, jitter_ms=0.0), waveform)
     recipe = with_weights(model.recipe, TRUE)
     scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder, load_language_model)
     search = open_search("ctc", UNITS, model.frame_seconds, recipe.decoding, None, scorer)

@@ -8,17 +8,20 @@ import signal
 
 import psutil
 import pytest
+from rigs.tracked_run import logged, tracked
 from rigs.training_run import EPOCHS, MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
 from rigs.waiting import eventually
 
 from services.supervisor.past_run import audit_run
 from sonorant.export.weights import exported_weights
+from sonorant.tracking.section import TrackingRecipe
 
 
 @pytest.fixture
 def run(tmp_path, redis_url):
+    recipe = tiny_recipe().model_copy(update={"tracking": TrackingRecipe(mlflow=str(tmp_path / "mlflow"))})
     with contextlib.ExitStack() as stack:
-        yield Run(write_run(tmp_path / "run", tiny_recipe()), redis_url, stack)
+        yield Run(write_run(tmp_path / "run", recipe), redis_url, stack)
 
 
 def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_twice(run):
@@ -54,6 +57,9 @@ def test_killed_resumed_by_two_ranks_terminated_and_resumed_no_example_is_used_t
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(1, totals["steps"] + 1))
     assert lines[-1]["kind"] == "end"
     assert list(run.folder.tensorboard.iterdir())
+    ((seen, points),) = tracked(run.folder.path.parent / "mlflow")
+    assert {name: of for name, of in points.items() if not name.startswith("end/")} == logged(run.folder)
+    assert (seen.info.status, points["end/ledger/lost"]) == ("FINISHED", [(totals["steps"], 0)])
 
 
 def test_a_rank_that_never_comes_to_a_step_ends_the_gang_which_may_start_again(tmp_path, redis_url):

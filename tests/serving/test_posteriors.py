@@ -8,6 +8,7 @@ from sonorant.serving.posteriors import Averaged, SingleModel, open_posteriors
 from sonorant.serving.steps import alone
 
 AUDIO = murmur(1.0, seed=4)
+JITTER_MS = 5.0
 SHIFT = RATE_HZ * 5 // 1000
 
 
@@ -34,19 +35,21 @@ def test_a_shift_is_a_translation_that_keeps_the_length(model, shift):
 
 @given(cuts=st.sets(st.integers(0, len(AUDIO)), max_size=8))
 @settings(max_examples=10, deadline=None)
-def test_jitter_has_the_bits_of_the_whole_however_the_audio_is_cut(jittered, cuts):
-    np.testing.assert_array_equal(posteriors(open_posteriors(jittered), cuts), posteriors(open_posteriors(jittered)))
+def test_jitter_has_the_bits_of_the_whole_however_the_audio_is_cut(model, cuts):
+    np.testing.assert_array_equal(
+        posteriors(open_posteriors(model, JITTER_MS), cuts), posteriors(open_posteriors(model, JITTER_MS))
+    )
 
 
-def test_jitter_averages_probabilities_over_three_translations(model, jittered):
+def test_jitter_averages_probabilities_over_three_translations(model):
     views = [np.exp(np.float64(posteriors(SingleModel(model, shift)))) for shift in (-SHIFT, 0, SHIFT)]
-    np.testing.assert_allclose(np.exp(posteriors(open_posteriors(jittered))), np.mean(views, axis=0), atol=1e-6)
+    np.testing.assert_allclose(np.exp(posteriors(open_posteriors(model, JITTER_MS))), np.mean(views, axis=0), atol=1e-6)
     assert np.abs(views[0] - views[2]).max() > 1e-3
 
 
-def test_audio_shorter_than_the_shift_has_no_frames(jittered):
-    opened = open_posteriors(jittered)
-    assert alone(opened.push(AUDIO[:3])).shape == alone(opened.finish()).shape == jittered.no_frames.shape
+def test_audio_shorter_than_the_shift_has_no_frames(model):
+    opened = open_posteriors(model, JITTER_MS)
+    assert alone(opened.push(AUDIO[:3])).shape == alone(opened.finish()).shape == model.no_frames.shape
 
 
 class Given:
@@ -67,14 +70,3 @@ def test_frames_that_one_member_has_early_wait_for_the_others():
     averaged = Averaged([Given([[0.2, 0.8], [0.6, 0.4]], []), Given([], [[0.4, 0.6], [0.2, 0.8]])])
     assert len(alone(averaged.push(AUDIO))) == 0
     np.testing.assert_allclose(np.exp(alone(averaged.finish())), [[0.3, 0.7], [0.4, 0.6]], rtol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def jittered(model):
-    recipe = model.recipe.model_copy(update={"decoding": model.recipe.decoding.model_copy(update={"jitter_ms": 5.0})})
-
-    class Jittered:
-        def __getattr__(self, name):
-            return recipe if name == "recipe" else getattr(model, name)
-
-    return Jittered()

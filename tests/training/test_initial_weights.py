@@ -11,8 +11,11 @@ from sonorant.delivery.ledger import MemoryLedger
 from sonorant.errors import BadRecipe
 from sonorant.export.saved_model import export_model
 from sonorant.models.registry import build_model
+from sonorant.text.units import Units
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
-from sonorant.training.initial_weights import InitialWeights, read_weights
+from sonorant.training.initial_weights import InitialWeights, Source, read_source
+
+BY_UNIT = ("projection/bias", "projection/kernel")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def with_cells(recipe, cells):
 def test_what_does_not_match_stays_and_is_listed_with_both_shapes(source):
     model = build_model(with_cells(tiny_recipe(), 7).model, BINS, tiny_units().size, seed=5)
     before = model.named_weights()
-    initial = InitialWeights.of("there", read_weights(source), model)
+    initial = InitialWeights.of("there", read_source(source), model, tiny_units(), BY_UNIT)
     initial.load(model)
     after = model.named_weights()
     assert set(initial.matching) == {"normalisation/mean", "normalisation/deviation", "projection/bias"}
@@ -68,10 +71,32 @@ def test_what_does_not_match_stays_and_is_listed_with_both_shapes(source):
     np.testing.assert_array_equal(after["projection/bias"], initial.matching["projection/bias"])
 
 
+@pytest.mark.parametrize("place", ["run", "checkpoint", "export"])
+def test_weights_of_as_many_other_units_stay_and_are_listed_with_the_first_that_differs(source, tmp_path, place):
+    copy = tmp_path / "copy"
+    shutil.copytree(source, copy)
+    *symbols, last = tiny_units().symbols
+    others = Units("words", (*symbols, f"{last}s"))
+    (copy / "shards").mkdir()
+    (copy / "shards/units.json").write_text(others.to_json())
+    folder = copy
+    if place == "checkpoint":
+        folder = copy / "checkpoints" / (copy / "checkpoints/best").read_text()
+    if place == "export":
+        model = build_model(tiny_recipe().model, BINS, others.size, seed=7)
+        folder = export_model(model, tiny_recipe(), others, tmp_path).path
+    expected = read_source(folder).weights
+    trainer, (begin, *_) = begun(tiny_recipe(epochs=1, init_from=str(folder)), tmp_path / "new")
+    why = f"unit {len(symbols)} is '{last}s' in the source, '{last}' here"
+    assert trainer.parts.initial.unmatched == tuple(f"{name}: {why}" for name in BY_UNIT)
+    np.testing.assert_array_equal(begin["lstm_0/weight"], expected["lstm_0/weight"])
+    assert np.abs(begin["projection/kernel"] - expected["projection/kernel"]).max() > 0.01
+
+
 def test_a_weight_that_only_one_has_is_listed():
     model = build_model(tiny_recipe().model, BINS, tiny_units().size)
     found = {k: v for k, v in model.named_weights().items() if k != "lstm_0/bias"} | {"old/bias": np.zeros(3)}
-    assert InitialWeights.of("there", found, model).unmatched == (
+    assert InitialWeights.of("there", Source(found, None), model, tiny_units(), BY_UNIT).unmatched == (
         "lstm_0/bias: none in the source, [48] here",
         "old/bias: [3] in the source, none here",
     )
@@ -79,19 +104,20 @@ def test_a_weight_that_only_one_has_is_listed():
 
 def test_nothing_that_matches_is_an_error_with_shapes():
     model = build_model(tiny_recipe().model, BINS, tiny_units().size)
+    found = Source({"lstm_0/bias": np.zeros(2, np.float32)}, None)
     with pytest.raises(BadRecipe, match=r"init_from=there.*lstm_0/bias: \[2\] in the source, \[48\] here"):
-        InitialWeights.of("there", {"lstm_0/bias": np.zeros(2, np.float32)}, model)
+        InitialWeights.of("there", found, model, tiny_units(), BY_UNIT)
 
 
 def test_checkpoint_and_export_are_read_as_well_as_a_run(source, tmp_path):
-    expected = read_weights(source)
+    expected = read_source(source).weights
     step = (source / "checkpoints" / "best").read_text()
     recipe = tiny_recipe()
     model = build_model(recipe.model, BINS, tiny_units().size)
     model.assign(expected)
     export = export_model(model, recipe, tiny_units(), tmp_path)
     for folder in (source / "checkpoints" / step, export.path):
-        found = read_weights(folder)
+        found = read_source(folder).weights
         assert found.keys() == expected.keys()
         for name, array in expected.items():
             np.testing.assert_array_equal(found[name], array, err_msg=name)
@@ -99,9 +125,9 @@ def test_checkpoint_and_export_are_read_as_well_as_a_run(source, tmp_path):
 
 def test_a_folder_that_is_none_of_these_is_named(tmp_path):
     with pytest.raises(BadRecipe, match="nowhere: no such folder; expected a run"):
-        read_weights(tmp_path / "nowhere")
+        read_source(tmp_path / "nowhere")
     with pytest.raises(BadRecipe, match="unknown content"):
-        read_weights(tmp_path)
+        read_source(tmp_path)
 
 
 def test_a_damaged_file_is_named(source, tmp_path):
@@ -110,7 +136,7 @@ def test_a_damaged_file_is_named(source, tmp_path):
     best = copy / "checkpoints" / (copy / "checkpoints" / "best").read_text()
     (best / "arrays.npz").write_bytes(b"cut")
     with pytest.raises(BadCheckpoint, match=r"arrays\.npz: its checksum"):
-        read_weights(copy)
+        read_source(copy)
 
 
 def test_a_resumed_run_does_not_read_it_and_ends_with_the_same_bits(source, tmp_path):

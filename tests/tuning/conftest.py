@@ -13,5 +13,5 @@ def tunable(tmp_path_factory):
     export = run.exports / "babble" / "1"
     folder = run.tuning_outputs / "dev"
     utterances = [Spoken(text, "", lambda waveform=waveform: waveform) for waveform, text in spoken]
-    write_outputs(folder, "dev of babble", load_exported(export), utterances, threads=2)
+    write_outputs(folder, "dev of babble", load_exported(export), utterances, jitter_ms=0.0, threads=2)
     return run, spoken, Subject(export, folder, load_recipe(run.recipe).model_dump_json())

@@ -35,7 +35,7 @@ def subject(tmp_path_factory):
     model.assign(weights)
     export = export_model(model, recipe, UNITS, folder).path
     spoken = [Spoken("alpha beta", "", lambda n=n: murmur(0.3 + 0.2 * n, n)) for n in range(5)]
-    write_outputs(folder / "outputs", "five", load_exported(export), spoken, threads=1)
+    write_outputs(folder / "outputs", "five", load_exported(export), spoken, jitter_ms=0.0, threads=1)
     return Subject(export, folder / "outputs", recipe.model_dump_json())
 
 

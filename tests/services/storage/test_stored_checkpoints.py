@@ -50,6 +50,7 @@ def steps(url):
 def test_another_gang_goes_on_from_the_last_checkpoint_in_an_empty_folder(tmp_path, url):
     first = Gang(tmp_path / "first", url)
     assert first.begun is None
+    first.run.folder.tracking.write_text('{"key": "of the first"}')
     with first.run.pushing_checkpoints():
         for step in (1, 2, 3, 4):
             first.save(step, best=step == 1)
@@ -61,6 +62,7 @@ def test_another_gang_goes_on_from_the_last_checkpoint_in_an_empty_folder(tmp_pa
     np.testing.assert_array_equal(second.begun.weights["w"], checkpoint(4).weights["w"])
     assert load_checkpoint(second.run.folder.checkpoints, "best").progress.step == 1
     assert second.run.folder.metrics.read_text().count("step") == 4
+    assert second.run.folder.tracking.read_text() == '{"key": "of the first"}'
     assert not second.warned
 
 
