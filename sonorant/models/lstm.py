@@ -10,6 +10,7 @@ with the product of the inputs hoisted out of it was no faster (28.0 against 27.
 from collections.abc import Callable
 from typing import Any
 
+from sonorant.models.cudnn_lstm import cudnn_lstm
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["Lstm", "LstmCell"]
@@ -22,8 +23,10 @@ class Lstm(keras.layers.Layer):
 
     The op is `BlockLSTM`, not `BlockLSTMV2`: up to TensorFlow 2.18 the latter orders its gates differently but is
     registered with the former's gradient, which is therefore wrong without any message. Of the former only the forward
-    pass is used.
+    pass is used. cudnn: whether cuDNN's kernel takes its place, which needs a GPU, and has no peepholes.
     """
+
+    cudnn = False
 
     def __init__(self, inputs: int, cells: int, seed: int, name: str, peepholes: bool = False) -> None:
         super().__init__(name=name)
@@ -44,6 +47,8 @@ class Lstm(keras.layers.Layer):
         inputs: [T, B, inputs] with T >= 1.
         """
         weight, bias = (tf.convert_to_tensor(v.value) for v in (self.weight, self.bias))
+        if self.cudnn:
+            return cudnn_lstm(inputs, cell, hidden, weight, bias)
         if self.peepholes is None:
             outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
         else:
