@@ -1,23 +1,29 @@
-"""How a model computes while it is trained: with which kernels. Weights, checkpoints and exports are the same.
+"""How a model computes while it is trained: with which kernels, in which precision.
 
-A model is built with the kernels that run on a CPU, as an exported one must be. The trainer then sets those of the
-devices that it finds, before graphs are traced.
+A model is built with the kernels that run on a CPU, and in Float32, as an exported one must be. The trainer then sets
+its devices' kernels and the recipe's precision, before graphs are traced. Weights and checkpoints are the same.
 """
 
 from collections.abc import Iterator, Sequence
 
-from sonorant.devices import Device, has_gpu
+from sonorant.models.devices import Device, has_gpu
 from sonorant.models.family import Model
+from sonorant.models.half_precision import HalfPrecision
 from sonorant.models.lstm import Lstm
 from sonorant.tensorflow import keras
 
 __all__ = ["set_computation"]
 
 
-def set_computation(model: Model, devices: Sequence[Device] | None = None) -> None:
-    """Have a model compute on `devices`, see `has_gpu`: on a GPU with cuDNN's LSTM, except layers with peepholes."""
+def set_computation(model: Model, precision: str = "float32", devices: Sequence[Device] | None = None) -> None:
+    """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
+
+    On a GPU LSTM layers without peepholes are cuDNN's.
+    """
     gpu = has_gpu(devices)
     for layer in _layers(model):
+        if isinstance(layer, HalfPrecision):
+            layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
         if isinstance(layer, Lstm):
             layer.cudnn = gpu and layer.peepholes is None
 

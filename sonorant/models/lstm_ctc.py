@@ -7,6 +7,7 @@ import numpy as np
 
 from sonorant.arrays import Features
 from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
+from sonorant.models.half_precision import Dense
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.running_mean import RunningMean, speech_moments
@@ -36,7 +37,7 @@ class LstmCtc(Streaming):
             for i, (inputs, cells) in enumerate(pairwise(sizes))
         ]
         self._active = tuple(range(recipe.layers))
-        self.projection = keras.layers.Dense(
+        self.projection = Dense(
             units + 1, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="projection"
         )
         self.projection.build((None, recipe.cells))

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from sonorant.delivery.example import Example
-from sonorant.devices import has_gpu
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
+from sonorant.models.devices import has_gpu
 from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets

@@ -62,7 +62,7 @@ def build_trainer(
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
-    set_computation(model)
+    set_computation(model, recipe.training.precision)
     step = TrainStep(model, objective, recipe, ports.collective)
     if checkpoint:
         step.restore(checkpoint)

@@ -128,11 +128,11 @@ def test_its_graph_has_tensorflows_ops_forward_and_backward():
 @pytest.mark.parametrize(("devices", "cudnn"), [([CPU], False), ([CPU, GPU], True)])
 def test_a_model_has_the_kernels_of_its_devices(devices, cudnn):
     model = build_model(BfaRecipe(family="bfa", layers=2, cells=4, pooling=(2,)), bins=3, units=4)
-    set_computation(model, devices)
+    set_computation(model, devices=devices)
     assert {layer.cudnn for layer in (*model.encoder.forward, *model.encoder.backward)} == {cudnn}
 
 
 def test_peepholes_keep_the_kernel_that_has_them():
     model = build_model(ConvLstmCtcRecipe(family="conv_lstm_ctc", layers=2, cells=4, filters=4), bins=3, units=4)
-    set_computation(model, [GPU])
+    set_computation(model, devices=[GPU])
     assert not any(layer.cudnn for layer in model.encoder)

@@ -64,7 +64,7 @@ def test_the_form_for_gpus_equals_the_kernel_for_cpus_in_loss_and_gradient():
             loss = loss_of(tf.nn.log_softmax(logits), *rest)
         found.append((loss, tape.gradient(loss, logits)))
     losses = np.array(found[0][0])
-    assert min(np.isinf(losses).sum(), (losses == 0).sum(), np.isfinite(losses).sum()) > 10  # each case of a fit
+    assert min(np.isinf(losses).sum(), (losses == 0).sum(), np.isfinite(losses).sum()) > 5  # each case of a fit
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
 
