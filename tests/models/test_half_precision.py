@@ -6,7 +6,7 @@ from rigs.cudnn import documented_cudnn
 
 from sonorant.models.computation import set_computation
 from sonorant.models.family import Inputs
-from sonorant.models.half_precision import Conv1D, Dense
+from sonorant.models.half_precision import Conv1D, Dense, product
 from sonorant.models.lstm import Lstm
 from sonorant.models.registry import FAMILIES, build_model
 from sonorant.recipe.schema import Recipe
@@ -48,6 +48,23 @@ def test_products_are_of_rounded_operands_and_come_out_as_float32(rng, kind, dty
     layer.kernel.assign(rounded(kernel, dtype))
     np.testing.assert_allclose(found, layer(rounded(inputs, dtype)), atol=2e-2 if dtype == "bfloat16" else 2e-3)
     assert np.abs(found - exact).max() > 0
+
+
+def test_a_product_of_float32_is_exact_and_one_of_half_precision_is_of_rounded_operands(rng):
+    inputs, weight = (tf.constant(rng.normal(size=shape), tf.float32) for shape in ((2, 6, 5), (5, 3)))
+    np.testing.assert_array_equal(product(inputs, weight, "float32"), tf.tensordot(inputs, weight, 1))
+    found = product(inputs, weight, "bfloat16")
+    assert found.dtype == tf.float32
+    np.testing.assert_array_equal(found, rounded(tf.tensordot(rounded(inputs), rounded(weight), 1)))
+
+
+@pytest.mark.parametrize("family", ["bfa", "mocha"])
+def test_the_readout_is_in_half_precision_and_energies_are_not(family):
+    model = {"bfa": tiny_bfa.tiny_bfa, "mocha": tiny_mocha.tiny_mocha}[family]()
+    set_computation(model, "bfloat16", devices=[])
+    assert model.decoder.compute_dtype == "bfloat16"
+    attention = model.decoder.attention
+    assert {layer.compute_dtype for layer in (attention, *attention._flatten_layers())} == {"float32"}
 
 
 def test_the_lstm_of_a_cpu_is_that_of_rounded_operands(rng):
