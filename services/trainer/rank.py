@@ -23,6 +23,7 @@ from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
 from sonorant.errors import BadRecipe
+from sonorant.models.devices import has_gpu
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
@@ -149,6 +150,7 @@ class Rank:
             on_iteration=self._on_iteration,
         )
         data = TrainingData(self._units, self._bins, self._train.counts, self._dev())
+        log.info("computation", precision=self._recipe.training.precision, gpu=has_gpu())
         return build_trainer(self._recipe, data, checkpoint, progress, ports)
 
     def _dev(self) -> Iterator[DevUtterance] | Iterator[str]:
@@ -206,6 +208,7 @@ class Rank:
             "t_session": progress.session_s / progress.elapsed_s if progress.elapsed_s else 0.0,
             "steps": progress.step,
             "skipped_steps": progress.skipped_steps,
+            "overflowed_steps": progress.overflowed_steps,
             "epochs": progress.epoch,
             "examples": progress.examples,
             "audio_hours": progress.audio_s / 3600,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from sonorant.models.attention import Attending, Attention
 from sonorant.models.family import DecoderStep
+from sonorant.models.half_precision import HalfPrecision, product
 from sonorant.models.lstm import LstmCell
 from sonorant.tensorflow import keras, tf
 
@@ -21,7 +22,7 @@ class Sampling(NamedTuple):
     seed: tf.Tensor
 
 
-class AttentionDecoder(keras.layers.Layer):
+class AttentionDecoder(HalfPrecision):
     """One LSTM, an attention, and a maxout readout (Zeyer 2018, section 3).
 
     For label l of an utterance,
@@ -163,7 +164,8 @@ class AttentionDecoder(keras.layers.Layer):
         self, joined: tf.Tensor, drop: Callable[[tf.Tensor], tf.Tensor] = lambda readout: readout
     ) -> tf.Tensor:
         """Return log-probabilities [..., symbols]."""
-        linear = tf.tensordot(joined, self.readout.value, 1) + self.readout_bias.value
+        linear = product(joined, self.readout.value, self.compute_dtype) + self.readout_bias.value
         shape = tf.concat([tf.shape(linear)[:-1], [linear.shape[-1] // _PIECES, _PIECES]], 0)
         readout = drop(tf.reduce_max(tf.reshape(linear, shape), -1))
-        return tf.nn.log_softmax(tf.tensordot(readout, self.projection.value, 1) + self.projection_bias.value)
+        projected = product(readout, self.projection.value, self.compute_dtype)
+        return tf.nn.log_softmax(projected + self.projection_bias.value)

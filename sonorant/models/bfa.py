@@ -9,6 +9,7 @@ from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.bidirectional import BidirectionalEncoder
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
+from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import BfaRecipe
@@ -47,7 +48,7 @@ class Bfa(LabelSynchronous):
         self.joint_ctc = recipe.ctc
         if recipe.ctc:
             glorot = keras.initializers.GlorotUniform(seed=seed)
-            self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
+            self.ctc = Dense(units + 1, kernel_initializer=glorot, name="ctc")
             self.ctc.build((None, self.encoder.size))
         self.built = True
 

@@ -15,6 +15,7 @@ from sonorant.arrays import Features
 from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
+from sonorant.models.half_precision import Conv1D, Dense
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.section import ConvLstmCtcRecipe
@@ -42,7 +43,7 @@ class ConvLstmCtc(Streaming):
         self.recipe = recipe
         self.framing = recipe.framing
         self.normalisation = Normalisation(bins)
-        self.convolution = keras.layers.Conv1D(
+        self.convolution = Conv1D(
             recipe.filters,
             recipe.width_vectors,
             strides=recipe.stride,
@@ -60,7 +61,7 @@ class ConvLstmCtc(Streaming):
         normal = [BatchNormalisation(n, name) for name, n in names.items()] if recipe.batch_normalisation else []
         self.batch_normalisation = normal
         self.drop = Dropout(recipe.dropout)
-        self.projection = keras.layers.Dense(
+        self.projection = Dense(
             units + 1, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="projection"
         )
         self.projection.build((None, recipe.cells))

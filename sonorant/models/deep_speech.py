@@ -13,6 +13,7 @@ from sonorant.arrays import Features
 from sonorant.models.clipped_recurrence import ClippedRecurrence, clipped
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import Inputs, Model, Outputs, Symbols
+from sonorant.models.half_precision import Conv1D, Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import DeepSpeechRecipe
@@ -36,7 +37,7 @@ class DeepSpeech(Model):
         self.framing = recipe.framing
         self.normalisation = InputNormalisation(bins, recipe)
         self.drop = Dropout(recipe.dropout)
-        self.hidden_1 = keras.layers.Conv1D(
+        self.hidden_1 = Conv1D(
             recipe.cells,
             2 * recipe.context_vectors + 1,
             strides=recipe.stride,
@@ -92,7 +93,7 @@ class DeepSpeech(Model):
         return tf.transpose(both, (1, 0, 2))
 
     @staticmethod
-    def _dense(name: str, inputs: int, outputs: int, initializer: keras.initializers.Initializer) -> keras.layers.Dense:
-        layer = keras.layers.Dense(outputs, kernel_initializer=initializer, name=name)
+    def _dense(name: str, inputs: int, outputs: int, initializer: keras.initializers.Initializer) -> Dense:
+        layer = Dense(outputs, kernel_initializer=initializer, name=name)
         layer.build((None, inputs))
         return layer

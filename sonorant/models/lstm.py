@@ -10,6 +10,8 @@ with the product of the inputs hoisted out of it was no faster (28.0 against 27.
 from collections.abc import Callable
 from typing import Any
 
+from sonorant.models.cudnn_lstm import cudnn_lstm
+from sonorant.models.half_precision import HalfPrecision
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["Lstm", "LstmCell"]
@@ -17,13 +19,17 @@ __all__ = ["Lstm", "LstmCell"]
 _GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget gate, output gate
 
 
-class Lstm(keras.layers.Layer):
+class Lstm(HalfPrecision):
     """LSTM (Hochreiter 1997; Gers 2000), time-major; with peepholes on request (Gers 2002): gates see the cell state.
 
     The op is `BlockLSTM`, not `BlockLSTMV2`: up to TensorFlow 2.18 the latter orders its gates differently but is
     registered with the former's gradient, which is therefore wrong without any message. Of the former only the forward
-    pass is used.
+    pass is used. cudnn: whether cuDNN's kernel takes its place, which needs a GPU, and has no peepholes.
+
+    In half precision cuDNN multiplies in it; the other kernel, in Float32, has operands that are rounded to it.
     """
+
+    cudnn = False
 
     def __init__(self, inputs: int, cells: int, seed: int, name: str, peepholes: bool = False) -> None:
         super().__init__(name=name)
@@ -44,10 +50,13 @@ class Lstm(keras.layers.Layer):
         inputs: [T, B, inputs] with T >= 1.
         """
         weight, bias = (tf.convert_to_tensor(v.value) for v in (self.weight, self.bias))
+        if self.cudnn:
+            return _float32(*cudnn_lstm(inputs, cell, hidden, weight, bias))
+        inputs, cell, hidden, weight, bias = _float32(inputs, cell, hidden, weight, bias)
         if self.peepholes is None:
             outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
         else:
-            peepholes = tf.convert_to_tensor(self.peepholes.value)
+            (peepholes,) = _float32(tf.convert_to_tensor(self.peepholes.value))
             outputs, last_cell = _peephole_lstm(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
 
@@ -188,6 +197,11 @@ def _through_time(
     start = (steps - 1, tf.zeros_like(cell), d_last_cell, written)
     _, d_hidden, d_cell, written = tf.while_loop(lambda t, *_: t >= 0, back, start)
     return written.stack(), d_cell, d_hidden
+
+
+def _float32(*tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """Return the tensors as Float32; those that are, as they are."""
+    return tuple(tf.cast(tensor, tf.float32) for tensor in tensors)
 
 
 def _flat(sequence: tf.Tensor) -> tf.Tensor:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from sonorant.arrays import Features
 from sonorant.models.carrying import Carrying
 from sonorant.models.family import Inputs, Outputs, Symbols
+from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments
@@ -34,7 +35,7 @@ class LstmCtc(Carrying):
             for i, (inputs, cells) in enumerate(pairwise(sizes))
         ]
         self._active = tuple(range(recipe.layers))
-        self.projection = keras.layers.Dense(
+        self.projection = Dense(
             units + 1, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="projection"
         )
         self.projection.build((None, recipe.cells))

@@ -1,5 +1,6 @@
 """LSTM language model: embedding, LSTM layers, softmax (Sundermeyer 2012; Zeyer 2018, which Kim 2019 fuses with)."""
 
+from sonorant.models.half_precision import Dense
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.lstm import Lstm
 from sonorant.models.section import LstmLmRecipe
@@ -20,7 +21,7 @@ class LstmLm(LanguageModel):
         sizes = [recipe.embedding] + [recipe.cells] * (recipe.layers - 1)
         self.lstms = [Lstm(n, recipe.cells, seed * recipe.layers + i, f"lstm_{i}") for i, n in enumerate(sizes)]
         glorot = keras.initializers.GlorotUniform(seed=seed)
-        self.projection = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="projection")
+        self.projection = Dense(units + 1, kernel_initializer=glorot, name="projection")
         self.projection.build((None, recipe.cells))
         self.built = True
 

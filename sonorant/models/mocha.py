@@ -13,6 +13,7 @@ from sonorant.models.applications import Applications, decoder_applications, poo
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
+from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
 from sonorant.models.normalisation import FeatureMoments
@@ -66,7 +67,7 @@ class Mocha(Monotonic):
         self.joint_ctc = recipe.ctc
         if recipe.ctc:
             glorot = keras.initializers.GlorotUniform(seed=seed)
-            self.ctc = keras.layers.Dense(units + 1, kernel_initializer=glorot, name="ctc")
+            self.ctc = Dense(units + 1, kernel_initializer=glorot, name="ctc")
             self.ctc.build((None, self.encoded_size))
         self.built = True
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from sonorant.models.half_precision import Dense
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.section import TransformerLmRecipe
 from sonorant.tensorflow import keras, tf
@@ -111,7 +112,7 @@ def _feed_forward(layer: _Layer, hidden: tf.Tensor) -> tf.Tensor:
 def _linear(inputs: int, outputs: int, seed: int, name: str, *, bias: bool = True) -> keras.layers.Layer:
     """Return a projection whose first weights are uniform with variance 1 / inputs, as in the paper's set-up."""
     scaled = keras.initializers.VarianceScaling(1.0, "fan_in", "uniform", seed=seed)
-    layer = keras.layers.Dense(outputs, use_bias=bias, kernel_initializer=scaled, name=name)
+    layer = Dense(outputs, use_bias=bias, kernel_initializer=scaled, name=name)
     layer.build((None, inputs))
     return layer
 

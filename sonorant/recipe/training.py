@@ -48,6 +48,11 @@ class TrainingRecipe(Section):
         "adam", description="Adam, or stochastic gradient descent with Nesterov's accelerated gradient."
     )
     momentum: float = Field(0.99, ge=0, lt=1, description="Share of its last step that nesterov goes on.")
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32",
+        description="Operands of the products of LSTM, dense and convolutional layers in training; weights, losses and "
+        "exports are float32 (mixed precision). float16 scales the loss.",
+    )
     schedule: Literal["cosine", "newbob"] = Field(
         "cosine", description="Learning rate after the warm-up: a cosine, or newbob, which decays when dev stagnates."
     )

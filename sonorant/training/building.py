@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sonorant.models.computation import set_computation
 from sonorant.models.family import Model
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.registry import build_model
@@ -61,6 +62,7 @@ def build_trainer(
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
+    set_computation(model, recipe.training.precision)
     step = build_step(model, objective, recipe, ports.collective, ports.on_iteration)
     if checkpoint:
         step.restore(checkpoint)

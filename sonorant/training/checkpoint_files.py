@@ -22,7 +22,7 @@ Arrays = Mapping[str, NDArray[np.float32]]
 _CONTENT = ("arrays.npz", "state.json", "ledger.bin")
 # Of a checkpoint from before recipes were kept: no recipe equals it, so that nobody trains over it.
 _EARLIER = {"version": "before 0.2"}
-_GROUPS = ("weights", "evaluated", "average", "optimizer", "accumulated")
+_GROUPS = ("weights", "evaluated", "average", "optimizer", "accumulated", "loss_scale")
 _EARLIER_PROGRESS = {"wer": "dev", "wer_step": "dev_step", "best_wer": "best_dev"}  # when dev had a WER alone
 _EARLIER_GROUPS = {"adam": "optimizer"}  # names from before there was another optimizer
 
@@ -38,7 +38,8 @@ class Progress:
     """Progress of training; times in seconds, summed over resumptions.
 
     batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those; dev: the evaluator's figure, with the weights of step `dev_step`; looks_without_better:
+    skipped_steps: all of those, of which `overflowed_steps` were so for the scale of the loss, and none of bad_steps;
+    dev: the evaluator's figure, with the weights of step `dev_step`; looks_without_better:
     at dev, in a row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all;
     train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
@@ -50,6 +51,7 @@ class Progress:
     audio_s: float = 0.0
     bad_steps: int = 0
     skipped_steps: int = 0
+    overflowed_steps: int = 0
     dev: float | None = None
     dev_step: int | None = None
     best_dev: float | None = None
@@ -72,7 +74,7 @@ class Checkpoint:
     """All state to resume from.
 
     identity: of the recipe; evaluated: the weights to export, the average's if one is kept; accumulated: sums over the
-    batches since the last step; arrays by name.
+    batches since the last step; loss_scale: that of float16; arrays by name.
     """
 
     progress: Progress
@@ -83,6 +85,7 @@ class Checkpoint:
     optimizer: Arrays
     ledger: bytes
     accumulated: Arrays = field(default_factory=dict)
+    loss_scale: Arrays = field(default_factory=dict)
 
 
 def encode(checkpoint: Checkpoint, generation: int, best: bool) -> dict[str, bytes]:
@@ -128,6 +131,7 @@ def decode(path: Path) -> Checkpoint:
         average=groups["average"],
         optimizer=groups["optimizer"],
         accumulated=groups["accumulated"],
+        loss_scale=groups["loss_scale"],
     )
 
 

@@ -159,11 +159,13 @@ class Trainer:
         before, every = self.progress.step, self._recipe.checkpoint_every_steps
         self.progress.step += result.updates
         rate = learning_rate(self.progress.step - 1, self._recipe, self.progress.decays)
-        self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.progress.skipped_steps += not result.applied
+        self.progress.overflowed_steps += result.overflowed
+        if not result.overflowed:
+            self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
         self.ports.reporter.step(self.progress, result, rate, self._step_s, self._meter)
         own, self._utterances, self._step_s = self._utterances, [], 0.0
-        if not result.applied:
+        if not (result.applied or result.overflowed):
             everyones = [u for utterances in self.ports.collective.gather(own) for u in utterances]
             self.ports.reporter.skipped(self.progress, everyones)
             if self.progress.bad_steps >= self._recipe.max_bad_steps:
@@ -272,6 +274,7 @@ class Trainer:
                 average=step.average.state(),
                 optimizer=step.optimizer.state(),
                 accumulated=step.accumulation.state(),
+                loss_scale=step.loss_scale.state(),
                 ledger=self._snapshot([receipt for _, receipt in gathered], over),
             )
             self.ports.checkpoints.save(checkpoint, best)

@@ -16,6 +16,7 @@ from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.checkpoints import Checkpoint
 from sonorant.training.collective import Collective, LostRank
 from sonorant.training.initial_weights import InitialWeights
+from sonorant.training.loss_scale import LossScale
 from sonorant.training.optimizer import build_optimizer, check_state
 from sonorant.training.schedule import learning_rate
 
@@ -51,7 +52,8 @@ class StepResult:
 
     figures: the objective's, each a mean over all utterances, the watched one first;
     gradient_norm: before clipping; examples: in all ranks' batches, 0 if none had any, or one was late and no step was
-    made; applied: false if the loss or the gradient was not finite, and nothing changed.
+    made; applied: false if the loss or the gradient was not finite, and nothing changed; overflowed: whether that was
+    for the scale of the loss, which is less now (see `loss_scale`).
     pending: whether the step needs more batches, and nothing changed; all figures are then of those so far, of which
     earlier results have counted `counted_examples` and `counted_audio_s`.
     updates: of the weights, one that was not applied counted; more than one with truncated unrolling alone.
@@ -62,6 +64,7 @@ class StepResult:
     examples: int
     applied: bool
     notes: Notes
+    overflowed: bool = False
     pending: bool = False
     counted_examples: int = 0
     counted_audio_s: float = 0.0
@@ -88,6 +91,7 @@ class TrainStep(tf.Module):
         self._variables = [v.value for v in model.trainable_variables]
         self.optimizer = build_optimizer(recipe.training, self._variables)
         self.average = WeightAverage(self._variables, recipe.training.weight_average)
+        self.loss_scale = LossScale(recipe.training.precision)
         self.decays = 0  # of the learning rate, by newbob
         self.accumulation = Accumulation(recipe.training.accumulate_batches)
         # A layer that is not there yet has no gradient; of any other weight that is a fault of the model.
@@ -179,10 +183,11 @@ class TrainStep(tf.Module):
         return tf.constant(rates, tf.float32)
 
     def _result(self, vector: tf.Tensor) -> StepResult:
-        norm, examples, applied, *rest = (float(f) for f in vector.numpy())
+        norm, examples, applied, overflowed, *rest = (float(f) for f in vector.numpy())
         reports = self.objective.reports
         means = dict(zip(reports, rest, strict=False))
-        return StepResult(means, norm, round(examples), bool(applied), Notes(*rest[len(reports) :]))
+        notes = Notes(*rest[len(reports) :])
+        return StepResult(means, norm, round(examples), bool(applied), notes, bool(overflowed))
 
     def start_from(self, initial: InitialWeights) -> None:
         """Set the weights that match, and begin their average there."""
@@ -197,6 +202,7 @@ class TrainStep(tf.Module):
         self.optimizer.restore(checkpoint.optimizer)
         self.decays = checkpoint.progress.decays
         self.accumulation.restore(checkpoint.accumulated)
+        self.loss_scale.restore(checkpoint.loss_scale)
 
     def _step(self, batch: BatchTensors, rates: tf.Tensor, seed: tf.Tensor, notes: tf.Tensor) -> tf.Tensor:
         return self._update(self._summed(batch, rates, seed, notes), rates)
@@ -205,16 +211,16 @@ class TrainStep(tf.Module):
         """Return sums over utterances and ranks: gradients, the model's `batch_sums`, [examples, reports, notes]."""
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
-            minimised = tf.reduce_sum(batch.weights * losses.minimised)
+            minimised = self.loss_scale.scaled(tf.reduce_sum(batch.weights * losses.minimised))
         found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
         return self._sums(found, losses, batch.weights, notes)
 
     def _sums(
         self, found: Sequence[tf.Tensor], losses: Losses, weights: tf.Tensor, notes: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Return what `_summed` does, given the gradients."""
+        """Return what `_summed` does, given the gradients of the scaled loss."""
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
-        gradients = [tf.convert_to_tensor(g) for g in found]
+        gradients = self.loss_scale.unscaled([tf.convert_to_tensor(g) for g in found])
         figures = [tf.reduce_sum(weights * losses.reported[name]) for name in self.objective.reports]
         own = tf.concat([[tf.reduce_sum(weights)], figures, notes], 0)
         sums = [one * tf.reduce_max(weights) for one in self.model.batch_sums()]  # a placeholder counts for none
@@ -223,20 +229,21 @@ class TrainStep(tf.Module):
     def _update(self, summed: list[tf.Tensor], rates: tf.Tensor) -> tf.Tensor:
         *summed, totals = summed
         gradients, sums = summed[: len(self._variables)], summed[len(self._variables) :]
-        _, examples, _, *means = tf.unstack(self._counts(totals))
+        _, examples, _, _, *means = tf.unstack(self._counts(totals))
         gradients = [g / tf.maximum(examples, 1) for g in gradients]
         norm = tf.linalg.global_norm(gradients)
-        applied = (examples > 0) & tf.math.is_finite(norm) & tf.math.is_finite(means[0])
+        sound, finite = (examples > 0) & tf.math.is_finite(means[0]), tf.math.is_finite(norm)
+        applied, overflowed = sound & finite, self.loss_scale.update(sound, finite)
         tf.cond(applied, lambda: self._apply(gradients, sums, norm, rates[0]), lambda: tf.constant(0.0))
-        return tf.stack([norm, examples, tf.cast(applied, tf.float32), *means])
+        return tf.stack([norm, examples, *(tf.cast(one, tf.float32) for one in (applied, overflowed)), *means])
 
     def _counts(self, totals: tf.Tensor) -> tf.Tensor:
-        """Return the vector of a result, [norm, examples, applied, means, notes], before the step is done."""
+        """Return a result's vector, [norm, examples, applied, overflowed, means, notes], before the step is done."""
         reports = len(self.objective.reports)
         late = totals[1 + reports + Notes._fields.index("late")]
         examples = tf.where(late > 0, 0.0, totals[0])
         means = totals[1 : 1 + reports] / tf.maximum(examples, 1)
-        return tf.concat([[0.0, examples, 0.0], means, totals[1 + reports :]], 0)
+        return tf.concat([[0.0, examples, 0.0, 0.0], means, totals[1 + reports :]], 0)
 
     def _apply(self, gradients: list[tf.Tensor], sums: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
         scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1

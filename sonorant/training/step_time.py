@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sonorant.delivery.example import Example, Lineage
+from sonorant.models.computation import set_computation
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
@@ -31,7 +32,9 @@ def step_seconds(recipe: Recipe, bins: int, vectors: int, clock: Callable[[], fl
     labeller = Labeller(objective, [recipe.training.batch_examples])
     items = [labeller(_noise(number, vectors, bins)) for number in range(recipe.training.batch_examples)]
     tensors = batch_layout(objective, recipe)(0, 0, items).tensors
-    step = build_step(build_model(recipe.model, bins, _UNITS.size), objective, recipe, SingleProcess())
+    model = build_model(recipe.model, bins, _UNITS.size)
+    set_computation(model, recipe.training.precision)
+    step = build_step(model, objective, recipe, SingleProcess())
     seconds = []
     for number in range(1 + _STEPS):
         began_s = clock()

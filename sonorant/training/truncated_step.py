@@ -100,7 +100,7 @@ class TruncatedStep(TrainStep):
         with tf.GradientTape() as tape:
             outputs, after = self._carrying.carry(Inputs(chunk.features, chunk.lengths), state, seed)
             losses = self._by_frame.losses_of(outputs, chunk)
-            minimised = tf.reduce_sum(chunk.weights * losses.minimised)
+            minimised = self.loss_scale.scaled(tf.reduce_sum(chunk.weights * losses.minimised))
         found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
         summed = self._sums(found, losses, chunk.weights, notes)
         return self._update(summed, rates), after
@@ -131,4 +131,5 @@ def _whole(results: Sequence[StepResult], updates: int) -> StepResult:
         examples=examples,
         applied=all(r.applied for r in made),
         updates=updates,
+        overflowed=made[-1].overflowed,
     )

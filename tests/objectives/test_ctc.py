@@ -1,9 +1,11 @@
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sonorant.objectives.ctc import ctc_loss, frames_needed
+from sonorant.objectives.dense_ctc import dense_ctc_loss
 from sonorant.tensorflow import tf
 
 
@@ -23,7 +25,8 @@ def loss_over_all_alignments(log_probs, labels):
     return -np.log(total)
 
 
-def test_loss_equals_the_sum_over_all_alignments():
+@pytest.mark.parametrize("ctc_loss", [ctc_loss, dense_ctc_loss])
+def test_loss_equals_the_sum_over_all_alignments(ctc_loss):
     rng = np.random.default_rng(1)
     log_probs = np.array(tf.nn.log_softmax(rng.normal(size=(4, 5, 4))), np.float32)
     labels, lengths = [[0, 1], [2, 2], [1], [0, 2, 1]], [5, 5, 3, 4]
@@ -33,7 +36,8 @@ def test_loss_equals_the_sum_over_all_alignments():
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
-def test_gradient_does_not_see_padding():
+@pytest.mark.parametrize("ctc_loss", [ctc_loss, dense_ctc_loss])
+def test_gradient_does_not_see_padding(ctc_loss):
     log_probs = tf.nn.log_softmax(tf.constant(np.random.default_rng(2).normal(size=(1, 6, 3)), tf.float32))
     with tf.GradientTape() as tape:
         tape.watch(log_probs)
@@ -41,6 +45,40 @@ def test_gradient_does_not_see_padding():
     gradient = tape.gradient(loss, log_probs)
     assert np.abs(gradient[0, :4]).max() > 0
     assert np.abs(gradient[0, 4:]).max() == 0
+
+
+def draw_batch(rng, utterances, frames, units, longest):
+    """Return logits and what else a loss takes: labels that repeat, and that do not always fit."""
+    logits = tf.constant(rng.normal(size=(utterances, frames, units + 1)) * 2, tf.float32)
+    labels = rng.integers(0, units, (utterances, longest))
+    lengths, counts = rng.integers(0, frames + 1, utterances), rng.integers(1, longest + 1, utterances)
+    return logits, [np.array(one, np.int32) for one in (lengths, labels, counts)]
+
+
+def test_the_form_for_gpus_equals_the_kernel_for_cpus_in_loss_and_gradient():
+    logits, rest = draw_batch(np.random.default_rng(3), utterances=200, frames=9, units=3, longest=6)
+    found = []
+    for loss_of in (ctc_loss, dense_ctc_loss):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = loss_of(tf.nn.log_softmax(logits), *rest)
+        found.append((loss, tape.gradient(loss, logits)))
+    losses = np.array(found[0][0])
+    assert min(np.isinf(losses).sum(), (losses == 0).sum(), np.isfinite(losses).sum()) > 5  # each case of a fit
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "taken"), [("CPU", "kernel"), ("GPU", "dense")])
+def test_the_form_is_that_of_the_visible_devices(monkeypatch, kind, taken):
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda: [SimpleNamespace(device_type=kind)])
+
+    @tf.function
+    def loss():
+        return ctc_loss(tf.zeros((1, 4, 3)), [4], [[0, 1]], [2])
+
+    ops = {op.type for op in loss.get_concrete_function().graph.get_operations()}
+    assert ("CTCLoss" in ops) == (taken == "kernel")
 
 
 @pytest.mark.parametrize(("labels", "frames"), [([], 0), ([1], 1), ([1, 2], 2), ([1, 1], 3), ([1, 1, 1, 2], 6)])

@@ -1,0 +1,33 @@
+"""How a model computes while it is trained: with which kernels, in which precision.
+
+A model is built with the kernels that run on a CPU, and in Float32, as an exported one must be. The trainer then sets
+its devices' kernels and the recipe's precision, before graphs are traced. Weights and checkpoints are the same.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sonorant.models.devices import Device, has_gpu
+from sonorant.models.family import Model
+from sonorant.models.half_precision import HalfPrecision
+from sonorant.models.lstm import Lstm
+from sonorant.tensorflow import keras
+
+__all__ = ["set_computation"]
+
+
+def set_computation(model: Model, precision: str = "float32", devices: Sequence[Device] | None = None) -> None:
+    """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
+
+    On a GPU LSTM layers without peepholes are cuDNN's.
+    """
+    gpu = has_gpu(devices)
+    for layer in _layers(model):
+        if isinstance(layer, HalfPrecision):
+            layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
+        if isinstance(layer, Lstm):
+            layer.cudnn = gpu and layer.peepholes is None
+
+
+def _layers(model: Model) -> Iterator[keras.layers.Layer]:
+    """Yield all layers of a model, those within others too."""
+    yield from model._flatten_layers(include_self=False)

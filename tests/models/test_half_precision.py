@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+from rigs import tiny_bfa, tiny_mocha
+from rigs.cudnn import documented_cudnn
+
+from sonorant.models.computation import set_computation
+from sonorant.models.family import Inputs
+from sonorant.models.half_precision import Conv1D, Dense, product
+from sonorant.models.lstm import Lstm
+from sonorant.models.registry import FAMILIES, build_model
+from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import tf
+
+SECTIONS = {
+    "bfa": tiny_bfa.SECTION | {"ctc": True},
+    "conv_lstm_ctc": {"family": "conv_lstm_ctc", "layers": 1, "cells": 8, "filters": 8, "width_vectors": 3},
+    "deep_speech": {"family": "deep_speech", "cells": 8, "context_vectors": 1},
+    "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 8, "delay_vectors": 2},
+    "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 8},
+    "lstm_lm": {"family": "lstm_lm", "layers": 1, "cells": 8, "embedding": 5},
+    "mocha": tiny_mocha.SECTION | {"ctc": True},
+    "transformer_lm": {"family": "transformer_lm", "layers": 1, "size": 8, "heads": 2, "feed_forward": 8},
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(9)
+
+
+def rounded(values, dtype="bfloat16"):
+    return tf.cast(tf.cast(values, dtype), tf.float32)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", [Dense, Conv1D])
+def test_products_are_of_rounded_operands_and_come_out_as_float32(rng, kind, dtype):
+    layer = Dense(3) if kind is Dense else Conv1D(3, 2)
+    layer.build((None, None, 5))
+    inputs = tf.constant(rng.normal(size=(2, 6, 5)), tf.float32)
+    exact = layer(inputs)
+    layer.dtype_policy = f"mixed_{dtype}"
+    found = layer(inputs)
+    assert (found.dtype, layer.kernel.dtype) == (tf.float32, "float32")
+    kernel = layer.kernel.value
+    layer.dtype_policy = "float32"
+    layer.kernel.assign(rounded(kernel, dtype))
+    np.testing.assert_allclose(found, layer(rounded(inputs, dtype)), atol=2e-2 if dtype == "bfloat16" else 2e-3)
+    assert np.abs(found - exact).max() > 0
+
+
+def test_a_product_of_float32_is_exact_and_one_of_half_precision_is_of_rounded_operands(rng):
+    inputs, weight = (tf.constant(rng.normal(size=shape), tf.float32) for shape in ((2, 6, 5), (5, 3)))
+    np.testing.assert_array_equal(product(inputs, weight, "float32"), tf.tensordot(inputs, weight, 1))
+    found = product(inputs, weight, "bfloat16")
+    assert found.dtype == tf.float32
+    np.testing.assert_array_equal(found, rounded(tf.tensordot(rounded(inputs), rounded(weight), 1)))
+
+
+@pytest.mark.parametrize("family", ["bfa", "mocha"])
+def test_the_readout_is_in_half_precision_and_energies_are_not(family):
+    model = {"bfa": tiny_bfa.tiny_bfa, "mocha": tiny_mocha.tiny_mocha}[family]()
+    set_computation(model, "bfloat16", devices=[])
+    assert model.decoder.compute_dtype == "bfloat16"
+    attention = model.decoder.attention
+    assert {layer.compute_dtype for layer in (attention, *attention._flatten_layers())} == {"float32"}
+
+
+def test_the_lstm_of_a_cpu_is_that_of_rounded_operands(rng):
+    layer = Lstm(5, 4, seed=1, name="lstm")
+    inputs, start = tf.constant(rng.normal(size=(6, 3, 5)), tf.float32), tf.zeros((3, 4))
+    layer.dtype_policy = "mixed_bfloat16"
+    found = layer(inputs, start, start)
+    layer.dtype_policy = "float32"
+    layer.weight.assign(rounded(layer.weight.value))
+    for one, other in zip(found, layer(rounded(inputs), start, start), strict=True):
+        assert one.dtype == tf.float32
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_lstm_of_a_gpu_is_handed_half_precision_and_returns_float32(rng, monkeypatch):
+    handed = []
+
+    def kernel(**given):
+        handed.extend(given[name].dtype.name for name in ("input", "input_h", "input_c", "params"))
+        return documented_cudnn(**given)
+
+    monkeypatch.setattr(tf.raw_ops, "CudnnRNNV3", kernel)
+    layer, start = Lstm(5, 4, seed=1, name="lstm"), tf.zeros((3, 4))
+    inputs = tf.constant(rng.normal(size=(6, 3, 5)), tf.float32)
+    exact = layer(inputs, start, start)
+    layer.dtype_policy, layer.cudnn = "mixed_float16", True
+    found = layer(inputs, start, start)
+    assert set(handed) == {"float16"}
+    for one, other in zip(found, exact, strict=True):
+        assert one.dtype == tf.float32
+        np.testing.assert_allclose(one, other, atol=1e-2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_nearly_the_same_outputs_and_a_gradient_of_each_weight(rng, family):
+    section = Recipe.model_fields["model"].annotation
+    model = build_model(TypeAdapter(section).validate_python(SECTIONS[family]), bins=6, units=4, seed=2)
+    lengths, labels, counts = (tf.constant(one) for one in ([12, 9], [[0, 1, 3], [2, 0, 0]], [3, 1]))
+    inputs = Inputs(tf.constant(rng.normal(size=(2, 12, 6)), tf.float32), lengths, labels, counts)
+    exact = outputs(model, inputs)
+    set_computation(model, "bfloat16", devices=[])
+    with tf.GradientTape() as tape:
+        found = outputs(model, inputs)
+        loss = tf.add_n([tf.reduce_sum(one[..., 0]) for one in found])
+    assert {one.dtype for one in found} == {tf.float32}
+    for one, other in zip(found, exact, strict=True):
+        np.testing.assert_allclose(one, other, atol=0.1)
+        assert np.abs(one - other).max() > 0
+    variables = [v.value for v in model.trainable_variables]
+    for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+        assert gradient is None or np.isfinite(tf.convert_to_tensor(gradient)).all()
+        assert variable.dtype == tf.float32
+
+
+def outputs(model, inputs):
+    found = model.outputs(inputs)
+    return [one for one in (found.frames, found.labels) if one is not None]
