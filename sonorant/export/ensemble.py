@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sonorant.decoding import load_scorer
-from sonorant.export.manifest import BadExport, Manifest
+from sonorant.export.manifest import BadExport, Manifest, name_and_version
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.serving.model import AcousticModel, ServedModel
@@ -30,8 +30,7 @@ class Ensemble:
     def __init__(self, folder: Path, manifest: Manifest, members: Sequence[ServedModel]) -> None:
         """members: exports of one model each, which `check_members` has found to agree."""
         self.folder = folder
-        self.name = manifest.model
-        self.version = manifest.version
+        self.name, self.version = name_and_version(folder, manifest)
         self.search = manifest.search
         self.sample_rate_hz = manifest.sample_rate_hz
         self.recipe = load_recipe(folder / "recipe.yaml")

@@ -11,7 +11,7 @@ from sonorant.arrays import Features
 from sonorant.decoding import load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.ensemble import ENSEMBLE, Ensemble, member_folders
-from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, read_manifest, verify_files
+from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, Manifest, name_and_version, read_manifest, verify_files
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
@@ -31,8 +31,7 @@ class ExportedModel:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        self.name = manifest.model
-        self.version = manifest.version
+        self.name, self.version = name_and_version(folder, manifest)
         self.search = manifest.search
         self.sample_rate_hz = manifest.sample_rate_hz
         self.recipe = load_recipe(folder / "recipe.yaml")
