@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 import structlog
 
+from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.metrics import RecognizerMetrics
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
-from sonorant.serving.errors import IdleStream, code_of
+from sonorant.serving.errors import code_of
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
@@ -52,6 +53,11 @@ class Stream:
         return self._session.model.sample_rate_hz
 
     @property
+    def max_s(self) -> float:
+        """Longest audio, in seconds."""
+        return self._session.max_s
+
+    @property
     def audio_s(self) -> float:
         """Seconds of audio received."""
         return self._session.audio_s
@@ -65,8 +71,9 @@ class Stream:
         return await self._finish(time.perf_counter())
 
     async def whole(self, audio: bytes) -> Result | None:
-        """Return the final result of a whole recording; None if it is empty. Raises as `Session.push`."""
+        """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`."""
         began_s = time.perf_counter()
+        self._session.check(audio)
         for at in range(0, len(audio), _PIECE_BYTES):
             await self._work(self._session.push, audio[at : at + _PIECE_BYTES])
         return await self._finish(began_s) if audio else None
@@ -99,6 +106,7 @@ class Engine:
         self._serving = serving
         self._workers = workers
         self._metrics = metrics
+        self._ending = Ending()
 
     @contextmanager
     def stream(self, request: StreamRequest) -> Iterator[Stream]:
@@ -113,14 +121,13 @@ class Engine:
         finally:
             log.info("stream_ended", model=model.name, audio_s=round(stream.audio_s, 3))
 
-    async def next(self, messages: AsyncIterator[_T]) -> _T | None:
-        """Return a client's next message, or None after its last; raises IdleStream."""
-        limit_s = self._serving.idle_timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                return await anext(messages, None)
-        except TimeoutError:
-            raise IdleStream(f"no message for {limit_s:g} s; send audio as it is spoken, or end the stream") from None
+    def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
+        """Return a client's messages, within the idle limit, until `end_streams`."""
+        return Inbox(messages, self._serving.idle_timeout_s, self._ending)
+
+    def end_streams(self) -> None:
+        """End the streams that wait for a message, or come to do so: their `Inbox` raises Draining."""
+        self._ending.begin()
 
     def refuse(self, error: SonorantError) -> str:
         """Count an error that a client gets; return its canonical code (see `code_of`)."""

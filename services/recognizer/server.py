@@ -30,6 +30,8 @@ _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
 # moment without a reason, and a load balancer needs time to see it.
 _REFUSE_S = 0.5
+# Seconds before the end of a drain in which streams that are still open get their final results.
+_RESULT_S = 2.0
 
 
 class RecognizerServer:
@@ -80,13 +82,17 @@ class RecognizerServer:
         await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
-        """Drain: refuse new streams, wait up to `grace_s` seconds for open ones, then abort them."""
+        """Drain within `grace_s` seconds: refuse new streams, wait for open ones, at last end them with their results."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         self.engine.admission.close()
         refuse_s = min(_REFUSE_S, grace_s)
         await asyncio.sleep(refuse_s)
-        await self._server.stop(grace_s - refuse_s)
+        rest_s = grace_s - refuse_s
+        stopping = asyncio.create_task(self._server.stop(rest_s))
+        await asyncio.wait({stopping}, timeout=max(rest_s / 2, rest_s - _RESULT_S))
+        self.engine.end_streams()
+        await stopping
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     async def _refresh(self) -> None:

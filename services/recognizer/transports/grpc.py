@@ -9,9 +9,10 @@ import grpc
 
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
+from services.recognizer.inbox import Inbox
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import BadRequest
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.session import Result
 from sonorant.v1 import recognizer_pb2 as pb
@@ -20,6 +21,11 @@ from sonorant.v1 import recognizer_pb2_grpc
 __all__ = ["RecognizerServicer"]
 
 _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
+_END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
+    AudioTooLong: pb.END_REASON_LENGTH_LIMIT,
+    IdleStream: pb.END_REASON_IDLE,
+    Draining: pb.END_REASON_DRAIN,
+}
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -62,23 +68,39 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
     async def _stream(
         self, requests: AsyncIterator[pb.StreamingRecognizeRequest]
     ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        first = await self._engine.next(requests)
+        inbox = self._engine.inbox(requests)
+        first = await inbox.next()
         if first is None or first.WhichOneof("request") != "streaming_config":
             sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
         config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
-            while (request := await self._engine.next(requests)) is not None:
-                if request.WhichOneof("request") != "audio":
-                    raise BadRequest(
-                        "a second streaming_config: expected audio; open a new stream to change the config"
-                    )
-                if (result := await stream.push(request.audio)) is not None:
+            try:
+                async for result in _results(inbox, stream):
                     yield _response(stream, result, config.features)
+            except tuple(_END_REASONS) as error:
+                if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
+                    final = _response(stream, await stream.finish(), config.features)
+                    final.end_reason = _END_REASONS[type(error)]
+                    yield final
+                raise
             yield _response(stream, await stream.finish(), config.features)
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+
+
+async def _results(inbox: Inbox[pb.StreamingRecognizeRequest], stream: Stream) -> AsyncIterator[Result]:
+    """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
+    while (request := await inbox.next()) is not None:
+        if request.WhichOneof("request") == "streaming_config":
+            raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
+        if not request.audio:
+            continue
+        result = await stream.push(request.audio)
+        inbox.heard()
+        if result is not None:
+            yield result
 
 
 def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
@@ -103,7 +125,10 @@ def _response(stream: Stream, result: Result, features: pb.RecognitionFeatures) 
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
     return pb.RecognitionResponseMetadata(
-        total_billed_duration=duration(stream.audio_s), model=stream.model, sample_rate_hertz=stream.rate_hz
+        total_billed_duration=duration(stream.audio_s),
+        model=stream.model,
+        sample_rate_hertz=stream.rate_hz,
+        max_stream_duration=duration(stream.max_s),
     )
 
 

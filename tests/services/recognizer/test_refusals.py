@@ -41,6 +41,12 @@ def test_an_unknown_model_is_not_found(store):
     )
 
 
+def test_an_idle_stream_without_audio_is_only_ended(store):
+    code, details = refusal(store, opening(), audio(b""), idle_timeout_s=0.0001)
+    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "no audio for 0.0001 s" in details
+
+
 def test_audio_beyond_the_limit_is_out_of_range(store):
     code, details = refusal(store, opening(), audio(), audio(), max_stream_seconds=3.0)
     assert code == grpc.StatusCode.OUT_OF_RANGE
