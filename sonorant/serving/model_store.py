@@ -29,8 +29,8 @@ class ModelStore:
     """Follows a folder `<model>/<version>/`; the folder's number is the version, whatever is in it.
 
     Of each model the newest version that `load` accepts is in service. When its folder is removed, the newest one left
-    follows; without any it stays in service, as a volume that is not mounted looks alike. A session keeps the model that
-    it began with, so versions may change during streams.
+    follows; without any it stays in service, as a volume that is not mounted looks alike. A session keeps the model
+    that it began with, so versions may change during streams.
     """
 
     def __init__(
