@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
+from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
@@ -16,9 +17,10 @@ from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStre
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.session import Result
 from sonorant.v1 import recognizer_pb2 as pb
-from sonorant.v1 import recognizer_pb2_grpc
 
-__all__ = ["RecognizerServicer"]
+__all__ = ["SERVICE", "RecognizerServicer"]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["Recognizer"].full_name
 
 _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
 _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
@@ -28,18 +30,35 @@ _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
 }
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
+_Message = TypeVar("_Message", bound=Message)
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
-    """Parses requests, calls the engine, formats its results; errors become statuses."""
+class RecognizerServicer:
+    """Parses requests, calls the engine, formats its results; errors become statuses.
+
+    Requests come as bytes: of those that its own parser refuses, gRPC says INTERNAL.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def Recognize(self, request: pb.RecognizeRequest, context: _Context) -> pb.RecognizeResponse:
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the service's methods, for a server."""
+        methods = {
+            "Recognize": grpc.unary_unary_rpc_method_handler(
+                self.recognize, response_serializer=pb.RecognizeResponse.SerializeToString
+            ),
+            "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
+                self.streaming_recognize, response_serializer=pb.StreamingRecognizeResponse.SerializeToString
+            ),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    async def recognize(self, message: bytes, context: _Context) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
         try:
+            request = _parsed(pb.RecognizeRequest, message)
             with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
@@ -52,24 +71,23 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
             )
         return response
 
-    async def StreamingRecognize(
-        self, request_iterator: AsyncIterator[pb.StreamingRecognizeRequest], context: _Context
+    async def streaming_recognize(
+        self, messages: AsyncIterator[bytes], context: _Context
     ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
         """Recognize a stream; its slot is freed when either side ends it."""
         try:
             with self._engine.admission.slot():
-                async with aclosing(self._stream(request_iterator)) as responses:
+                async with aclosing(self._stream(messages)) as responses:
                     async for response in responses:
                         yield response
         except SonorantError as error:
-            await _listen_out(request_iterator)
+            await _listen_out(messages)
             await self._abort(context, error)
 
-    async def _stream(
-        self, requests: AsyncIterator[pb.StreamingRecognizeRequest]
-    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        inbox = self._engine.inbox(requests)
-        first = await inbox.next()
+    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        inbox = self._engine.inbox(messages)
+        message = await inbox.next()
+        first = None if message is None else _parsed(pb.StreamingRecognizeRequest, message)
         if first is None or first.WhichOneof("request") != "streaming_config":
             sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
@@ -90,9 +108,20 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
 
 
-async def _results(inbox: Inbox[pb.StreamingRecognizeRequest], stream: Stream) -> AsyncIterator[Result]:
+def _parsed(kind: type[_Message], message: bytes) -> _Message:
+    try:
+        return kind.FromString(message)
+    except DecodeError as error:
+        name = kind.DESCRIPTOR.full_name
+        raise BadRequest(
+            f"{len(message)} bytes that are no {name}: {error}; is the client made from our proto?"
+        ) from None
+
+
+async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
     """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
-    while (request := await inbox.next()) is not None:
+    while (message := await inbox.next()) is not None:
+        request = _parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
         if not request.audio:
@@ -149,12 +178,12 @@ def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb
     return alternative
 
 
-async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
+async def _listen_out(messages: AsyncIterator[bytes]) -> None:
     """Read and drop a refused client's messages, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(_LISTEN_OUT_S):
-            async for _ in requests:
+            async for _ in messages:
                 pass
