@@ -28,8 +28,8 @@ __all__ = ["Engine", "Stream"]
 
 log = structlog.get_logger()
 
-# Bytes of a long recording that one call recognizes (2 s at 16 kHz): streams share the workers.
-_PIECE_BYTES = 64_000
+# Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
+_PIECE_S = 0.5
 
 _T = TypeVar("_T")
 
@@ -64,7 +64,10 @@ class Stream:
 
     async def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
-        return await self._work(self._session.push, audio)
+        result = None
+        for piece in self._pieces(audio):
+            result = await self._work(self._session.push, piece) or result
+        return result
 
     async def finish(self) -> Result:
         """End the audio; return the final result."""
@@ -74,9 +77,13 @@ class Stream:
         """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`."""
         began_s = time.perf_counter()
         self._session.check(audio)
-        for at in range(0, len(audio), _PIECE_BYTES):
-            await self._work(self._session.push, audio[at : at + _PIECE_BYTES])
+        for piece in self._pieces(audio):
+            await self._work(self._session.push, piece)
         return await self._finish(began_s) if audio else None
+
+    def _pieces(self, audio: bytes) -> Iterator[bytes]:
+        size = 2 * max(1, round(_PIECE_S * self.rate_hz))
+        return (audio[at : at + size] for at in range(0, len(audio), size))
 
     async def _finish(self, received_s: float) -> Result:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
