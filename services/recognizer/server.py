@@ -80,7 +80,7 @@ class RecognizerServer:
         await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
-        """Drain within `grace_s` seconds: refuse new streams, wait for open ones, at last end them with their results."""
+        """Drain within `grace_s` seconds: refuse new streams, wait for open ones, end the last with their results."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         self.engine.admission.close()
