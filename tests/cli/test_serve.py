@@ -61,8 +61,8 @@ def test_flags_win_over_set_over_the_environment_over_the_recipe(exports, tmp_pa
     ("arguments", "code", "said"),
     [
         (["--set", "decoding.beam=3"], 2, "--set decoding.beam: expected a key of `serving`"),
-        (["--set", "serving.streams=3"], 65, "--set serving.streams: serving.streams"),
-        (["--max-streams", "0"], 65, "--max-streams: serving.max_streams"),
+        (["--set", "serving.streams=3"], 78, "--set serving.streams: serving.streams"),
+        (["--max-streams", "0"], 78, "--max-streams: serving.max_streams"),
         (["--max-streams", "many"], 2, "--max-streams"),
     ],
 )
