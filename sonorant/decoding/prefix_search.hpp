@@ -223,7 +223,7 @@ private:
         const int32_t unit = candidates_[extension.candidate].unit;
         uint32_t node = prefixes_.child(parent, unit);
         if (node == NONE) {
-            node = prefixes_.add(parent, unit);
+            node = prefixes_.add(parent, unit, (*spelling_)[unit]);
             if (fusion_) contexts_.push_back(fusion_->after(contexts_[parent], unit));
         }
         return {node, unit, 0, extension.mass, IMPOSSIBLE, extended(extension.entry, extension.candidate, frame)};

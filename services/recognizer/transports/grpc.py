@@ -1,7 +1,7 @@
 """The Recognizer service of `sonorant.v1` over the engine."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
-from sonorant.decoding import Hypothesis
+from sonorant.decoding import Hypothesis, Word
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -67,7 +67,8 @@ class RecognizerServicer:
             raise
         if result is not None:
             response.results.add(
-                alternatives=_alternatives(result, request.config.features), result_end_offset=duration(result.end_s)
+                alternatives=_Formatter(request.config.features).write(result.alternatives),
+                result_end_offset=duration(result.end_s),
             )
         return response
 
@@ -93,16 +94,17 @@ class RecognizerServicer:
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
         config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
+            formatter = _Formatter(config.features)
             try:
                 async for result in _results(inbox, stream):
-                    yield _response(stream, result, config.features)
+                    yield _response(stream, result, formatter)
             except tuple(_END_REASONS) as error:
                 if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
-                    final = _response(stream, await stream.finish(), config.features)
+                    final = _response(stream, await stream.finish(), formatter)
                     final.end_reason = _END_REASONS[type(error)]
                     yield final
                 raise
-            yield _response(stream, await stream.finish(), config.features)
+            yield _response(stream, await stream.finish(), formatter)
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
@@ -141,10 +143,48 @@ def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> Str
     return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
 
 
-def _response(stream: Stream, result: Result, features: pb.RecognitionFeatures) -> pb.StreamingRecognizeResponse:
+class _Formatter:
+    """Writes the results of one stream; of a word that is the same as in the result before nothing is written again."""
+
+    def __init__(self, features: pb.RecognitionFeatures) -> None:
+        self._features = features
+        self._with_words = features.enable_word_time_offsets or features.enable_word_confidence
+        self._written: list[tuple[tuple[Word, ...], pb.SpeechRecognitionAlternative]] = []
+
+    def write(self, hypotheses: Sequence[Hypothesis]) -> list[pb.SpeechRecognitionAlternative]:
+        """Return the alternatives, valid until the next call."""
+        known = [*self._written, *(((), pb.SpeechRecognitionAlternative()) for _ in hypotheses)]
+        self._written = []
+        for hypothesis, (words, alternative) in zip(hypotheses, known, strict=False):
+            alternative.transcript = hypothesis.text
+            alternative.confidence = hypothesis.confidence
+            if self._with_words:
+                self._write_words(hypothesis.words, words, alternative)
+            self._written.append((hypothesis.words, alternative))
+        return [alternative for _, alternative in self._written]
+
+    def _write_words(
+        self, words: Sequence[Word], before: Sequence[Word], alternative: pb.SpeechRecognitionAlternative
+    ) -> None:
+        infos = alternative.words
+        del infos[len(words) :]
+        for i, word in enumerate(words):
+            if i >= len(before) or word is not before[i]:
+                self._write_word(word, infos[i] if i < len(infos) else infos.add())
+
+    def _write_word(self, word: Word, info: pb.WordInfo) -> None:
+        info.word = word.word
+        if self._features.enable_word_time_offsets:
+            info.start_offset.CopyFrom(duration(word.start_s))
+            info.end_offset.CopyFrom(duration(word.end_s))
+        if self._features.enable_word_confidence:
+            info.confidence = word.confidence
+
+
+def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
     response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
     response.results.add(
-        alternatives=_alternatives(result, features),
+        alternatives=formatter.write(result.alternatives),
         is_final=result.is_final,
         stability=result.stability,
         result_end_offset=duration(result.end_s),
@@ -159,23 +199,6 @@ def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
         sample_rate_hertz=stream.rate_hz,
         max_stream_duration=duration(stream.max_s),
     )
-
-
-def _alternatives(result: Result, features: pb.RecognitionFeatures) -> list[pb.SpeechRecognitionAlternative]:
-    return [_alternative(hypothesis, features) for hypothesis in result.alternatives]
-
-
-def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb.SpeechRecognitionAlternative:
-    alternative = pb.SpeechRecognitionAlternative(transcript=hypothesis.text, confidence=hypothesis.confidence)
-    if features.enable_word_time_offsets or features.enable_word_confidence:
-        for word in hypothesis.words:
-            info = alternative.words.add(word=word.word)
-            if features.enable_word_time_offsets:
-                info.start_offset.CopyFrom(duration(word.start_s))
-                info.end_offset.CopyFrom(duration(word.end_s))
-            if features.enable_word_confidence:
-                info.confidence = word.confidence
-    return alternative
 
 
 async def _listen_out(messages: AsyncIterator[bytes]) -> None:
