@@ -45,7 +45,7 @@ class RecognizerServicer:
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the service's methods, for a server."""
-        methods = {
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             "Recognize": grpc.unary_unary_rpc_method_handler(
                 self.recognize, response_serializer=pb.RecognizeResponse.SerializeToString
             ),
