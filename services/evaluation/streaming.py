@@ -50,7 +50,9 @@ async def stream_all(
             async def one(reference: Reference) -> Outcome:
                 async with waiting:
                     samples = await asyncio.to_thread(read_recording, reference.recording, info.sample_rate_hz)
-                    transcript = await stream_recording(stub, samples, info.sample_rate_hz, paced=paced)
+                    transcript = await stream_recording(
+                        stub, samples, info.sample_rate_hz, paced=paced, max_stream_s=info.max_stream_s
+                    )
                     done()
                     return _outcome(reference, transcript, paced)
 

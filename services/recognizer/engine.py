@@ -5,7 +5,6 @@ audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refu
 code, which each transport maps to a status of its own.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -13,12 +12,13 @@ from typing import TypeVar
 
 import structlog
 
+from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
-from sonorant.serving.errors import IdleStream, code_of
+from sonorant.serving.errors import code_of
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
@@ -27,8 +27,8 @@ __all__ = ["Engine", "Stream"]
 
 log = structlog.get_logger()
 
-# Bytes of a long recording that one call recognizes (2 s at 16 kHz): streams share the workers.
-_PIECE_BYTES = 64_000
+# Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
+_PIECE_S = 0.5
 
 _T = TypeVar("_T")
 
@@ -52,24 +52,37 @@ class Stream:
         return self._session.model.sample_rate_hz
 
     @property
+    def max_s(self) -> float:
+        """Longest audio, in seconds."""
+        return self._session.max_s
+
+    @property
     def audio_s(self) -> float:
         """Seconds of audio received."""
         return self._session.audio_s
 
     async def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
-        return await self._workers.run(self._session.push_steps(audio))
+        result = None
+        for piece in self._pieces(audio):
+            result = await self._workers.run(self._session.push_steps(piece)) or result
+        return result
 
     async def finish(self) -> Result:
         """End the audio; return the final result."""
         return await self._finish(time.perf_counter())
 
     async def whole(self, audio: bytes) -> Result | None:
-        """Return the final result of a whole recording; None if it is empty. Raises as `Session.push`."""
+        """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`."""
         began_s = time.perf_counter()
-        for at in range(0, len(audio), _PIECE_BYTES):
-            await self._workers.run(self._session.push_steps(audio[at : at + _PIECE_BYTES]))
+        self._session.check(audio)
+        for piece in self._pieces(audio):
+            await self._workers.run(self._session.push_steps(piece))
         return await self._finish(began_s) if audio else None
+
+    def _pieces(self, audio: bytes) -> Iterator[bytes]:
+        size = 2 * max(1, round(_PIECE_S * self.rate_hz))
+        return (audio[at : at + size] for at in range(0, len(audio), size))
 
     async def _finish(self, received_s: float) -> Result:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
@@ -96,6 +109,7 @@ class Engine:
         self._serving = serving
         self._workers = workers
         self._metrics = metrics
+        self._ending = Ending()
 
     @contextmanager
     def stream(self, request: StreamRequest) -> Iterator[Stream]:
@@ -110,14 +124,13 @@ class Engine:
         finally:
             log.info("stream_ended", model=model.name, audio_s=round(stream.audio_s, 3))
 
-    async def next(self, messages: AsyncIterator[_T]) -> _T | None:
-        """Return a client's next message, or None after its last; raises IdleStream."""
-        limit_s = self._serving.idle_timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                return await anext(messages, None)
-        except TimeoutError:
-            raise IdleStream(f"no message for {limit_s:g} s; send audio as it is spoken, or end the stream") from None
+    def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
+        """Return a client's messages, within the idle limit, until `end_streams`."""
+        return Inbox(messages, self._serving.idle_timeout_s, self._ending)
+
+    def end_streams(self) -> None:
+        """End the streams that wait for a message, or come to do so: their `Inbox` raises Draining."""
+        self._ending.begin()
 
     def refuse(self, error: SonorantError) -> str:
         """Count an error that a client gets; return its canonical code (see `code_of`)."""

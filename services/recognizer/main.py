@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -22,6 +22,8 @@ from services.storage.exports import pull_exports
 from services.storage.objects import ObjectStore
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import load_recipe, override_recipe
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
@@ -46,15 +48,16 @@ def serve(
     health_port: int | None = None,
     metrics_port: int | None = None,
     service: str = "",
+    overrides: Sequence[Override] = (),
     **listen: object,
 ) -> None:
     """Serve the models below `exports` until SIGTERM or SIGINT, then drain for up to `grace_s` seconds.
 
     store_url: the run's store, from which exports are pulled as they appear; empty: others write to the folder.
-    serving: limits and address; absent: those of the first model's recipe. `listen` (host, port) wins over both
-    where it is not None. port_file: gets the port when the server is ready. patience_s: how long to wait for a first
-    model. service: HOST:PORT of the Service of all replicas: while none serves, a replica without a model is ready.
-    threads: streams computed at once; 0: one a processor. Raises Unavailable.
+    serving: limits and address; absent: those of the first model's recipe, over which `overrides` win. `listen` (host,
+    port) wins over both where it is not None. port_file: gets the port when the server is ready. patience_s: how long
+    to wait for a first model. service: HOST:PORT of the Service of all replicas: while none serves, a replica without a
+    model is ready. threads: streams computed at once; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
     configure_logging("recognizer")
@@ -68,7 +71,7 @@ def serve(
 
         store = ModelStore(exports, load, _puller(store_url, exports, waiting))
         _await_model(store, exports, patience_s, waiting)
-        chosen = serving or next(iter(store.models.values())).recipe.serving
+        chosen = serving or override_recipe(next(iter(store.models.values())).recipe, overrides).serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
         asyncio.run(run_server(store, chosen, port_file, grace_s, threads, health, metrics))
 
@@ -183,8 +186,6 @@ def command(
     service: str,
 ) -> None:
     """Serve exported models to streaming clients."""
-    from sonorant.recipe.loading import load_recipe
-
     serving = load_recipe(recipe).serving if recipe else None
     serve(
         exports,

@@ -13,23 +13,23 @@ from services.process.channels import SERVER_OPTIONS, add_port
 from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
-from services.recognizer.transports.grpc import RecognizerServicer
+from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
 from services.recognizer.workers import Workers
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
-from sonorant.v1 import recognizer_pb2, recognizer_pb2_grpc
 
 __all__ = ["RecognizerServer"]
 
 log = structlog.get_logger()
 
-_SERVICE = recognizer_pb2.DESCRIPTOR.services_by_name["Recognizer"].full_name
 # Seconds between two polls for new versions.
 _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
 # moment without a reason, and a load balancer needs time to see it.
 _REFUSE_S = 0.5
+# Seconds before the end of a drain in which streams that are still open get their final results.
+_RESULT_S = 2.0
 
 
 class RecognizerServer:
@@ -66,12 +66,12 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        recognizer_pb2_grpc.add_RecognizerServicer_to_server(RecognizerServicer(self.engine), self._server)
+        self._server.add_generic_rpc_handlers((RecognizerServicer(self.engine).handlers(),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
-        for service in ("", _SERVICE):
+        for service in ("", SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._tasks.start(self._refresh())
         return port
@@ -81,13 +81,17 @@ class RecognizerServer:
         await self._tasks.failure()
 
     async def stop(self, grace_s: float) -> None:
-        """Drain: refuse new streams, wait up to `grace_s` seconds for open ones, then abort them."""
+        """Drain within `grace_s` seconds: refuse new streams, wait for open ones, end the last with their results."""
         self._tasks.cancel()
         await self._health.enter_graceful_shutdown()
         self.engine.admission.close()
         refuse_s = min(_REFUSE_S, grace_s)
         await asyncio.sleep(refuse_s)
-        await self._server.stop(grace_s - refuse_s)
+        rest_s = grace_s - refuse_s
+        stopping = asyncio.create_task(self._server.stop(rest_s))
+        await asyncio.wait({stopping}, timeout=max(rest_s / 2, rest_s - _RESULT_S))
+        self.engine.end_streams()
+        await stopping
         await asyncio.to_thread(self._workers.shutdown)
 
     async def _refresh(self) -> None:

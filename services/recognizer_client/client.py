@@ -7,14 +7,24 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import grpc
 
 from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
+from services.recognizer_client.replay import Replay
+from services.recognizer_client.transcript import (
+    RecognizedWord,
+    StreamedTranscript,
+    StreamEvent,
+    join_alternatives,
+    read_event,
+)
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import to_int16
+from sonorant.audio.quiet_places import quiet_cuts
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -46,52 +56,14 @@ _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RE
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that a recognizer serves: "name/version", and its audio's sample rate."""
+    """A model that a recognizer serves: "name/version", its audio's sample rate, and the longest audio of a stream.
+
+    max_stream_s: 0: the recognizer does not say.
+    """
 
     model: str
     sample_rate_hz: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecognizedWord:
-    """A word of a result, where it was spoken (seconds from the start of the audio), and its confidence in [0, 1]."""
-
-    word: str
-    start_s: float
-    end_s: float
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """A result as it arrived.
-
-    alternatives: transcripts with their confidence, best first; `text` and `words` are the best's.
-    """
-
-    arrival_s: float
-    is_final: bool
-    text: str
-    words: tuple[RecognizedWord, ...]
-    alternatives: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedTranscript:
-    """The outcome of one stream.
-
-    audio_s: length of the recording. audio_end_s: when its last sample was spoken (paced) or sent (not paced).
-    final_s: when the final result arrived. events: all results, the final one last.
-    """
-
-    text: str
-    words: tuple[RecognizedWord, ...]
-    alternatives: tuple[tuple[str, float], ...]
-    events: tuple[StreamEvent, ...]
-    model: str
-    audio_s: float
-    audio_end_s: float
-    final_s: float
+    max_stream_s: float = 0.0
 
 
 def open_recognizer(address: str, options: Options = (), keys: Keys | None = None) -> grpc.aio.Channel:
@@ -111,7 +83,8 @@ def connect(channel: grpc.aio.Channel) -> "recognizer_pb2_grpc.RecognizerAsyncSt
 async def ask_model(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", model: str = "") -> ModelInfo:
     """Return a recognizer's model; raises grpc.aio.AioRpcError."""
     response = await stub.Recognize(pb.RecognizeRequest(config=pb.RecognitionConfig(model=model)))
-    return ModelInfo(response.metadata.model, response.metadata.sample_rate_hertz)
+    metadata = response.metadata
+    return ModelInfo(metadata.model, metadata.sample_rate_hertz, metadata.max_stream_duration.ToMicroseconds() / 1e6)
 
 
 async def stream_recording(
@@ -122,11 +95,13 @@ async def stream_recording(
     *,
     chunk_ms: float = 100.0,
     paced: bool = False,
+    max_stream_s: float = 0.0,
 ) -> StreamedTranscript:
     """Stream samples [samples] in [-1, 1] and return the transcript.
 
     config: model and features wanted; absent: the only model, one alternative, words with times and confidence.
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
+    max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
     Raises grpc.aio.AioRpcError if the recognizer refuses the stream.
     """
     clock = asyncio.get_running_loop().time
@@ -135,24 +110,28 @@ async def stream_recording(
     start = clock()
     audio_end_s = 0.0
 
-    async def chunks() -> AsyncIterator[bytes]:
+    async def chunks(begin: int, end: int) -> AsyncIterator[bytes]:
         nonlocal audio_end_s
-        for at in range(0, len(samples), chunk):
-            spoken_s = min(at + chunk, len(samples)) / rate_hz
+        for at in range(begin, end, chunk):
+            until = min(at + chunk, end)
             if paced:
-                await asyncio.sleep(start + spoken_s - clock())
-            audio_end_s = spoken_s if paced else clock() - start
-            yield audio[2 * at : 2 * (at + chunk)]
+                await asyncio.sleep(start + until / rate_hz - clock())
+            audio_end_s = until / rate_hz if paced else clock() - start
+            yield audio[2 * at : 2 * until]
 
     events: list[StreamEvent] = []
     model = ""
-    async for response in stream_audio(stub, chunks(), rate_hz, config):
-        events.append(read_event(response, clock() - start))
-        model = response.metadata.model
-    last = events[-1]
+    cuts = quiet_cuts(samples, rate_hz, max_stream_s) if max_stream_s else []
+    for begin, end in pairwise([0, *cuts, len(samples)]):
+        async for response, begin_s in stream_audio(stub, chunks(begin, end), rate_hz, config):
+            events.append(read_event(response, clock() - start, begin / rate_hz + begin_s))
+            model = response.metadata.model
+    finals = [event for event in events if event.is_final]
+    alternatives = join_alternatives([event.alternatives for event in finals])
+    words = tuple(word for event in finals for word in event.words)
     audio_s = len(samples) / rate_hz
     return StreamedTranscript(
-        last.text, last.words, last.alternatives, tuple(events), model, audio_s, audio_end_s, last.arrival_s
+        alternatives[0][0], words, alternatives, tuple(events), model, audio_s, audio_end_s, events[-1].arrival_s
     )
 
 
@@ -161,12 +140,18 @@ async def stream_audio(
     chunks: AsyncIterator[bytes],
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
-) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-    """Stream 16-bit chunks, and yield responses, each as it arrives; the last one is final."""
+) -> AsyncIterator[tuple[pb.StreamingRecognizeResponse, float]]:
+    """Stream 16-bit chunks; yield responses as they arrive, and where their stream begins in the audio, in seconds.
+
+    The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
+    recognized goes on in another.
+    """
     wanted = pb.RecognitionConfig()
     wanted.CopyFrom(config or _everything())
     wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
     wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
+    audio = Replay(chunks)
+    begin = 0
 
     async def requests() -> AsyncIterator[pb.StreamingRecognizeRequest]:
         yield pb.StreamingRecognizeRequest(
@@ -174,33 +159,25 @@ async def stream_audio(
                 config=wanted, streaming_features=pb.StreamingRecognitionFeatures(interim_results=True)
             )
         )
-        async for chunk in chunks:
+        async for chunk in audio.chunks():
             yield pb.StreamingRecognizeRequest(audio=chunk)
 
-    async for response in stub.StreamingRecognize(requests()):
-        yield response
+    ended = True
+    while ended and (not begin or not audio.over):
+        call, ended = stub.StreamingRecognize(requests()), False
+        async for response in call:
+            yield response, begin / rate_hz
+            if ended := response.end_reason != pb.END_REASON_UNSPECIFIED:
+                call.cancel()
+                heard = round(response.metadata.total_billed_duration.ToNanoseconds() * rate_hz / 1e9)
+                audio.recognized(2 * heard)
+                begin += heard
+                break
 
 
 def pcm16(samples: Waveform) -> bytes:
     """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings."""
     return to_int16(samples).tobytes()
-
-
-def read_event(response: pb.StreamingRecognizeResponse, arrival_s: float) -> StreamEvent:
-    """Parse a response that arrived at `arrival_s`."""
-    result = response.results[0]
-    best = result.alternatives[0]
-    words = tuple(
-        RecognizedWord(
-            word.word,
-            word.start_offset.ToMicroseconds() / 1e6,
-            word.end_offset.ToMicroseconds() / 1e6,
-            word.confidence,
-        )
-        for word in best.words
-    )
-    alternatives = tuple((alternative.transcript, alternative.confidence) for alternative in result.alternatives)
-    return StreamEvent(arrival_s, result.is_final, best.transcript, words, alternatives)
 
 
 def _everything() -> pb.RecognitionConfig:

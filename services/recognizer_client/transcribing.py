@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
@@ -12,18 +13,19 @@ import grpc
 
 from services.process.tls_probe import why_refused
 from services.recognizer.process import running_recognizer
+from services.recognizer_client.captions import Captions
 from services.recognizer_client.client import (
     ModelInfo,
-    StreamedTranscript,
     ask_model,
     connect,
     open_recognizer,
-    read_event,
     stream_audio,
     stream_recording,
 )
 from services.recognizer_client.recordings import microphone, read_recording
+from services.recognizer_client.transcript import StreamedTranscript, read_event
 from sonorant.errors import BadAudio, SonorantError, Unavailable
+from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
@@ -76,16 +78,12 @@ def transcribe(address: str, request: Request) -> None:
     """Transcribe with the recognizer at `address`, in the order of the files; raises SonorantError."""
     try:
         asyncio.run(_transcribe(address, request))
-    except (grpc.aio.AioRpcError, ExceptionGroup) as error:
+    except grpc.aio.AioRpcError as error:
         raise _in_words(address, error) from error
 
 
-def _in_words(address: str, error: Exception) -> Exception:
-    """Return the error of a call, of the first one if it is of several streams at once, as a SonorantError."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    if not isinstance(error, grpc.aio.AioRpcError):
-        return error
+def _in_words(address: str, error: grpc.aio.AioRpcError) -> SonorantError:
+    """Return the error of a call as a SonorantError."""
     if error.code() != grpc.StatusCode.UNAVAILABLE:
         return _Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
@@ -100,34 +98,69 @@ async def _transcribe(address: str, request: Request) -> None:
         if request.mic:
             await _transcribe_microphone(stub, info, request)
         else:
-            await _transcribe_files(stub, info, request)
+            await _Batch(address, stub, info, request).transcribe()
 
 
-async def _transcribe_files(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request) -> None:
-    slots = asyncio.Semaphore(request.streams)
+class _Batch:
+    """Recordings side by side; one that fails costs itself alone, unless no recognizer answers any more."""
 
-    async def one(path: Path) -> StreamedTranscript | BadAudio:
-        async with slots:
+    def __init__(
+        self, address: str, stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request
+    ) -> None:
+        self._address = address
+        self._stub = stub
+        self._info = info
+        self._request = request
+        self._slots = asyncio.Semaphore(request.streams)
+        self._lost: SonorantError | None = None
+
+    async def transcribe(self) -> None:
+        """Show the transcripts in the order of the files; raises SonorantError at the end if any failed."""
+        request, failed = self._request, 0
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._one(path)) for path in request.files]
+            for path, task in zip(request.files, tasks, strict=True):
+                outcome = await task
+                if isinstance(outcome, StreamedTranscript):
+                    _show(path, outcome, request.layout, named=len(request.files) > 1)
+                elif outcome is not self._lost:
+                    failed += 1
+                    click.echo(f"sonorant: {outcome}", err=True)
+        if self._lost:
+            raise self._lost
+        if failed:
+            raise _Refused(f"{failed} of {len(request.files)} recordings could not be transcribed")
+
+    async def _one(self, path: Path) -> StreamedTranscript | SonorantError:
+        request, rate_hz = self._request, self._info.sample_rate_hz
+        async with self._slots:
+            if self._lost:
+                return self._lost
             try:
-                samples = await asyncio.to_thread(read_recording, path, info.sample_rate_hz)
+                samples = await asyncio.to_thread(read_recording, path, rate_hz)
+                return await stream_recording(
+                    self._stub,
+                    samples,
+                    rate_hz,
+                    request.config(),
+                    chunk_ms=request.chunk_ms,
+                    paced=request.paced,
+                    max_stream_s=self._info.max_stream_s,
+                )
             except BadAudio as error:
                 return error
-            return await stream_recording(
-                stub, samples, info.sample_rate_hz, request.config(), chunk_ms=request.chunk_ms, paced=request.paced
-            )
+            except grpc.aio.AioRpcError as error:
+                return await self._failure(path, error)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(path)) for path in request.files]
-        failed = 0
-        for path, task in zip(request.files, tasks, strict=True):
-            outcome = await task
-            if isinstance(outcome, BadAudio):
-                failed += 1
-                click.echo(f"sonorant: {outcome}", err=True)
-            else:
-                _show(path, outcome, request.layout, named=len(request.files) > 1)
-    if failed:
-        raise _Refused(f"{failed} of {len(request.files)} recordings could not be transcribed")
+    async def _failure(self, path: Path, error: grpc.aio.AioRpcError) -> SonorantError:
+        """Return why a recording's stream failed: by its own fault, or because no recognizer answers."""
+        if error.code() == grpc.StatusCode.UNAVAILABLE:
+            try:
+                await ask_model(self._stub, self._request.model)
+            except grpc.aio.AioRpcError as gone:
+                self._lost = self._lost or _in_words(self._address, gone)
+                return self._lost
+        return _Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
 
 
 def _show(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> None:
@@ -171,6 +204,9 @@ async def _transcribe_microphone(
     with microphone(info.sample_rate_hz, request.chunk_ms) as chunks:
         click.echo("listening; Ctrl-C ends", err=True)
         audio = until_stopped(chunks)
-        async for response in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
+        captions = Captions()
+        async for response, _ in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
             event = read_event(response, 0.0)
-            click.echo(event.text if event.is_final else f"\r{event.text}", nl=event.is_final)
+            columns = shutil.get_terminal_size().columns  # it may change
+            line = captions.final(event.text) if event.is_final else captions.interim(event.text, columns)
+            click.echo(line, nl=False)

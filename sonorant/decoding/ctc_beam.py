@@ -5,7 +5,7 @@ Bi-Directional Recurrent DNNs", algorithm 1; a `Scorer` adds language model and 
 search stops where it needs the model; `run_together` lets several share its calls.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class CtcBeamSearch:
         self._units = units
         self._vector_seconds = vector_seconds
         kernel = (scorer or Scorer(units)).kernel
+        self._latest: list[_Spelling] = []
+        self._text_hash, self._text = -1, ""
         self._search = CtcSearch(kernel, beam, unit_candidates, unit_floor, blank_only)
         neural = scorer.neural if scorer else None
         self._states = PrefixStates(self._search, neural.model) if neural else None
@@ -122,19 +124,54 @@ class CtcBeamSearch:
         times. The confidence of a word is the sum of the probabilities of all paths that have the same word within
         0.1 s of its span; so it is never below the confidence of its hypothesis.
         """
-        return [self._hypothesis(*found) for found in self._search.best(n, self._vector_seconds)]
+        found = self._search.best(n, self._vector_seconds)
+        before = dict(enumerate(self._latest))
+        self._latest = [_Spelling(*one, self._units, before.get(rank)) for rank, one in enumerate(found)]
+        return [latest.hypothesis for latest in self._latest]
 
     def text(self) -> str:
         """Return the most probable text so far, without the cost of words, times and confidences."""
-        return self._units.text(self._search.units())
+        text_hash = self._search.text_hash
+        if text_hash != self._text_hash:
+            self._text_hash, self._text = text_hash, self._units.text(self._search.units())
+        return self._text
 
-    def _hypothesis(
-        self, ids: tuple[int, ...], words: list[tuple[int, int, float, float, float]], confidence: float
-    ) -> Hypothesis:
+
+_KernelWord = tuple[int, int, float, float, float]  # first unit, end of its units, start and end in s, confidence
+
+
+class _Spelling:
+    """A hypothesis, of which the words that an earlier one had too are the same objects: they cost nothing again."""
+
+    def __init__(
+        self,
+        ids: tuple[int, ...],
+        words: list[_KernelWord],
+        confidence: float,
+        units: Units,
+        before: "_Spelling | None",
+    ) -> None:
+        self._words = words
         spelt = tuple(
-            Word(self._units.text(ids[begin:end]), start_s, end_s, sure) for begin, end, start_s, end_s, sure in words
+            known or Word(units.text(ids[word[0] : word[1]]), *word[2:])
+            for word, known in zip(words, self._known(ids, before), strict=True)
         )
-        return Hypothesis(ids, self._units.text(ids), spelt, confidence)
+        self.hypothesis = Hypothesis(ids, units.text(ids), spelt, confidence)
+
+    def _known(self, ids: tuple[int, ...], before: "_Spelling | None") -> Iterator[Word | None]:
+        """Yield for each word the earlier one if all of it is the same."""
+        same = _common(before.hypothesis.units, ids) if before else 0
+        for i, word in enumerate(self._words):
+            is_known = before and word[1] <= same and i < len(before._words) and word == before._words[i]
+            yield before.hypothesis.words[i] if before and is_known else None
+
+
+def _common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """Return the length of the longest common beginning."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(i for i in range(shorter) if one[i] != other[i])
 
 
 def search_whole(searches: Iterable[tuple[CtcBeamSearch, NDArray[np.floating[Any]]]]) -> None:

@@ -107,8 +107,10 @@ public:
 
     // Units of the most probable text.
     std::vector<int32_t> units() const {
-        return search_.prefixes().units(search_.entries()[texts_of(search_, spelling_).front().path].node);
+        return search_.prefixes().units(search_.entries()[texts_of(search_).front().path].node);
     }
+
+    uint64_t text_hash() const { return texts_of(search_).front().hash; }
 
     nb::list best(size_t n, double frame_s) const {
         nb::list found;
@@ -215,5 +217,6 @@ NB_MODULE(kernels, m) {
         .def_prop_ro("slots", &CtcSearch::slots)
         .def("finish", &CtcSearch::finish)
         .def("units", &CtcSearch::units)
+        .def_prop_ro("text_hash", &CtcSearch::text_hash)
         .def("best", &CtcSearch::best, "n"_a, "frame_s"_a);
 }

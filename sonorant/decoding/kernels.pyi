@@ -121,6 +121,10 @@ class CtcSearch:
     def units(self) -> list[int]:
         """Return the units of the most probable text."""
 
+    @property
+    def text_hash(self) -> int:
+        """Another number where the most probable text is another one; at a cost that does not grow with the text."""
+
     def best(
         self, n: int, frame_s: float
     ) -> list[tuple[tuple[int, ...], list[tuple[int, int, float, float, float]], float]]:

@@ -15,6 +15,9 @@ namespace sonorant::decoding {
 // Two hypotheses that differ elsewhere may align the same word a few frames apart; spoken words are not this close.
 constexpr double SAME_TIME_S = 0.1;
 
+// What all texts have in common has the sum of their probabilities, which is 1 but for rounding.
+constexpr double CERTAIN = 1 - 1e-9;
+
 struct Word {
     std::string text;
     uint32_t begin, end;  // its units
@@ -22,7 +25,6 @@ struct Word {
 };
 
 struct Hypothesis {
-    std::string text;
     std::vector<int32_t> units;
     std::vector<Word> words;
     double probability;  // of all paths of the beam that spell the text
@@ -30,34 +32,20 @@ struct Hypothesis {
 
 // The texts of the beam, the most probable first; of equals the older. `path` is the text's most probable entry.
 struct Text {
-    std::string text;
+    uint64_t hash;
     size_t path;
     double probability;
 };
 
-inline std::string text_of(const std::vector<int32_t>& units, const Spelling& spelling) {
-    std::string text;
-    bool open = false;
-    for (const int32_t unit : units) {
-        const Unit& spelt = spelling[unit];
-        open = open && !spelt.starts_word;
-        if (spelt.text.empty()) continue;
-        if (!open && !text.empty()) text += ' ';
-        text += spelt.text;
-        open = true;
-    }
-    return text;
-}
-
-inline std::vector<Text> texts_of(const PrefixSearch& search, const Spelling& spelling) {
+inline std::vector<Text> texts_of(const PrefixSearch& search) {
     const std::vector<Entry>& entries = search.entries();
     std::vector<Text> texts;
-    std::unordered_map<std::string, size_t> known;
+    std::unordered_map<uint64_t, size_t> known;
     for (size_t i = 0; i < entries.size(); ++i) {
-        std::string text = text_of(search.prefixes().units(entries[i].node), spelling);
-        const auto [found, is_new] = known.emplace(text, texts.size());
+        const uint64_t hash = search.prefixes()[entries[i].node].spelt.hash;
+        const auto [found, is_new] = known.emplace(hash, texts.size());
         if (is_new) {
-            texts.push_back({std::move(text), i, entries[i].total()});
+            texts.push_back({hash, i, entries[i].total()});
             continue;
         }
         Text& same = texts[found->second];
@@ -72,7 +60,7 @@ inline std::vector<Text> texts_of(const PrefixSearch& search, const Spelling& sp
 // Groups units to words; a unit that writes only a space belongs to no word, so it moves no word's edges.
 inline Hypothesis hypothesis_of(const Text& text, const PrefixSearch& search, const Spelling& spelling, double frame_s) {
     const Entry& entry = search.entries()[text.path];
-    Hypothesis spelt{text.text, search.prefixes().units(entry.node), {}, text.probability};
+    Hypothesis spelt{search.prefixes().units(entry.node), {}, text.probability};
     const auto spans = search.emissions().spans(entry.best());
     bool open = false;
     for (uint32_t i = 0; i < spelt.units.size(); ++i) {
@@ -102,13 +90,14 @@ inline void set_confidence(std::vector<Word>& words, const std::vector<Hypothesi
                 }
         }
     }
-    for (Word& word : words) word.confidence = std::min(1.0, word.confidence);
+    for (Word& word : words)
+        if (word.confidence > CERTAIN) word.confidence = 1.0;
 }
 
 // At most `n` hypotheses with distinct texts, the most probable first; frame_s: seconds from frame to frame.
 inline std::vector<Hypothesis> best_hypotheses(const PrefixSearch& search, const Spelling& spelling, size_t n, double frame_s) {
     std::vector<Hypothesis> alternatives;
-    for (const Text& text : texts_of(search, spelling))
+    for (const Text& text : texts_of(search))
         alternatives.push_back(hypothesis_of(text, search, spelling, frame_s));
     std::vector<Hypothesis> best(alternatives.begin(), alternatives.begin() + std::min(n, alternatives.size()));
     for (Hypothesis& hypothesis : best) {

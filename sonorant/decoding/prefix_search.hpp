@@ -270,7 +270,7 @@ private:
         const int32_t unit = candidates_[extension.candidate].unit;
         uint32_t node = prefixes_.child(parent, unit);
         if (node == NONE) {
-            node = prefixes_.add(parent, unit);
+            node = prefixes_.add(parent, unit, (*spelling_)[unit]);
             if (fusion_) {
                 contexts_.push_back(fusion_->after(contexts_[parent], unit));
                 contexts_.back().factor = factor(parent, unit);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "spelling.hpp"
+
 namespace sonorant::decoding {
 
 constexpr uint32_t NONE = ~0u;
@@ -14,12 +16,13 @@ struct Prefix {
     uint32_t parent, first_child, next_sibling;
     int32_t unit;
     uint32_t entry;  // in the beam, if that entry is of this prefix
+    Spelt spelt;
 };
 
 // Tree of unit sequences, so that equal sequences are the same node. Node 0 is the empty sequence.
 class PrefixTree {
 public:
-    PrefixTree() { nodes_.push_back({NONE, NONE, NONE, -1, NONE}); }
+    PrefixTree() { nodes_.push_back({NONE, NONE, NONE, -1, NONE, {}}); }
 
     Prefix& operator[](uint32_t node) { return nodes_[node]; }
     const Prefix& operator[](uint32_t node) const { return nodes_[node]; }
@@ -32,9 +35,11 @@ public:
         return node;
     }
 
-    uint32_t add(uint32_t parent, int32_t unit) {
+    // Adds the child with the unit, which is spelt so.
+    uint32_t add(uint32_t parent, int32_t unit, const Unit& written) {
         const auto node = static_cast<uint32_t>(nodes_.size());
-        nodes_.push_back({parent, NONE, nodes_[parent].first_child, unit, NONE});
+        const Spelt spelt = spelt_after(nodes_[parent].spelt, written);
+        nodes_.push_back({parent, NONE, nodes_[parent].first_child, unit, NONE, spelt});
         nodes_[parent].first_child = node;
         return node;
     }

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sonorant.export.manifest import Manifest
+from sonorant.export.manifest import Manifest, name_and_version
 from sonorant.recipe.loading import load_recipe
 from sonorant.text.units import Units
 
@@ -10,12 +10,11 @@ __all__ = ["Described"]
 
 
 class Described:
-    """The folder of an export, its name, version, search and sample rate by the manifest, its recipe and its units."""
+    """An export's folder, name and version, its search and sample rate by the manifest, its recipe and units."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        self.name = manifest.model
-        self.version = manifest.version
+        self.name, self.version = name_and_version(folder, manifest)
         self.search = manifest.search
         self.sample_rate_hz = manifest.sample_rate_hz
         self.recipe = load_recipe(folder / "recipe.yaml")

@@ -16,6 +16,7 @@ __all__ = [
     "checksums",
     "member_folder",
     "member_folders",
+    "name_and_version",
     "read_manifest",
     "verify_files",
 ]
@@ -36,7 +37,7 @@ class BadExport(SonorantError):
 class Manifest:
     """The description of an exported model.
 
-    model, version: its name and number; the folder is `<model>/<version>`.
+    model, version: its name and number when it was exported; see `name_and_version`.
     sample_rate_hz: rate of the audio it takes.
     bins: size of one feature vector; vector_seconds: time from one vector to the next.
     state_shapes: shape of each state tensor of one stream.
@@ -80,6 +81,17 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadExport(f"{path}: {error.strerror}; expected an exported model, made by `sonorant export`") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadExport(f"{path}: not a manifest ({error}); export the model again") from error
+
+
+def name_and_version(folder: Path, manifest: Manifest) -> tuple[str, int]:
+    """Return name and version by the folder `<name>/<version>`, so that a copy is what its folder says.
+
+    A folder without a number, such as a draft, has those of its manifest.
+    """
+    folder = folder.absolute()  # links are not followed: the link's name counts
+    if folder.name.isdecimal():
+        return folder.parent.name, int(folder.name)
+    return manifest.model, manifest.version
 
 
 def verify_files(folder: Path, manifest: Manifest) -> None:

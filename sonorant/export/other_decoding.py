@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sonorant.atomic import atomic_folder
 from sonorant.export.language_model import copy_language_models, language_model_paths, language_models_sha256
-from sonorant.export.manifest import MANIFEST, checksums, read_manifest, verify_files
+from sonorant.export.manifest import MANIFEST, checksums, name_and_version, read_manifest, verify_files
 from sonorant.export.versions import Export, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
@@ -30,7 +30,7 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
     recipe = before.model_copy(update={"decoding": recipe.decoding})
     copies = language_model_paths(before, folder)
     if _searching(recipe) == _searching(_located(before, copies)):
-        return Export(folder, manifest.version, is_new=False)
+        return Export(folder, name_and_version(folder, manifest)[1], is_new=False)
     version = newest_version(folder.parent)[0] + 1
     path = folder.parent / str(version)
     with atomic_folder(path) as draft:

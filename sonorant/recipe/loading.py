@@ -18,7 +18,7 @@ from sonorant.recipe.faults import schema_faults, version_fault
 from sonorant.recipe.schema import Recipe
 from sonorant.section import Interval
 
-__all__ = ["check_recipe", "dump_recipe", "load_recipe"]
+__all__ = ["check_recipe", "dump_recipe", "load_recipe", "override_recipe"]
 
 _NEVER_FOLDED = 2**31  # columns: a quoted string that ruamel folds beside control characters gains a space
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")  # anything else is quoted: ruamel misreads a plain ?x in a list
@@ -30,6 +30,14 @@ def load_recipe(path: Path, overrides: Iterable[Override] = ()) -> Recipe:
     Raises BadRecipe that lists every fault as `file:line: key: what, expected, nearest right key`.
     """
     document = parse_document(_text(path), str(path))
+    for override in overrides:
+        apply_override(document, override)
+    return _checked(document)
+
+
+def override_recipe(recipe: Recipe, overrides: Iterable[Override]) -> Recipe:
+    """Return a recipe with overrides, later ones over earlier ones; raises BadRecipe as `load_recipe`."""
+    document = parse_document(dump_recipe(recipe), recipe.name)
     for override in overrides:
         apply_override(document, override)
     return _checked(document)

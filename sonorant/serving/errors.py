@@ -2,7 +2,7 @@
 
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
-__all__ = ["AudioTooLong", "BadRequest", "IdleStream", "TooManyStreams", "UnknownModel", "code_of"]
+__all__ = ["AudioTooLong", "BadRequest", "Draining", "IdleStream", "TooManyStreams", "UnknownModel", "code_of"]
 
 
 class BadRequest(SonorantError):
@@ -29,6 +29,12 @@ class IdleStream(SonorantError):
     exit_code = 69
 
 
+class Draining(SonorantError):
+    """The recognizer shuts down, and ends the streams that are still open; a new one elsewhere may go on."""
+
+    exit_code = 69
+
+
 class TooManyStreams(SonorantError):
     """All slots are taken; a retry, later or elsewhere, may help."""
 
@@ -43,6 +49,7 @@ _CODES: dict[type[SonorantError], str] = {
     AudioTooLong: "OUT_OF_RANGE",
     IdleStream: "DEADLINE_EXCEEDED",
     TooManyStreams: "RESOURCE_EXHAUSTED",
+    Draining: "UNAVAILABLE",
     Unavailable: "UNAVAILABLE",
 }
 

@@ -19,11 +19,18 @@ class VersionChange:
     refusal: str = ""
 
 
-class ModelStore:
-    """Follows a folder `<model>/<version>/`.
+@dataclass(frozen=True, slots=True)
+class _InService:
+    path: Path
+    model: ServedModel
 
-    A version that `load` refuses is skipped, and the one before stays in service. A session keeps the model that it
-    began with, so versions may change during streams.
+
+class ModelStore:
+    """Follows a folder `<model>/<version>/`; the folder's number is the version, whatever is in it.
+
+    Of each model the newest version that `load` accepts is in service. When its folder is removed, the newest one left
+    follows; without any it stays in service, as a volume that is not mounted looks alike. A session keeps the model
+    that it began with, so versions may change during streams.
     """
 
     def __init__(
@@ -33,40 +40,50 @@ class ModelStore:
         self._exports = exports
         self._load = load
         self._bring = bring
-        self._models: dict[str, ServedModel] = {}
+        self._served: dict[str, _InService] = {}
         self._refused: dict[Path, frozenset[tuple[int, int]]] = {}
 
     @property
     def models(self) -> dict[str, ServedModel]:
         """The models in service by name."""
-        return dict(self._models)
+        return {name: served.model for name, served in self._served.items()}
 
     def get(self, name: str = "") -> ServedModel:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
-        if not name and len(self._models) == 1:
-            return next(iter(self._models.values()))
-        if name not in self._models:
-            served = ", ".join(sorted(self._models)) or "none"
+        if not name and len(self._served) == 1:
+            return next(iter(self._served.values())).model
+        if name not in self._served:
+            served = ", ".join(sorted(self._served)) or "none"
             raise UnknownModel(f"model {name!r}: not served; served are: {served}")
-        return self._models[name]
+        return self._served[name].model
 
     def refresh(self) -> list[VersionChange]:
         """Poll for new versions, load them, and return the changes."""
         self._bring()
         changes: list[VersionChange] = []
+        seen: set[Path] = set()
         for folder in _subfolders(self._exports):
-            current = self._models.get(folder.name)
-            for version, path in _versions(folder):
-                if current is not None and version <= current.version:
-                    break
-                change = self._try(path)
-                if change is not None:
-                    changes.append(change)
-                    if not change.refusal:
-                        break
+            versions = _versions(folder)
+            seen.update(path for _, path in versions)
+            changes += self._renew(folder.name, versions)
+        self._refused = {path: stamp for path, stamp in self._refused.items() if path in seen}
         return changes
 
-    def _try(self, path: Path) -> VersionChange | None:
+    def _renew(self, name: str, versions: list[tuple[int, Path]]) -> list[VersionChange]:
+        """Take the newest good one of `versions`, newest first, into service, unless it is already."""
+        changes: list[VersionChange] = []
+        current = self._served.get(name)
+        for _, path in versions:
+            if current is not None and path == current.path:
+                break
+            change = self._try(name, path)
+            if change is not None:
+                changes.append(change)
+                if not change.refusal:
+                    break
+        return changes
+
+    def _try(self, name: str, path: Path) -> VersionChange | None:
         """Load a version, unless it was refused before and is unchanged."""
         stamp = _stamp(path)
         if self._refused.get(path) == stamp:
@@ -76,7 +93,7 @@ class ModelStore:
         except SonorantError as error:
             self._refused[path] = stamp
             return VersionChange(path, str(error))
-        self._models[path.parent.name] = model
+        self._served[name] = _InService(path, model)
         return VersionChange(path)
 
 

@@ -62,9 +62,15 @@ class Session:
         )
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0
+        self._most_samples = round(options.max_seconds * model.sample_rate_hz)
         self._seen = ""
         self._seen_s = 0.0
         self._sent = ""
+
+    @property
+    def max_s(self) -> float:
+        """Longest audio, in seconds."""
+        return self._options.max_seconds
 
     @property
     def audio_s(self) -> float:
@@ -74,7 +80,8 @@ class Session:
     def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`, 16-bit little-endian samples; return an interim result if the text is new.
 
-        Raises BadRequest for an odd number of bytes, AudioTooLong beyond the limit; either ends the session.
+        Raises BadRequest for an odd number of bytes, which ends the session; AudioTooLong beyond the limit, up to which
+        the audio is recognized first: `finish` returns its result.
         """
         return alone(self.push_steps(audio))
 
@@ -85,11 +92,18 @@ class Session:
     def push_steps(self, audio: bytes) -> Steps[Result | None]:
         """As `push`, by a model that other streams' steps may share a call with."""
         samples = self._decoded(audio)
-        if not len(samples):
-            return None
-        self._samples += len(samples)
-        self._search_through((yield from self._posteriors.push(samples)))
-        return self._interim() if self._options.interim_results else None
+        room = self._most_samples - self._samples
+        if len(heard := samples[:room]):
+            self._samples += len(heard)
+            self._search_through((yield from self._posteriors.push(heard)))
+        if len(samples) > room:
+            raise self._too_long(self.audio_s + (len(samples) - room) / self.model.sample_rate_hz)
+        return self._interim() if self._options.interim_results and len(samples) else None
+
+    def check(self, audio: bytes) -> None:
+        """Raise, before anything is computed, what `push` would raise of `audio`."""
+        if self._samples + len(self._decoded(audio)) > self._most_samples:
+            raise self._too_long(self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz)
 
     def finish_steps(self) -> Steps[Result]:
         """As `finish`, likewise."""
@@ -101,11 +115,11 @@ class Session:
     def _decoded(self, audio: bytes) -> Waveform:
         if len(audio) % _SAMPLE_BYTES:
             raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")
-        limit = self._options.max_seconds
-        seconds = self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz
-        if seconds > limit:
-            raise AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; start a new one")
         return from_int16(np.frombuffer(audio, "<i2"))
+
+    def _too_long(self, seconds: float) -> AudioTooLong:
+        limit = self._options.max_seconds
+        return AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; go on in a new one")
 
     def _search_through(self, log_probs: NDArray[np.float32]) -> None:
         if len(log_probs):

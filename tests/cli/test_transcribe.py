@@ -179,10 +179,16 @@ class Refusing(recognizer_pb2_grpc.RecognizerServicer):
     If it ended one before, grpc.aio might say of a write that it failed, and not the status.
     """
 
+    refuses_questions_after = 100
+
     def __init__(self, code):
         self.code = code
+        self.questions = 0
 
     def Recognize(self, request, context):
+        self.questions += 1
+        if self.questions > self.refuses_questions_after:
+            context.abort(self.code, "so it is")
         metadata = pb.RecognitionResponseMetadata(model="babble/1", sample_rate_hertz=RATE_HZ)
         return pb.RecognizeResponse(metadata=metadata)
 
@@ -193,13 +199,13 @@ class Refusing(recognizer_pb2_grpc.RecognizerServicer):
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code", "said"),
+    ("code", "said"),
     [
-        (grpc.StatusCode.RESOURCE_EXHAUSTED, 65, "RESOURCE_EXHAUSTED: so it is"),
-        (grpc.StatusCode.UNAVAILABLE, 69, "no recognizer answers: so it is; is it running?"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED: so it is"),
+        (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE: so it is"),
     ],
 )
-def test_a_recognizer_that_ends_a_stream_is_said_in_one_line(tmp_path, code, exit_code, said):
+def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_path, code, said):
     refusing = grpc.server(ThreadPoolExecutor(2))
     recognizer_pb2_grpc.add_RecognizerServicer_to_server(Refusing(code), refusing)
     address = f"127.0.0.1:{refusing.add_insecure_port('127.0.0.1:0')}"
@@ -207,7 +213,40 @@ def test_a_recognizer_that_ends_a_stream_is_said_in_one_line(tmp_path, code, exi
     path = recording(tmp_path / "a.wav", murmur(1.0))
     done = transcribe("--server", address, "--streams", 2, path, path)
     refusing.stop(None)
-    assert (done.returncode, done.stdout, done.stderr) == (exit_code, "", f"sonorant: {address}: {said}\n")
+    failed = f"sonorant: {path}: {address}: {said}\n"
+    total = "sonorant: 2 of 2 recordings could not be transcribed\n"
+    assert (done.returncode, done.stdout, done.stderr) == (65, "", 2 * failed + total)
+
+
+def test_a_recognizer_that_goes_is_said_once(tmp_path):
+    going = grpc.server(ThreadPoolExecutor(2))
+    servicer = Refusing(grpc.StatusCode.UNAVAILABLE)
+    servicer.refuses_questions_after = 1
+    recognizer_pb2_grpc.add_RecognizerServicer_to_server(servicer, going)
+    address = f"127.0.0.1:{going.add_insecure_port('127.0.0.1:0')}"
+    going.start()
+    path = recording(tmp_path / "a.wav", murmur(1.0))
+    done = transcribe("--server", address, path, path)
+    going.stop(None)
+    said = f"sonorant: {address}: no recognizer answers: so it is; is it running?\n"
+    assert (done.returncode, done.stdout, done.stderr) == (69, "", said)
+
+
+def test_a_recording_beyond_the_limit_is_cut_in_a_pause_and_one_that_fails_costs_itself_alone(run, heard, tmp_path):
+    short = RunFolder(tmp_path / "run")
+    export_babble(short.exports, max_stream_seconds=1.6)
+    parts = [murmur(1.0, seed=4), murmur(1.0, seed=5)]
+    pause = np.zeros(RATE_HZ // 2, np.float32)
+    long = recording(tmp_path / "long.wav", np.concatenate([parts[0], pause, parts[1]]))
+    bad = tmp_path / "bad.wav"
+    bad.write_bytes(b"not audio")
+    with running_recognizer(short.exports) as address:
+        done = transcribe("--server", address, "--streams", 2, long, bad, long)
+    quiet = np.zeros(RATE_HZ // 4, np.float32)
+    text = " ".join((heard(np.concatenate([parts[0], quiet])), heard(np.concatenate([quiet, parts[1]])))).strip()
+    assert (done.returncode, done.stdout) == (65, f"{long}: {text}\n{long}: {text}\n")
+    assert done.stderr.startswith(f"sonorant: {bad}: ")
+    assert done.stderr.endswith("sonorant: 1 of 3 recordings could not be transcribed\n")
 
 
 def test_no_recognizer_at_the_address_is_said(tmp_path):

@@ -17,9 +17,9 @@ AUDIO = pcm16(SPEECH)
 
 
 @asynccontextmanager
-async def recognizer(store, refresh_s=60.0, metrics=None, **limits):
+async def recognizer(store, refresh_s=60.0, metrics=None, threads=0, **limits):
     """A recognizer on a real socket, and a client of it."""
-    server = RecognizerServer(store, ServingRecipe(port=0, **limits), refresh_s, metrics=metrics)
+    server = RecognizerServer(store, ServingRecipe(port=0, **limits), refresh_s, threads, metrics)
     port = await server.start()
     try:
         async with asyncio.timeout(60), grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

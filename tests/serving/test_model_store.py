@@ -1,4 +1,5 @@
 import os
+import shutil
 
 import pytest
 from rigs.babble import export_babble
@@ -96,3 +97,67 @@ def test_no_folder_is_no_models(tmp_path):
     assert store.refresh() == []
     with pytest.raises(UnknownModel, match="served are: none"):
         store.get()
+
+
+@pytest.fixture
+def loaded(exports):
+    """A store, and the folders that it has loaded or tried to."""
+    tried = []
+    store = ModelStore(exports, lambda folder: tried.append(folder.name) or load_exported(folder))
+    store.refresh()
+    return store, tried
+
+
+def test_a_copy_of_an_older_version_is_the_version_that_its_folder_says_and_is_loaded_once(loaded, exports):
+    store, tried = loaded
+    shutil.copytree(exports / "babble/1", exports / "babble/8")
+    for _ in range(3):
+        store.refresh()
+    assert (store.get().name, store.get().version, tried) == ("babble", 8, ["1", "8"])
+    export_babble(exports, seed=2)
+    store.refresh()
+    assert (store.get().version, tried) == (9, ["1", "8", "9"])
+
+
+def test_a_copy_under_another_name_has_that_name(store, exports):
+    shutil.copytree(exports / "babble", exports / "murmur")
+    store.refresh()
+    assert (store.get("murmur").name, store.get("murmur").version) == ("murmur", 1)
+
+
+def test_a_link_to_a_version_is_the_version_that_the_link_says(store, exports):
+    (exports / "babble/5").symlink_to(exports / "babble/1")
+    store.refresh()
+    assert store.get().version == 5
+
+
+def test_a_removed_version_gives_way_to_the_newest_good_one_left(loaded, exports):
+    store, tried = loaded
+    corrupt(export_babble(exports, seed=2).path / "saved_model.pb")
+    last = export_babble(exports, seed=3).path
+    store.refresh()
+    assert store.get().version == 3
+    shutil.rmtree(last)
+    assert [bool(change.refusal) for change in store.refresh()] == [True, False]
+    assert (store.get().version, tried) == (1, ["1", "3", "2", "1"])
+    assert store.refresh() == []
+
+
+def test_without_any_version_left_the_last_one_stays_in_service(store, exports):
+    shutil.rmtree(exports / "babble")
+    assert store.refresh() == []
+    assert store.get().version == 1
+
+
+def test_a_version_is_loaded_when_it_is_whole_and_tried_once_in_each_state_before(loaded, exports):
+    store, tried = loaded
+    whole, half = exports / "babble/1", exports / "babble/2"
+    half.mkdir()
+    for path in sorted(whole.iterdir(), key=lambda path: path.name != "manifest.json"):  # it may come first
+        store.refresh()
+        store.refresh()
+        assert store.get().version == 1
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, half / path.name)
+    assert [change.refusal for change in store.refresh()] == [""]
+    assert store.get().version == 2
+    assert len(tried) == 2 + len(list(whole.iterdir()))

@@ -1,39 +1,64 @@
 """The Recognizer service of `sonorant.v1` over the engine."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
+from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
-from sonorant.decoding import Hypothesis
+from services.recognizer.inbox import Inbox
+from sonorant.decoding import Hypothesis, Word
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import BadRequest
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.session import Result
 from sonorant.v1 import recognizer_pb2 as pb
-from sonorant.v1 import recognizer_pb2_grpc
 
-__all__ = ["RecognizerServicer"]
+__all__ = ["SERVICE", "RecognizerServicer"]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["Recognizer"].full_name
 
 _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
+_END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
+    AudioTooLong: pb.END_REASON_LENGTH_LIMIT,
+    IdleStream: pb.END_REASON_IDLE,
+    Draining: pb.END_REASON_DRAIN,
+}
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
+_Message = TypeVar("_Message", bound=Message)
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
-    """Parses requests, calls the engine, formats its results; errors become statuses."""
+class RecognizerServicer:
+    """Parses requests, calls the engine, formats its results; errors become statuses.
+
+    Requests come as bytes: of those that its own parser refuses, gRPC says INTERNAL.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def Recognize(self, request: pb.RecognizeRequest, context: _Context) -> pb.RecognizeResponse:
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the service's methods, for a server."""
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+            "Recognize": grpc.unary_unary_rpc_method_handler(
+                self.recognize, response_serializer=pb.RecognizeResponse.SerializeToString
+            ),
+            "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
+                self.streaming_recognize, response_serializer=pb.StreamingRecognizeResponse.SerializeToString
+            ),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    async def recognize(self, message: bytes, context: _Context) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
         try:
+            request = _parsed(pb.RecognizeRequest, message)
             with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
@@ -42,43 +67,71 @@ class RecognizerServicer(recognizer_pb2_grpc.RecognizerServicer):
             raise
         if result is not None:
             response.results.add(
-                alternatives=_alternatives(result, request.config.features), result_end_offset=duration(result.end_s)
+                alternatives=_Formatter(request.config.features).write(result.alternatives),
+                result_end_offset=duration(result.end_s),
             )
         return response
 
-    async def StreamingRecognize(
-        self, request_iterator: AsyncIterator[pb.StreamingRecognizeRequest], context: _Context
+    async def streaming_recognize(
+        self, messages: AsyncIterator[bytes], context: _Context
     ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
         """Recognize a stream; its slot is freed when either side ends it."""
         try:
             with self._engine.admission.slot():
-                async with aclosing(self._stream(request_iterator)) as responses:
+                async with aclosing(self._stream(messages)) as responses:
                     async for response in responses:
                         yield response
         except SonorantError as error:
-            await _listen_out(request_iterator)
+            await _listen_out(messages)
             await self._abort(context, error)
 
-    async def _stream(
-        self, requests: AsyncIterator[pb.StreamingRecognizeRequest]
-    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        first = await self._engine.next(requests)
+    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        inbox = self._engine.inbox(messages)
+        message = await inbox.next()
+        first = None if message is None else _parsed(pb.StreamingRecognizeRequest, message)
         if first is None or first.WhichOneof("request") != "streaming_config":
             sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
         config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
-            while (request := await self._engine.next(requests)) is not None:
-                if request.WhichOneof("request") != "audio":
-                    raise BadRequest(
-                        "a second streaming_config: expected audio; open a new stream to change the config"
-                    )
-                if (result := await stream.push(request.audio)) is not None:
-                    yield _response(stream, result, config.features)
-            yield _response(stream, await stream.finish(), config.features)
+            formatter = _Formatter(config.features)
+            try:
+                async for result in _results(inbox, stream):
+                    yield _response(stream, result, formatter)
+            except tuple(_END_REASONS) as error:
+                if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
+                    final = _response(stream, await stream.finish(), formatter)
+                    final.end_reason = _END_REASONS[type(error)]
+                    yield final
+                raise
+            yield _response(stream, await stream.finish(), formatter)
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+
+
+def _parsed(kind: type[_Message], message: bytes) -> _Message:
+    try:
+        return kind.FromString(message)
+    except DecodeError as error:
+        name = kind.DESCRIPTOR.full_name
+        raise BadRequest(
+            f"{len(message)} bytes that are no {name}: {error}; is the client made from our proto?"
+        ) from None
+
+
+async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
+    """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
+    while (message := await inbox.next()) is not None:
+        request = _parsed(pb.StreamingRecognizeRequest, message)
+        if request.WhichOneof("request") == "streaming_config":
+            raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
+        if not request.audio:
+            continue
+        result = await stream.push(request.audio)
+        inbox.heard()
+        if result is not None:
+            yield result
 
 
 def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
@@ -90,10 +143,48 @@ def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> Str
     return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
 
 
-def _response(stream: Stream, result: Result, features: pb.RecognitionFeatures) -> pb.StreamingRecognizeResponse:
+class _Formatter:
+    """Writes the results of one stream; of a word that is the same as in the result before nothing is written again."""
+
+    def __init__(self, features: pb.RecognitionFeatures) -> None:
+        self._features = features
+        self._with_words = features.enable_word_time_offsets or features.enable_word_confidence
+        self._written: list[tuple[tuple[Word, ...], pb.SpeechRecognitionAlternative]] = []
+
+    def write(self, hypotheses: Sequence[Hypothesis]) -> list[pb.SpeechRecognitionAlternative]:
+        """Return the alternatives, valid until the next call."""
+        known = [*self._written, *(((), pb.SpeechRecognitionAlternative()) for _ in hypotheses)]
+        self._written = []
+        for hypothesis, (words, alternative) in zip(hypotheses, known, strict=False):
+            alternative.transcript = hypothesis.text
+            alternative.confidence = hypothesis.confidence
+            if self._with_words:
+                self._write_words(hypothesis.words, words, alternative)
+            self._written.append((hypothesis.words, alternative))
+        return [alternative for _, alternative in self._written]
+
+    def _write_words(
+        self, words: Sequence[Word], before: Sequence[Word], alternative: pb.SpeechRecognitionAlternative
+    ) -> None:
+        infos = alternative.words
+        del infos[len(words) :]
+        for i, word in enumerate(words):
+            if i >= len(before) or word is not before[i]:
+                self._write_word(word, infos[i] if i < len(infos) else infos.add())
+
+    def _write_word(self, word: Word, info: pb.WordInfo) -> None:
+        info.word = word.word
+        if self._features.enable_word_time_offsets:
+            info.start_offset.CopyFrom(duration(word.start_s))
+            info.end_offset.CopyFrom(duration(word.end_s))
+        if self._features.enable_word_confidence:
+            info.confidence = word.confidence
+
+
+def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
     response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
     response.results.add(
-        alternatives=_alternatives(result, features),
+        alternatives=formatter.write(result.alternatives),
         is_final=result.is_final,
         stability=result.stability,
         result_end_offset=duration(result.end_s),
@@ -103,33 +194,19 @@ def _response(stream: Stream, result: Result, features: pb.RecognitionFeatures) 
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
     return pb.RecognitionResponseMetadata(
-        total_billed_duration=duration(stream.audio_s), model=stream.model, sample_rate_hertz=stream.rate_hz
+        total_billed_duration=duration(stream.audio_s),
+        model=stream.model,
+        sample_rate_hertz=stream.rate_hz,
+        max_stream_duration=duration(stream.max_s),
     )
 
 
-def _alternatives(result: Result, features: pb.RecognitionFeatures) -> list[pb.SpeechRecognitionAlternative]:
-    return [_alternative(hypothesis, features) for hypothesis in result.alternatives]
-
-
-def _alternative(hypothesis: Hypothesis, features: pb.RecognitionFeatures) -> pb.SpeechRecognitionAlternative:
-    alternative = pb.SpeechRecognitionAlternative(transcript=hypothesis.text, confidence=hypothesis.confidence)
-    if features.enable_word_time_offsets or features.enable_word_confidence:
-        for word in hypothesis.words:
-            info = alternative.words.add(word=word.word)
-            if features.enable_word_time_offsets:
-                info.start_offset.CopyFrom(duration(word.start_s))
-                info.end_offset.CopyFrom(duration(word.end_s))
-            if features.enable_word_confidence:
-                info.confidence = word.confidence
-    return alternative
-
-
-async def _listen_out(requests: AsyncIterator[pb.StreamingRecognizeRequest]) -> None:
+async def _listen_out(messages: AsyncIterator[bytes]) -> None:
     """Read and drop a refused client's messages, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(_LISTEN_OUT_S):
-            async for _ in requests:
+            async for _ in messages:
                 pass

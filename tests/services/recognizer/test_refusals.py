@@ -29,6 +29,28 @@ def test_what_a_client_may_not_send_is_an_invalid_argument(store, requests, reas
     assert reason in details
 
 
+@pytest.mark.parametrize("earlier", [[], [opening()], [opening(), audio()]])
+def test_a_message_that_is_no_protobuf_is_an_invalid_argument(store, earlier):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            stream = channel.stream_stream("/sonorant.v1.Recognizer/StreamingRecognize")
+            whole = channel.unary_unary("/sonorant.v1.Recognizer/Recognize")
+            errors = []
+            for call in (
+                stream(iter([*(one.SerializeToString() for one in earlier), b"\xff\xff"])),
+                whole(b"\x0a\x7f"),
+            ):
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await (call.read() if hasattr(call, "read") else call)
+                errors.append((caught.value.code(), caught.value.details()))
+            return errors
+
+    streamed, whole = asyncio.run(run())
+    assert (streamed[0], whole[0]) == (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INVALID_ARGUMENT)
+    assert "2 bytes that are no sonorant.v1.StreamingRecognizeRequest" in streamed[1]
+    assert "2 bytes that are no sonorant.v1.RecognizeRequest" in whole[1]
+
+
 def test_an_odd_byte_count_is_refused_even_if_the_next_message_would_complete_it(store):
     code, _ = refusal(store, opening(), audio(AUDIO[:3]), audio(AUDIO[3:8]))
     assert code == grpc.StatusCode.INVALID_ARGUMENT
@@ -39,6 +61,12 @@ def test_an_unknown_model_is_not_found(store):
         grpc.StatusCode.NOT_FOUND,
         "model 'bubble': not served; served are: babble",
     )
+
+
+def test_an_idle_stream_without_audio_is_only_ended(store):
+    code, details = refusal(store, opening(), audio(b""), idle_timeout_s=0.0001)
+    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "no audio for 0.0001 s" in details
 
 
 def test_audio_beyond_the_limit_is_out_of_range(store):

@@ -73,6 +73,31 @@ def test_a_whole_recording_is_recognized_as_its_stream(store):
     assert all(0 <= w.start_offset.ToSeconds() <= w.end_offset.ToMilliseconds() / 1000 <= 2 for w in words)
 
 
+def test_each_interim_result_has_the_words_of_its_moment(store):
+    config = pb.RecognitionConfig(features=EVERYTHING)
+    session = Session(store.get(), SessionOptions(max_alternatives=4))
+    chunks = [AUDIO[at : at + 1600] for at in range(0, len(AUDIO), 1600)]
+    results = [*(session.push(chunk) for chunk in chunks), session.finish()]
+    expected = [
+        [[(w.word, round(w.end_s, 6)) for w in one.words] for one in result.alternatives]
+        for result in filter(None, results)
+    ]
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            request = opening(features=config.features)
+            request.streaming_config.streaming_features.interim_results = True
+            call = connect(channel).StreamingRecognize(iter([request, *map(audio, chunks)]))
+            return [response async for response in call]
+
+    found = [
+        [[(w.word, w.end_offset.ToMicroseconds() / 1e6) for w in one.words] for one in response.results[0].alternatives]
+        for response in asyncio.run(run())
+    ]
+    assert found == expected
+    assert len(found) > 3
+
+
 def test_words_come_only_when_asked_for(store):
     async def run():
         async with recognizer(store) as (_, channel):

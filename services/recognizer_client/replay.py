@@ -1,0 +1,47 @@
+"""Audio that outlives the stream that it is sent in."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+__all__ = ["Replay"]
+
+_MOST_BYTES = 32_000  # of a chunk that is sent again
+
+
+class Replay:
+    """Chunks of audio, and those of them that no recognizer has recognized yet, to be sent again in the next stream."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._next: asyncio.Future[bytes | None] | None = None
+        self._sent = bytearray()
+        self._over = False
+
+    @property
+    def over(self) -> bool:
+        """Whether all is recognized."""
+        return self._over and not self._sent
+
+    def recognized(self, size: int) -> None:
+        """Forget the first `size` bytes."""
+        del self._sent[:size]
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield for one stream: what was sent and not recognized, then what comes; it may be abandoned anywhere."""
+        for at in range(0, len(self._sent), _MOST_BYTES):
+            yield bytes(self._sent[at : at + _MOST_BYTES])
+        while (chunk := await self._read()) is not None:
+            self._sent += chunk
+            yield chunk
+        self._over = True
+
+    async def _read(self) -> bytes | None:
+        if self._next is None:
+            self._next = asyncio.ensure_future(_next(self._chunks))
+        chunk = await asyncio.shield(self._next)  # a stream's end cancels its reader, not the source
+        self._next = None
+        return chunk
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)

@@ -1,0 +1,72 @@
+"""`sonorant serve`: its limits, by every way that settings have."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import grpc
+import pytest
+from rigs.babble import export_babble
+from rigs.recognizer import AUDIO
+
+from services.process.log_tail import last_lines
+from sonorant.v1 import recognizer_pb2 as pb
+from sonorant.v1 import recognizer_pb2_grpc
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exports")
+    export_babble(folder, max_stream_seconds=9.0)
+    return folder
+
+
+def command(exports, *arguments):
+    return [sys.executable, "-m", "sonorant.cli", "serve", "--exports", str(exports), "--port", "0", *arguments]
+
+
+@contextmanager
+def served(exports, folder, *arguments, **environment):
+    """The methods of a recognizer that `sonorant serve` runs."""
+    port = folder / "port"
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            command(exports, "--port-file", str(port), *arguments), stderr=log, env=os.environ | environment
+        )
+    try:
+        while not port.exists():
+            assert process.poll() is None, last_lines(folder / "log", 3)
+        with grpc.insecure_channel(f"127.0.0.1:{port.read_text().strip()}") as channel:
+            yield recognizer_pb2_grpc.RecognizerStub(channel)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_flags_win_over_set_over_the_environment_over_the_recipe(exports, tmp_path):
+    flags = ("--max-stream-seconds", "1.5", "--set", "serving.max_stream_seconds=3", "--set", "serving.max_streams=1")
+    environment = {"SONORANT_SERVING__MAX_STREAMS": "5", "SONORANT_SERVING__IDLE_TIMEOUT_S": "0.2"}
+    with served(exports, tmp_path, *flags, **environment, SONORANT_TRAINING__RANKS="2") as stub:
+        info = stub.Recognize(pb.RecognizeRequest(), timeout=60)
+        assert info.metadata.max_stream_duration.ToMilliseconds() == 1500
+        idle = stub.StreamingRecognize(iter([pb.StreamingRecognizeRequest(streaming_config={})]), timeout=60)
+        assert [one.results[0].is_final for one in idle] == [True]  # ended by the client
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Recognize(pb.RecognizeRequest(content=AUDIO), timeout=60)
+        assert caught.value.code() == grpc.StatusCode.OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--set", "decoding.beam=3"], 2, "--set decoding.beam: expected a key of `serving`"),
+        (["--set", "serving.streams=3"], 78, "--set serving.streams: serving.streams"),
+        (["--max-streams", "0"], 78, "--max-streams: serving.max_streams"),
+        (["--max-streams", "many"], 2, "--max-streams"),
+    ],
+)
+def test_what_is_no_limit_is_refused_by_name(exports, arguments, code, said):
+    done = subprocess.run(command(exports, *arguments), capture_output=True, text=True, check=False, timeout=120)
+    assert said in done.stderr
+    assert done.returncode == code

@@ -1,0 +1,123 @@
+"""Streams that the recognizer ends: their results come first, then the status, and a client can go on."""
+
+import asyncio
+
+import grpc
+import pytest
+from rigs.recognizer import AUDIO, audio, opening, recognizer
+
+from services.recognizer_client.client import connect
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.v1 import recognizer_pb2 as pb
+
+LIMIT_S = 1.5
+LIMIT_BYTES = round(LIMIT_S * 16_000)
+
+
+async def ended(call):
+    """The last response of a stream, and the status that follows it."""
+    last = None
+    try:
+        async for response in call:
+            last = response
+    except grpc.aio.AioRpcError as error:
+        return last, error.code()
+    raise AssertionError("the client has ended the stream")
+
+
+def heard(store, content):
+    session = Session(store.get(), SessionOptions())
+    session.push(content)
+    return session.finish().alternatives[0].text
+
+
+def check(store, response, reason, content):
+    (result,) = response.results
+    assert result.is_final
+    assert response.end_reason == reason
+    assert result.alternatives[0].transcript == heard(store, content)
+    assert result.result_end_offset.ToMilliseconds() == len(content) / 16
+    assert len(result.alternatives[0].transcript) > 5
+
+
+@pytest.mark.parametrize("cut", [LIMIT_BYTES, LIMIT_BYTES - 334, len(AUDIO)])
+def test_audio_up_to_the_length_limit_is_recognized_before_the_status(store, cut):
+    async def run():
+        async with recognizer(store, max_stream_seconds=LIMIT_S) as (_, channel):
+            requests = [opening(), audio(AUDIO[:cut]), *([audio(AUDIO[cut:])] if cut < len(AUDIO) else [])]
+            return await ended(connect(channel).StreamingRecognize(iter(requests)))
+
+    response, code = asyncio.run(run())
+    assert code == grpc.StatusCode.OUT_OF_RANGE
+    check(store, response, pb.END_REASON_LENGTH_LIMIT, AUDIO[:LIMIT_BYTES])
+    assert response.metadata.max_stream_duration.ToMilliseconds() == 1500
+
+
+@pytest.mark.parametrize("silent", [None, audio(b""), pb.StreamingRecognizeRequest()])
+def test_audio_before_the_idle_limit_is_recognized_whatever_empty_messages_come(store, silent):
+    async def run():
+        async with recognizer(store, idle_timeout_s=0.3) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+
+            async def speak():
+                await call.write(opening())
+                await call.write(audio())
+                while silent is not None:
+                    await asyncio.sleep(0.02)
+                    await call.write(silent)
+
+            speaking = asyncio.create_task(speak())
+            found = await ended(call)
+            speaking.cancel()
+            await asyncio.wait({speaking})
+            return *found, server.engine.admission.active
+
+    response, code, active = asyncio.run(run())
+    assert (code, active) == (grpc.StatusCode.DEADLINE_EXCEEDED, 0)
+    check(store, response, pb.END_REASON_IDLE, AUDIO)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
+    async def run():
+        async with recognizer(store) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+            await call.write(opening())
+            await call.write(audio())
+            while not server.engine.admission.active:
+                await asyncio.sleep(0.01)
+
+            async def speak():
+                while busy:
+                    await asyncio.sleep(0.02)
+                    await call.write(audio(bytes(2)))
+
+            speaking = asyncio.create_task(speak())
+            going = asyncio.create_task(server.stop(1.5))
+            found = await ended(call)
+            speaking.cancel()
+            await asyncio.wait({speaking})
+            await going
+            return found
+
+    response, code = asyncio.run(run())
+    assert code == grpc.StatusCode.UNAVAILABLE
+    billed = response.metadata.total_billed_duration.ToMilliseconds() * 16
+    assert busy == (billed > len(AUDIO))
+    assert response.end_reason == pb.END_REASON_DRAIN
+    assert response.results[0].is_final
+    assert response.results[0].alternatives[0].transcript.startswith(heard(store, AUDIO))
+
+
+def test_a_whole_recording_beyond_the_limit_is_refused_before_anything_is_computed(store, monkeypatch):
+    pushed = []
+    monkeypatch.setattr(Session, "push", lambda self, content: pushed.append(content))
+
+    async def run():
+        async with recognizer(store, max_stream_seconds=LIMIT_S) as (_, channel):
+            with pytest.raises(grpc.aio.AioRpcError, match=r"2.0 s of audio: a stream may have 1.5 s") as caught:
+                await connect(channel).Recognize(pb.RecognizeRequest(content=AUDIO))
+            return caught.value.code()
+
+    assert asyncio.run(run()) == grpc.StatusCode.OUT_OF_RANGE
+    assert not pushed
