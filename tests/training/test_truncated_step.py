@@ -67,7 +67,7 @@ def reference_loss(model, item, vectors, delay):
     """Cross-entropy of an utterance's frames, vector by vector; the state counts as a constant every so many."""
     tail = np.repeat(np.asarray(model.normalisation.mean)[None], delay, 0)
     features = tf.constant(np.concatenate([item.features, tail]))[None]
-    normal, _ = model._normalise(features, model.initial_state(1)[2 * len(model.encoder) :])
+    normal, _ = model.normalisation(features, model.initial_state(1)[2 * len(model.encoder) :])
     state = [tf.zeros((1, layer.cells)) for layer in model.encoder for _ in range(2)]
     loss = 0.0
     for t in range(len(item.features) + delay):
