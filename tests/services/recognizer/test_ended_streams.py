@@ -111,7 +111,7 @@ def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
 
 def test_a_whole_recording_beyond_the_limit_is_refused_before_anything_is_computed(store, monkeypatch):
     pushed = []
-    monkeypatch.setattr(Session, "push", lambda self, content: pushed.append(content))
+    monkeypatch.setattr(Session, "push_steps", lambda self, content: pushed.append(content))
 
     async def run():
         async with recognizer(store, max_stream_seconds=LIMIT_S) as (_, channel):

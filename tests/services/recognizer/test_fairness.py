@@ -14,13 +14,13 @@ def test_a_stream_ends_while_anothers_long_message_is_recognized_whose_transcrip
     long = pcm16(murmur(30.0, seed=7))
     whole = Session(store.get(), SessionOptions())
     whole.push(long)
-    longest, push = [], Session.push
+    longest, push = [], Session.push_steps
 
     def watched(self, content):
         longest.append(len(content))
         return push(self, content)
 
-    monkeypatch.setattr(Session, "push", watched)
+    monkeypatch.setattr(Session, "push_steps", watched)
 
     async def run():
         async with recognizer(store, threads=1) as (_, channel):

@@ -80,13 +80,13 @@ def test_alternatives_of_pieces_are_joined_most_probable_first(store):
 
 
 def test_a_drain_in_the_middle_of_a_recording_loses_nothing(store, monkeypatch):
-    heard, finish = [], Session.finish
+    heard, finish = [], Session.finish_steps
 
     def watched(self):
         heard.append(round(self.audio_s * RATE_HZ))
         return finish(self)
 
-    monkeypatch.setattr(Session, "finish", watched)
+    monkeypatch.setattr(Session, "finish_steps", watched)
 
     async def run():
         old, new = (RecognizerServer(store, ServingRecipe(port=0)) for _ in range(2))
