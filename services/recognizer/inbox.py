@@ -23,7 +23,8 @@ class Ending:
         """End the waits; called in the event loop."""
         self.begun = True
         for wait in self._waits:
-            wait.reschedule(asyncio.get_running_loop().time())
+            if not wait.expired():  # an idle limit may have fired in this turn of the loop
+                wait.reschedule(asyncio.get_running_loop().time())
 
     @contextmanager
     def ends(self, wait: asyncio.Timeout) -> Iterator[None]:

@@ -57,7 +57,7 @@ def serve(
     serving: limits and address; absent: those of the first model's recipe, over which `overrides` win. `listen` (host,
     port) wins over both where it is not None. port_file: gets the port when the server is ready. patience_s: how long
     to wait for a first model. service: HOST:PORT of the Service of all replicas: while none serves, a replica without a
-    model is ready. threads: streams computed at once; 0: one a processor. Raises Unavailable.
+    model is ready. threads: workers; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
     configure_logging("recognizer")
@@ -162,7 +162,11 @@ async def run_server(
     "--grace-s", type=float, default=30.0, show_default=True, help="Time for open streams to end after SIGTERM."
 )
 @click.option(
-    "--threads", type=click.IntRange(0), default=0, show_default=True, help="Streams computed at once; 0: all cores."
+    "--threads",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Workers, each of which batches due streams; 0: one a core.",
 )
 @health_port_option
 @metrics_port_option

@@ -1,6 +1,6 @@
 """Worker threads that compute what streams wait for: all that is due when a worker is free shares calls of a model.
 
-Nothing waits for company: with few streams a call has one, and as they become more, so many become due during a call.
+There is no batching delay: with few streams a call has one; the more streams, the more are due when it ends.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ def tail(text: str, cells: int) -> str:
     """Return the text, or as much of its end, after an ellipsis, as has at most so many cells of a terminal."""
     if cell_len(text) <= cells:
         return text
-    room, at = cells - 1, len(text)
-    while at > 0 and (room := room - get_character_cell_size(text[at - 1])) >= 0:
+    left, at = cells - 1, len(text)
+    while at > 0 and (left := left - get_character_cell_size(text[at - 1])) >= 0:
         at -= 1
     return f"…{text[at:]}" if cells > 0 else ""

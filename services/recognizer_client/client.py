@@ -58,7 +58,7 @@ _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RE
 class ModelInfo:
     """A model that a recognizer serves: "name/version", its audio's sample rate, and the longest audio of a stream.
 
-    max_stream_s: 0: the recognizer does not say.
+    max_stream_s: 0: unknown.
     """
 
     model: str

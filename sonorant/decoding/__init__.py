@@ -2,9 +2,9 @@
 
 `search.py` has the contract: a `Search` is pushed the outputs of one utterance and gives `Hypothesis` objects, best
 first, each with its `Word`s, their times and confidences. `open_search` makes a model's. Each search is a file
-(`ctc_beam.py`, `greedy.py`, `label_beam.py`, `monotonic_search.py`). What all searches of a
-model share, language model and phrases, is its `Scorer`. Inner loops are compiled: `kernels.cpp` and the headers beside
-it.
+(`ctc_beam.py`, `greedy.py`, `label_beam.py`, `monotonic_search.py`). What all searches of a model share, language
+model and phrases, is its `Scorer`; the states of a neural one are in `prefix_states.py` for CTC. Inner loops are
+compiled: `kernels.cpp` and the headers beside it.
 """
 
 from sonorant.decoding.ctc_beam import BadLogProbs, CtcBeamSearch

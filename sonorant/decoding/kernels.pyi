@@ -92,9 +92,9 @@ class CtcSearch:
         """
 
     def due(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return, of a search that has stopped, once: slots that are free again, then of each prefix that is due ...
+        """Return what the stopped search waits for: released slots; then slots, parents' slots and last labels.
 
-        its slot, that of the prefix one label shorter (-1: this one is empty), and its last label (-1: likewise).
+        A parent of -1: the prefix is empty, and has no last label. To be called once a stop.
         """
 
     def supply(self, log_probs: NDArray[np.float32]) -> None:

@@ -1,7 +1,7 @@
-"""Steps of streams in calls of one shape, so that a stream has the same bits alone and in any company.
+"""Steps of streams in calls with a fixed number of rows, so that results are batch-invariant, bit for bit.
 
 The kernels choose the order of a product's sums by its shape, and compute each row alike. So a call always has `BATCH`
-rows, whether or not a stream is in each; streams that have more vectors than others go on in further calls.
+rows, padding rows among them; streams that have more vectors than others go on in further calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from sonorant.arrays import Features
 
 __all__ = ["BATCH", "FixedBatch", "Tensors"]
 
-BATCH = 16
+BATCH = 16  # a multiple of the vectors of any processor, so that no row is computed by other code than the rest
 
 Tensors = tuple[NDArray[Any], ...]
 """A stream's state: [1, ...] for each state of the model."""
@@ -24,7 +24,7 @@ class FixedBatch:
     """Calls of a signature `stream` for many streams.
 
     call: features and states by name to outputs and states by name. output: name of its outputs. no_frames: [0, size].
-    start: the state of a new stream, which rows without a stream have.
+    start: the state of a new stream, which padding rows have.
     """
 
     def __init__(

@@ -18,8 +18,9 @@ def build_objective(recipe: Recipe, units: Units) -> Objective:
 
     Language models have the cross-entropy of text. Label-synchronous families have cross-entropy of labels, with CTC
     beside it if `training.ctc_weight` is above 0.
-    Others have CTC, guided by word ends if `training.alignment_weight` is above 0; or cross-entropy of frames on the
-    alignments of an exported model, which is loaded: raises BadExport or BadRecipe if it cannot align for this recipe.
+    Others have CTC, guided by the ends of units if `training.alignment_weight` is above 0; or cross-entropy of frames
+    on the alignments of an exported model, which is loaded: raises BadExport or BadRecipe if it cannot align for this
+    recipe.
     With `training.mwer_hypotheses` above 0 it stands, with a small weight, beside the expected word errors.
     """
     base = _base(recipe, units)

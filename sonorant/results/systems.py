@@ -41,6 +41,8 @@ class _System(Section):
     def _possible(self) -> Self:
         if bool(self.recipe) == bool(self.of) or bool(self.commands) != bool(self.of) or (self.of and self.set):
             raise ValueError(f"system {self.name}: expected a recipe, which may have set, or of with commands")
+        if self.name == "run" or any("{run}" in setting for setting in self.set):
+            raise ValueError(f"system {self.name}: {{run}} is the copy that commands work on; found it elsewhere")
         return self
 
 

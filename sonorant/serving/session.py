@@ -92,12 +92,12 @@ class Session:
     def push_steps(self, audio: bytes) -> Steps[Result | None]:
         """As `push`, by a model that other streams' steps may share a call with."""
         samples = self._decoded(audio)
-        room = self._most_samples - self._samples
-        if len(heard := samples[:room]):
-            self._samples += len(heard)
-            self._search_through((yield from self._posteriors.push(heard)))
-        if len(samples) > room:
-            raise self._too_long(self.audio_s + (len(samples) - room) / self.model.sample_rate_hz)
+        received = samples[: self._most_samples - self._samples]
+        if len(received):
+            self._samples += len(received)
+            self._search_through((yield from self._posteriors.push(received)))
+        if beyond := len(samples) - len(received):
+            raise self._too_long(self.audio_s + beyond / self.model.sample_rate_hz)
         return self._interim() if self._options.interim_results and len(samples) else None
 
     def check(self, audio: bytes) -> None:

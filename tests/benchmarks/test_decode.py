@@ -34,7 +34,7 @@ def test_peers_that_are_missing_are_so_by_name_and_ours_decodes_alone(tmp_path):
         assert peers.decode("flashlight-text", task) is None
 
 
-def test_the_cost_of_a_neural_language_model_is_that_of_the_prefixes_it_is_asked_about():
+def test_rows_have_the_rates_of_a_neural_language_model_and_its_calls_an_utterance():
     language = Language(1)
     rows = list(neural_rows(language.units, language.utterances(2), 4))
     assert [row.unit for row in rows] == ["utterances/core-s"] * 2 + ["prefixes/utterance"]

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 import grpc
 import pytest
-from rigs.babble import export_babble
+from rigs.babble import babble_recipe, export_babble
 from rigs.recognizer import AUDIO
 
 from services.process.log_tail import last_lines
+from sonorant.cli import serve
+from sonorant.recipe.loading import override_recipe
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -44,14 +46,20 @@ def served(exports, folder, *arguments, **environment):
         process.wait()
 
 
-def test_flags_win_over_set_over_the_environment_over_the_recipe(exports, tmp_path):
-    flags = ("--max-stream-seconds", "1.5", "--set", "serving.max_stream_seconds=3", "--set", "serving.max_streams=1")
-    environment = {"SONORANT_SERVING__MAX_STREAMS": "5", "SONORANT_SERVING__IDLE_TIMEOUT_S": "0.2"}
-    with served(exports, tmp_path, *flags, **environment, SONORANT_TRAINING__RANKS="2") as stub:
+def test_each_source_of_limits_wins_over_the_one_before(monkeypatch):
+    monkeypatch.setenv("SONORANT_SERVING__MAX_STREAMS", "5")
+    monkeypatch.setenv("SONORANT_SERVING__IDLE_TIMEOUT_S", "0.2")
+    assignments = ("serving.max_streams=1", "serving.max_stream_seconds=3")
+    overrides = serve._overrides(assignments, {"max_stream_seconds": 1.5, "idle_timeout_s": None})
+    serving = override_recipe(babble_recipe(), overrides).serving
+    assert (serving.max_stream_seconds, serving.max_streams, serving.idle_timeout_s) == (1.5, 1, 0.2)
+
+
+def test_the_recognizer_keeps_to_them(exports, tmp_path):
+    flags = ("--max-stream-seconds", "1.5", "--set", "serving.max_stream_seconds=3")
+    with served(exports, tmp_path, *flags, SONORANT_TRAINING__RANKS="2") as stub:
         info = stub.Recognize(pb.RecognizeRequest(), timeout=60)
         assert info.metadata.max_stream_duration.ToMilliseconds() == 1500
-        idle = stub.StreamingRecognize(iter([pb.StreamingRecognizeRequest(streaming_config={})]), timeout=60)
-        assert [one.results[0].is_final for one in idle] == [True]  # ended by the client
         with pytest.raises(grpc.RpcError) as caught:
             stub.Recognize(pb.RecognizeRequest(content=AUDIO), timeout=60)
         assert caught.value.code() == grpc.StatusCode.OUT_OF_RANGE

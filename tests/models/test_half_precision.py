@@ -104,19 +104,24 @@ def test_every_family_has_nearly_the_same_outputs_and_a_gradient_of_each_weight(
     model = build_model(TypeAdapter(section).validate_python(SECTIONS[family]), bins=6, units=4, seed=2)
     lengths, labels, counts = (tf.constant(one) for one in ([12, 9], [[0, 1, 3], [2, 0, 0]], [3, 1]))
     inputs = Inputs(tf.constant(rng.normal(size=(2, 12, 6)), tf.float32), lengths, labels, counts)
-    exact = outputs(model, inputs)
+    exact, exact_gradients = with_gradients(model, inputs)
     set_computation(model, "bfloat16", devices=[])
-    with tf.GradientTape() as tape:
-        found = outputs(model, inputs)
-        loss = tf.add_n([tf.reduce_sum(one[..., 0]) for one in found])
+    found, gradients = with_gradients(model, inputs)
     assert {one.dtype for one in found} == {tf.float32}
     for one, other in zip(found, exact, strict=True):
         np.testing.assert_allclose(one, other, atol=0.1)
         assert np.abs(one - other).max() > 0
-    variables = [v.value for v in model.trainable_variables]
-    for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+    for variable, gradient, exactly in zip(model.trainable_variables, gradients, exact_gradients, strict=True):
+        assert (gradient is None) == (exactly is None), variable.path  # hard attention has none for its energies
         assert gradient is None or np.isfinite(tf.convert_to_tensor(gradient)).all()
-        assert variable.dtype == tf.float32
+        assert variable.value.dtype == tf.float32
+
+
+def with_gradients(model, inputs):
+    with tf.GradientTape() as tape:
+        found = outputs(model, inputs)
+        loss = tf.add_n([tf.reduce_sum(one[..., 0]) for one in found])
+    return found, tape.gradient(loss, [v.value for v in model.trainable_variables])
 
 
 def outputs(model, inputs):

@@ -62,6 +62,7 @@ def test_a_row_may_be_what_commands_make_of_another_one_s_run(tmp_path):
     ("entry", "said"),
     [
         ({"of": "t", "commands": ["tune"]}, r"system s: expected a recipe, which may have set, or of with commands"),
+        ({"set": ["training.init_from={run}"]}, r"system s: \{run\} is the copy that commands work on"),
         ({"recipe": "", "of": "t"}, r"system s: expected a recipe, which may have set, or of with commands"),
         (
             {"recipe": "", "of": "t", "commands": ["tune"]},
