@@ -5,7 +5,7 @@ There is no batching delay: with few streams a call has one; the more streams, t
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +24,11 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
+    def settle(self, done: Done) -> None:
+        """Give the future its outcome, on its event loop, which may have ended."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(_settle, self.future, done)
+
 
 class Workers:
     """Threads that run computations to their ends, in the order in which they came."""
@@ -37,7 +42,7 @@ class Workers:
             thread.start()
 
     async def run(self, steps: Steps[_T]) -> _T:
-        """Return the result of a computation; raises its error. A computation that is cancelled may still be run."""
+        """Return the result of a computation; raises its error. One that is cancelled is not begun any more."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
         self._due.put(_Job(steps, future, loop))
@@ -54,28 +59,29 @@ class Workers:
         job: _Job | None
         while (job := self._due.get()) is not None:
             jobs = [job]
+            share = min(_MOST, -(-(1 + self._due.qsize()) // len(self._threads)))  # the rest is for other workers
             with suppress(Empty):
-                while len(jobs) < _MOST and (job := self._due.get_nowait()) is not None:
+                while len(jobs) < share and (job := self._due.get_nowait()) is not None:
                     jobs.append(job)
-            _tell(jobs, together([job.steps for job in jobs]))
+            _run([one for one in jobs if not one.future.cancelled()])
             if job is None:
                 return
 
 
-def _tell(jobs: Iterable[_Job], outcomes: Iterable[Done]) -> None:
-    """Give each future its outcome, on its event loop, in one call for all of a loop."""
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Done]]] = {}
-    for job, done in zip(jobs, outcomes, strict=True):
-        loops.setdefault(job.loop, []).append((job.future, done))
-    for loop, settled in loops.items():
-        loop.call_soon_threadsafe(_settle, settled)
+def _run(jobs: Sequence[_Job]) -> None:
+    left = dict(enumerate(jobs))
+    try:
+        for number, done in together([job.steps for job in jobs]):
+            left.pop(number).settle(done)
+    except Exception as error:  # of a model that breaks its contract: no stream may wait for ever
+        for job in left.values():
+            job.settle(Done(error=error))
 
 
-def _settle(settled: Iterable[tuple[asyncio.Future[Any], Done]]) -> None:
-    for future, done in settled:
-        if future.done():  # its client has gone
-            continue
-        if done.error is not None:
-            future.set_exception(done.error)
-        else:
-            future.set_result(done.result)
+def _settle(future: asyncio.Future[Any], done: Done) -> None:
+    if future.done():  # its client has gone
+        return
+    if done.error is not None:
+        future.set_exception(done.error)
+    else:
+        future.set_result(done.result)

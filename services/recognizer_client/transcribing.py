@@ -80,6 +80,8 @@ def transcribe(address: str, request: Request) -> None:
         asyncio.run(_transcribe(address, request))
     except grpc.aio.AioRpcError as error:
         raise _in_words(address, error) from error
+    except ExceptionGroup as group:  # of the first of several recordings
+        raise group.exceptions[0] from None
 
 
 def _in_words(address: str, error: grpc.aio.AioRpcError) -> SonorantError:

@@ -34,7 +34,7 @@ def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, u
     for name, array in sorted(weights.items()):
         digest.update(f"{name}{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(recipe.model_dump_json(exclude={"pipeline", "training"}).encode())
+    digest.update(recipe.model_dump_json(exclude={"pipeline", "training", "tracking"}).encode())
     digest.update(units.to_json().encode())
     digest.update(language_models_sha256(recipe))
     return digest.hexdigest()

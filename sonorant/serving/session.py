@@ -102,7 +102,8 @@ class Session:
 
     def check(self, audio: bytes) -> None:
         """Raise, before anything is computed, what `push` would raise of `audio`."""
-        if self._samples + len(self._decoded(audio)) > self._most_samples:
+        _check_whole(audio)
+        if self._samples + len(audio) // _SAMPLE_BYTES > self._most_samples:
             raise self._too_long(self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz)
 
     def finish_steps(self) -> Steps[Result]:
@@ -113,8 +114,7 @@ class Session:
         return self._result(is_final=True, end_s=self.audio_s)
 
     def _decoded(self, audio: bytes) -> Waveform:
-        if len(audio) % _SAMPLE_BYTES:
-            raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")
+        _check_whole(audio)
         return from_int16(np.frombuffer(audio, "<i2"))
 
     def _too_long(self, seconds: float) -> AudioTooLong:
@@ -137,3 +137,8 @@ class Session:
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
         return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
+
+
+def _check_whole(audio: bytes) -> None:
+    if len(audio) % _SAMPLE_BYTES:
+        raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")

@@ -5,7 +5,7 @@ for it. `alone` runs one such computation to its end, `together` many: in rounds
 for all streams that are due.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -46,28 +46,28 @@ class Done(NamedTuple):
 
 def alone(steps: Steps[_T]) -> _T:
     """Return the result of one computation; raises its error."""
-    (done,) = together([steps])
+    ((_, done),) = together([steps])
     result: _T = done.value()
     return result
 
 
-def together(computations: Sequence[Steps[Any]]) -> list[Done]:
-    """Run computations to their ends, and return these in the same order.
+def together(computations: Sequence[Steps[Any]]) -> Iterator[tuple[int, Done]]:
+    """Run computations, and yield the number of each, and how it ended, when it does.
 
     An error ends its own computation; one of a model's call is raised in all that wait for it.
     """
-    done: dict[int, Done] = {}
     due: dict[int, Step] = {}
     for number, steps in enumerate(computations):
-        _advance(number, steps, None, due, done)
+        if done := _advance(number, steps, None, due):
+            yield number, done
     while due:
         waiting, due = due, {}
         for model in dict.fromkeys(step.model for step in waiting.values()):
             numbers = [number for number, step in waiting.items() if step.model is model]
             found = _call(model, [waiting[number] for number in numbers])
             for number, outputs in zip(numbers, found, strict=True):
-                _advance(number, computations[number], outputs, due, done)
-    return [done[number] for number in range(len(computations))]
+                if done := _advance(number, computations[number], outputs, due):
+                    yield number, done
 
 
 def _call(model: AcousticModel, steps: Sequence[Step]) -> Sequence[Any]:
@@ -78,11 +78,12 @@ def _call(model: AcousticModel, steps: Sequence[Step]) -> Sequence[Any]:
         return [error] * len(steps)
 
 
-def _advance(number: int, steps: Steps[Any], received: Any, due: dict[int, Step], done: dict[int, Done]) -> None:
-    """Run one computation to its next step, or to its end."""
+def _advance(number: int, steps: Steps[Any], received: Any, due: dict[int, Step]) -> Done | None:
+    """Run one computation to its next step, which is due then, or to its end; return how it ended."""
     try:
         due[number] = steps.throw(received) if isinstance(received, Exception) else steps.send(received)
     except StopIteration as end:
-        done[number] = Done(end.value)
+        return Done(end.value)
     except Exception as error:
-        done[number] = Done(error=error)
+        return Done(error=error)
+    return None

@@ -25,8 +25,8 @@ _TEXT = "w1 w2 w3 w4"
 def step_seconds(recipe: Recipe, bins: int, vectors: int, clock: Callable[[], float]) -> float:
     """Return the seconds of a step of one rank: the least of three, after the first, which traces the graph.
 
-    The batch is noise: `training.batch_examples` utterances of `vectors` feature vectors of `bins` values. With
-    truncated unrolling it is all steps of that batch which count as one.
+    The batch is noise: `training.batch_examples` utterances of `vectors` feature vectors of `bins` values. Raises
+    BadRecipe with `frame_cross_entropy`, whose aligner has units of its own.
     """
     objective = build_objective(recipe, _UNITS)
     labeller = Labeller(objective, [recipe.training.batch_examples])

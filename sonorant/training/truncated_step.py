@@ -114,7 +114,7 @@ def _chunks(batch: BatchTensors) -> list[BatchTensors]:
 
 def _goes_on(last: StepResult) -> bool:
     """Whether a rank has another chunk, and the last one was not in vain; the same on every rank."""
-    in_vain = last.notes.late > 0 or (last.examples > 0 and not last.applied)
+    in_vain = last.notes.late > 0 or (last.examples > 0 and not (last.applied or last.overflowed))
     return last.notes.unfinished > 0 and not in_vain
 
 
@@ -124,12 +124,13 @@ def _whole(results: Sequence[StepResult], updates: int) -> StepResult:
     if not made:
         return first
     examples = round(first.notes.begun)
+    norms = [result.gradient_norm for result in made if not result.overflowed]
     return replace(
         first,
         figures={name: sum(r.figures[name] * r.examples for r in made) / examples for name in first.figures},
-        gradient_norm=sum(r.gradient_norm for r in made) / updates,
+        gradient_norm=sum(norms) / max(1, len(norms)),
         examples=examples,
-        applied=all(r.applied for r in made),
+        applied=all(r.applied or r.overflowed for r in made),
         updates=updates,
-        overflowed=made[-1].overflowed,
+        overflowed=any(r.overflowed for r in made),
     )

@@ -5,6 +5,11 @@ import pytest
 from sonorant.serving.steps import Step, alone, together
 
 
+def ends(computations):
+    """How each computation ended, in their order."""
+    return [done for _, done in sorted(together(computations), key=lambda end: end[0])]
+
+
 class Doubles:
     """A model whose outputs are twice its features, and whose state counts."""
 
@@ -34,22 +39,29 @@ def failing():
 
 def test_many_share_a_call_in_each_round():
     model = Doubles()
-    done = together([summed(model, range(count)) for count in (3, 0, 1, 2)])
+    done = ends([summed(model, range(count)) for count in (3, 0, 1, 2)])
     assert [one.value() for one in done] == [(6, 3), (0, 0), (0, 1), (2, 2)]
     assert model.calls == [3, 2, 1]
     assert alone(summed(model, range(3))) == (6, 3)
 
 
+def test_an_end_is_told_before_the_next_call():
+    model, calls = Doubles(), []
+    for number, _ in together([summed(model, [1, 2, 3]), summed(model, []), summed(model, [4])]):
+        calls.append((number, len(model.calls)))
+    assert calls == [(1, 0), (2, 1), (0, 3)]
+
+
 def test_each_model_has_a_call_of_its_own():
     one, other = Doubles(), Doubles()
-    done = together([summed(one, [1]), summed(other, [2, 3]), summed(one, [4])])
+    done = ends([summed(one, [1]), summed(other, [2, 3]), summed(one, [4])])
     assert [found.value()[0] for found in done] == [2, 10, 8]
     assert (one.calls, other.calls) == ([2], [1, 1])
 
 
 def test_an_error_ends_its_own_computation_alone():
     model = Doubles()
-    first, second, third = together([summed(model, [1, 2]), failing(), summed(model, [3])])
+    first, second, third = ends([summed(model, [1, 2]), failing(), summed(model, [3])])
     assert (first.value()[0], third.value()[0]) == (6, 6)
     with pytest.raises(ValueError, match="no such thing"):
         second.value()
@@ -57,7 +69,7 @@ def test_an_error_ends_its_own_computation_alone():
 
 def test_an_error_of_a_call_is_one_of_all_that_wait_for_it():
     model = Doubles()
-    done = together([summed(model, [1, "broken"]), summed(model, [1, 2]), summed(model, [5])])
+    done = ends([summed(model, [1, "broken"]), summed(model, [1, 2]), summed(model, [5])])
     for one in done[:2]:
         with pytest.raises(RuntimeError, match="out of order"):
             one.value()

@@ -132,6 +132,7 @@ async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]
         inbox.heard()
         if result is not None:
             yield result
+            inbox.heard()  # a slow reader's audio may wait here
 
 
 def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
