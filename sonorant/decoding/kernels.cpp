@@ -102,7 +102,6 @@ public:
 
     size_t frames() const { return search_.frames(); }
     size_t prefixes() const { return search_.prefixes().size(); }
-    size_t slots() const { return search_.slots(); }
     bool finish() { return search_.finish(); }
 
     // Units of the most probable text.
@@ -214,7 +213,6 @@ NB_MODULE(kernels, m) {
         .def("supply", &CtcSearch::supply, "log_probs"_a)
         .def_prop_ro("frames", &CtcSearch::frames)
         .def_prop_ro("prefixes", &CtcSearch::prefixes)
-        .def_prop_ro("slots", &CtcSearch::slots)
         .def("finish", &CtcSearch::finish)
         .def("units", &CtcSearch::units)
         .def_prop_ro("text_hash", &CtcSearch::text_hash)

@@ -111,10 +111,6 @@ class CtcSearch:
     def prefixes(self) -> int:
         """Prefixes in memory."""
 
-    @property
-    def slots(self) -> int:
-        """Rows of a neural language model in memory, in use or not."""
-
     def finish(self) -> bool:
         """End the utterance; False: it stops until `supply`, and is called again then. More calls change nothing."""
 

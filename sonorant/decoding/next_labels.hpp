@@ -31,7 +31,6 @@ class NextLabels {
 public:
     explicit NextLabels(size_t symbols) : symbols_(symbols) {}
 
-    size_t symbols() const { return symbols_; }  // units and, last, the end
     size_t slots() const { return owner_.size(); }
 
     void clear() { due_.clear(); }
@@ -104,7 +103,7 @@ private:
         return slot;
     }
 
-    size_t symbols_;
+    size_t symbols_;  // units and, last, the end
     std::vector<uint32_t> due_;           // prefixes that are wanted
     std::vector<uint32_t> owner_, free_;  // prefix of each slot, NONE: it is free; and those
     std::vector<int32_t> released_;

@@ -94,7 +94,6 @@ public:
     DuePrefixes due() { return next_.due(prefixes_, contexts_); }
     std::vector<int32_t> released() { return next_.released(); }
     void supply(const float* rows, size_t count) { next_.supply(rows, count, contexts_); }
-    size_t slots() const { return next_.slots(); }
 
 private:
     struct Extension {
