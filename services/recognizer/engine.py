@@ -8,6 +8,7 @@ code, which each transport maps to a status of its own.
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TypeVar
 
 import structlog
@@ -15,13 +16,16 @@ import structlog
 from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
+from sonorant.arrays import Waveform
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
+from sonorant.serving.audio_formats import AudioDecoder, Pieces, open_decoder
 from sonorant.serving.errors import code_of
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
+from sonorant.serving.steps import Steps
 
 __all__ = ["Engine", "Stream"]
 
@@ -29,6 +33,7 @@ log = structlog.get_logger()
 
 # Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
 _PIECE_S = 0.5
+_DECODED_S = 2  # of whole recordings, which are decoded before they are recognized
 
 _T = TypeVar("_T")
 
@@ -36,8 +41,9 @@ _T = TypeVar("_T")
 class Stream:
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
-    def __init__(self, session: Session, workers: Workers, metrics: RecognizerMetrics) -> None:
+    def __init__(self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics) -> None:
         self._session = session
+        self._decoder = decoder
         self._workers = workers
         self._metrics = metrics
 
@@ -62,35 +68,61 @@ class Stream:
         return self._session.audio_s
 
     async def push(self, audio: bytes) -> Result | None:
-        """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
-        result = None
-        for piece in self._pieces(audio):
-            result = await self._workers.run(self._session.push_steps(piece)) or result
-        return result
+        """Recognize the next `audio`; return an interim result if the text is new.
+
+        Raises as `AudioDecoder.push` and `Session.push`.
+        """
+        return await self._recognize(self._decoder.pieces(audio))
 
     async def finish(self) -> Result:
-        """End the audio; return the final result."""
+        """End the audio; return the final result. Raises as `push`."""
         return await self._finish(time.perf_counter())
 
     async def whole(self, audio: bytes) -> Result | None:
-        """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`."""
+        """Return the final result of a whole recording; None if it is empty.
+
+        Raises as `push`; AudioTooLong before anything is recognized.
+        """
         began_s = time.perf_counter()
-        self._session.check(audio)
-        for piece in self._pieces(audio):
-            await self._workers.run(self._session.push_steps(piece))
+        samples = await self._decoded(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
+        self._session.check(sum(map(len, samples)))
+        await self._recognize(iter(samples))
         return await self._finish(began_s) if audio else None
 
-    def _pieces(self, audio: bytes) -> Iterator[bytes]:
-        size = 2 * max(1, round(_PIECE_S * self.rate_hz))
-        return (audio[at : at + size] for at in range(0, len(audio), size))
+    async def _decoded(self, samples: Iterator[Waveform]) -> list[Waveform]:
+        pieces, found, more = Pieces(samples, _DECODED_S * self.rate_hz), [], True
+        while more:
+            piece, more = await self._workers.run(_next(pieces))
+            found.append(piece)
+        return found
+
+    async def _recognize(self, samples: Iterator[Waveform]) -> Result | None:
+        pieces, result, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), None, True
+        while more:
+            found, more = await self._workers.run(_recognize_next(pieces, self._session))
+            result = found or result
+        return result
 
     async def _finish(self, received_s: float) -> Result:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
+        await self._recognize(self._decoder.last_pieces())
         result = await self._workers.run(self._session.finish_steps())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self._session.audio_s)
         return result
+
+
+def _next(pieces: Pieces) -> Steps[tuple[Waveform, bool]]:
+    """Decode the next piece; return it, and whether there may be more."""
+    yield from ()
+    return pieces.next()
+
+
+def _recognize_next(pieces: Pieces, session: Session) -> Steps[tuple[Result | None, bool]]:
+    """Decode and recognize the next piece; return the result, and whether there may be more."""
+    samples, more = pieces.next()
+    return (yield from session.push_steps(samples)), more
 
 
 class Engine:
@@ -115,9 +147,11 @@ class Engine:
     def stream(self, request: StreamRequest) -> Iterator[Stream]:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
-        check_request(request, model)
-        options = SessionOptions(request.alternatives or 1, request.interim_results, self._serving.max_stream_seconds)
-        stream = Stream(Session(model, options), self._workers, self._metrics)
+        check_request(request)
+        max_s = self._serving.max_stream_seconds
+        options = SessionOptions(request.alternatives or 1, request.interim_results, max_s)
+        decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
+        stream = Stream(Session(model, options), decoder, self._workers, self._metrics)
         log.info("stream_began", model=model.name, version=model.version)
         try:
             yield stream

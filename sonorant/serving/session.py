@@ -83,15 +83,14 @@ class Session:
         Raises BadRequest for an odd number of bytes, which ends the session; AudioTooLong beyond the limit, up to which
         the audio is recognized first: `finish` returns its result.
         """
-        return alone(self.push_steps(audio))
+        return alone(self.push_steps(self._decoded(audio)))
 
     def finish(self) -> Result:
         """End the audio; return the final result."""
         return alone(self.finish_steps())
 
-    def push_steps(self, audio: bytes) -> Steps[Result | None]:
-        """As `push`, by a model that other streams' steps may share a call with."""
-        samples = self._decoded(audio)
+    def push_steps(self, samples: Waveform) -> Steps[Result | None]:
+        """As `push`, of decoded samples, by a model that other streams' steps may share a call with."""
         received = samples[: self._most_samples - self._samples]
         if len(received):
             self._samples += len(received)
@@ -100,11 +99,10 @@ class Session:
             raise self._too_long(self.audio_s + beyond / self.model.sample_rate_hz)
         return self._interim() if self._options.interim_results and len(samples) else None
 
-    def check(self, audio: bytes) -> None:
-        """Raise, before anything is computed, what `push` would raise of `audio`."""
-        _check_whole(audio)
-        if self._samples + len(audio) // _SAMPLE_BYTES > self._most_samples:
-            raise self._too_long(self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz)
+    def check(self, samples: int) -> None:
+        """Raise, before anything is computed, what `push` would raise of so many samples."""
+        if self._samples + samples > self._most_samples:
+            raise self._too_long(self.audio_s + samples / self.model.sample_rate_hz)
 
     def finish_steps(self) -> Steps[Result]:
         """As `finish`, likewise."""
@@ -114,7 +112,8 @@ class Session:
         return self._result(is_final=True, end_s=self.audio_s)
 
     def _decoded(self, audio: bytes) -> Waveform:
-        _check_whole(audio)
+        if len(audio) % _SAMPLE_BYTES:
+            raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")
         return from_int16(np.frombuffer(audio, "<i2"))
 
     def _too_long(self, seconds: float) -> AudioTooLong:
@@ -137,8 +136,3 @@ class Session:
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
         return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
-
-
-def _check_whole(audio: bytes) -> None:
-    if len(audio) % _SAMPLE_BYTES:
-        raise BadRequest(f"{len(audio)} bytes of audio: expected whole 16-bit samples, an even number of bytes")

@@ -98,13 +98,13 @@ class RecognizerServicer:
             try:
                 async for result in _results(inbox, stream):
                     yield _response(stream, result, formatter)
+                yield _response(stream, await stream.finish(), formatter)
             except tuple(_END_REASONS) as error:
                 if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
                     final = _response(stream, await stream.finish(), formatter)
                     final.end_reason = _END_REASONS[type(error)]
                     yield final
                 raise
-            yield _response(stream, await stream.finish(), formatter)
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))

@@ -17,9 +17,10 @@ from sonorant.v1 import recognizer_pb2 as pb
         ([pb.StreamingRecognizeRequest()], "an empty message"),
         ([opening(), audio(), opening()], "second streaming_config"),
         ([opening(), audio(b"odd")], "3 bytes of audio"),
-        ([opening(sample_rate_hertz=16000)], "sample_rate_hertz=16000: model 'babble' takes 8000"),
-        ([opening(encoding=2)], "encoding=2: unsupported; send LINEAR16"),
-        ([opening(audio_channel_count=2)], "audio_channel_count=2: expected 1"),
+        ([opening(sample_rate_hertz=768000)], "sample_rate_hertz=768000: expected 4000 to 192000"),
+        ([opening(encoding=5)], "encoding=5: unsupported; expected one of LINEAR16"),
+        ([opening(audio_channel_count=255)], "audio_channel_count=255: expected 1 to 8"),
+        ([opening(encoding=6), audio(b"no FLAC at all")], "a FLAC file has fLaC there"),
         ([opening(features=pb.RecognitionFeatures(max_alternatives=31))], "max_alternatives=31: expected 1 to 30"),
     ],
 )

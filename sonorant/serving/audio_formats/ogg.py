@@ -1,0 +1,103 @@
+"""Opus in Ogg (RFC 3533, RFC 7845): pages with checksums, of one stream."""
+
+import zlib
+from collections.abc import Iterator
+
+from sonorant.serving.audio_formats.byte_buffer import ByteBuffer
+from sonorant.serving.audio_formats.opus import OpusPackets
+from sonorant.serving.audio_formats.samples import Block, bad_audio
+
+__all__ = ["OggOpusReader", "page_checksum"]
+
+_HEAD_BYTES = 27
+_CONTINUED, _LAST = 1, 4
+_MOST_PACKET = 1 << 20  # of comments; audio has 61 KB at most
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def page_checksum(page: bytes) -> int:
+    """Return the checksum of a page whose own checksum is zero.
+
+    It is zlib's CRC-32 with bits in the other order, and without its inversions.
+    """
+    reflected = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{reflected:032b}"[::-1], 2)
+
+
+class OggOpusReader:
+    """Reads an Ogg file as it comes."""
+
+    def __init__(self) -> None:
+        self._buffer = ByteBuffer()
+        self._serial: int | None = None
+        self._opus: OpusPackets | None = None
+        self._packets = 0
+        self._partial = b""
+
+    def push(self, data: bytes) -> Iterator[Block]:
+        """Yield the samples of packets whose page is complete."""
+        self._buffer.push(data)
+        while (page := self._page()) is not None:
+            yield from self._read(page)
+
+    def finish(self) -> Iterator[Block]:
+        """Yield nothing: a page that is cut off has no checksum, and is dropped. Raises BadAudio without a header."""
+        if self._opus is None:
+            raise bad_audio("Ogg: cut off in its header")
+        return iter(())
+
+    def _page(self) -> bytes | None:
+        head = self._buffer.peek(_HEAD_BYTES)
+        if head is None:
+            return None
+        if head[:5] != b"OggS\0":
+            raise bad_audio(f"{head[:5]!r} where a page of Ogg begins with OggS and 0: damaged, or not Ogg")
+        lengths = self._buffer.peek(head[26], _HEAD_BYTES)
+        if lengths is None:
+            return None
+        size = _HEAD_BYTES + len(lengths) + sum(lengths)
+        page = self._buffer.take(size, size, "page")
+        if page is None:
+            return None
+        if page_checksum(page[:22] + bytes(4) + page[26:]) != int.from_bytes(page[22:26], "little"):
+            raise bad_audio("Ogg: a page whose checksum is wrong: damaged")
+        return page
+
+    def _read(self, page: bytes) -> Iterator[Block]:
+        serial = int.from_bytes(page[14:18], "little")
+        if self._serial is None:
+            self._serial = serial
+        if serial != self._serial:
+            raise bad_audio("Ogg with more than one stream: expected one, of Opus")
+        blocks: Iterator[Block] = (block for packet in self._packets_of(page) for block in self._decode(packet))
+        if page[5] & _LAST:
+            blocks = self._trimmed(list(blocks), int.from_bytes(page[6:14], "little"))
+        yield from blocks
+
+    def _trimmed(self, blocks: list[Block], end: int) -> Iterator[Block]:
+        """Yield the last page's blocks, of which the last one may go on behind the `end` of the audio."""
+        surplus = self._opus.samples - end if self._opus is not None else 0
+        if blocks and surplus > 0:
+            frames, rate_hz = blocks[-1]
+            blocks[-1] = Block(frames[: max(0, len(frames) - surplus)], rate_hz)
+        yield from blocks
+
+    def _packets_of(self, page: bytes) -> Iterator[bytes]:
+        if not page[5] & _CONTINUED:
+            self._partial = b""
+        at = _HEAD_BYTES + page[26]
+        for length in page[_HEAD_BYTES : _HEAD_BYTES + page[26]]:
+            self._partial += page[at : at + length]
+            at += length
+            if len(self._partial) > _MOST_PACKET:
+                raise bad_audio(f"Ogg: a packet of more than {_MOST_PACKET} bytes")
+            if length < 255:
+                packet, self._partial = self._partial, b""
+                yield packet
+
+    def _decode(self, packet: bytes) -> Iterator[Block]:
+        self._packets += 1
+        if self._opus is None:
+            self._opus = OpusPackets(packet)
+        elif self._packets > 2:  # the second one has comments
+            yield from self._opus.decode(packet)
