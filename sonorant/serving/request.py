@@ -28,13 +28,15 @@ class StreamRequest:
     """The request that opens a stream.
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    to return results that may still change.
+    to return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
     """
 
     model: str = ""
     audio: AudioFormat = AudioFormat()
     alternatives: int = 0
     interim_results: bool = False
+    phrases: tuple[tuple[str, float], ...] = ()
+    language: str = ""
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:
@@ -49,6 +51,9 @@ def check_request(request: StreamRequest, model: ServedModel) -> None:
         )
     if audio.channels not in (0, 1):
         raise BadRequest(f"audio_channel_count={audio.channels}: expected 1; send one channel")
+    spoken = model.recipe.text.language
+    if request.language and spoken and request.language.partition("-")[0].lower() != spoken:
+        raise BadRequest(f"language={request.language}: model {model.name!r} is of {spoken}; leave it out")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"
