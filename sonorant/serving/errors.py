@@ -2,26 +2,11 @@
 
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
-__all__ = [
-    "AudioTooLong",
-    "BadRequest",
-    "Draining",
-    "IdleStream",
-    "TooManyStreams",
-    "Unimplemented",
-    "UnknownModel",
-    "code_of",
-]
+__all__ = ["AudioTooLong", "BadRequest", "Draining", "IdleStream", "TooManyStreams", "UnknownModel", "code_of"]
 
 
 class BadRequest(SonorantError):
     """A client's request is invalid; a retry will not help."""
-
-    exit_code = 65
-
-
-class Unimplemented(SonorantError):
-    """A client called a method of a protocol that is not served."""
 
     exit_code = 65
 
@@ -60,7 +45,6 @@ _CODES: dict[type[SonorantError], str] = {
     BadRequest: "INVALID_ARGUMENT",
     BadAudio: "INVALID_ARGUMENT",
     RejectedExample: "INVALID_ARGUMENT",
-    Unimplemented: "UNIMPLEMENTED",
     UnknownModel: "NOT_FOUND",
     AudioTooLong: "OUT_OF_RANGE",
     IdleStream: "DEADLINE_EXCEEDED",

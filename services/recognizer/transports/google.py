@@ -14,7 +14,7 @@ from services.recognizer.transports.google_config import apply_mask, check_suppo
 from services.recognizer.transports.google_recognizers import get_recognizer, list_recognizers
 from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream, Unimplemented
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.session import Result
 from sonorant.v1 import google_speech_pb2 as pb
 
@@ -71,9 +71,8 @@ class SpeechServicer:
 
     def _not_served(self, name: str, reason: str) -> _Handler:
         async def call(message: bytes, context: _Context) -> Message:
-            error = Unimplemented(f"{name}: not served; {reason}")
-            await self._abort(context, error)
-            raise error
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{name}: not served; {reason}")
+            raise AssertionError("aborted calls go no further")
 
         return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
 
