@@ -6,7 +6,7 @@ code, which each transport maps to a status of its own.
 """
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
@@ -22,7 +22,9 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import AudioDecoder, Pieces, open_decoder
 from sonorant.serving.errors import code_of
+from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
+from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
 from sonorant.serving.steps import Steps
@@ -143,15 +145,25 @@ class Engine:
         self._metrics = metrics
         self._ending = Ending()
 
+    @property
+    def models(self) -> Mapping[str, ServedModel]:
+        """The models in service by name."""
+        return self._store.models
+
+    def model(self, name: str) -> ServedModel:
+        """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
+        return self._store.get(name)
+
     @contextmanager
     def stream(self, request: StreamRequest) -> Iterator[Stream]:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
-        check_request(request)
+        check_request(request, model)
         max_s = self._serving.max_stream_seconds
         options = SessionOptions(request.alternatives or 1, request.interim_results, max_s)
         decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
-        stream = Stream(Session(model, options), decoder, self._workers, self._metrics)
+        session = Session(model, options, scorer_with_phrases(model, request.phrases))
+        stream = Stream(session, decoder, self._workers, self._metrics)
         log.info("stream_began", model=model.name, version=model.version)
         try:
             yield stream

@@ -6,14 +6,15 @@ import os
 import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
 from services.process.channels import SERVER_OPTIONS, add_port
 from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
+from services.recognizer.transports import google
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
+from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.workers import Workers
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
@@ -23,6 +24,7 @@ __all__ = ["RecognizerServer"]
 
 log = structlog.get_logger()
 
+_SERVICES = (SERVICE, google.SERVICE)
 # Seconds between two polls for new versions.
 _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
@@ -66,12 +68,13 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        self._server.add_generic_rpc_handlers((RecognizerServicer(self.engine).handlers(),))
+        servicers = (RecognizerServicer(self.engine), google.SpeechServicer(self.engine))
+        self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        add_reflection((*_SERVICES, health.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
-        for service in ("", SERVICE):
+        for service in ("", *_SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._tasks.start(self._refresh())
         return port

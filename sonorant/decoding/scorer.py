@@ -110,11 +110,12 @@ class Scorer:
         phrase, BadRecipe if a boost is not above 0 and finite.
         """
         boosts = []
+        known = _known_parts(self._units)
         for phrase, boost in phrases.items():
             if not 0 < boost < math.inf:
                 raise BadRecipe(f"phrase {phrase!r}: boost {boost}: must be > 0 and finite; 2 for each word is usual")
             words = " ".join((hangul.decompose(phrase) if self._units.jamo else phrase).split())
-            _check_phrase(words, phrase, self._units)
+            _check_phrase(words, phrase, self._units, known)
             boosts.append((words, boost))
         scorer = Scorer.__new__(Scorer)
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
@@ -201,10 +202,14 @@ def _spelling(units: Units, unit: int) -> str:
     return (symbol.replace(WORD_START, " ") if units.kind in SUBWORDS else symbol).lstrip()
 
 
-def _check_phrase(words: str, phrase: str, units: Units) -> None:
+def _known_parts(units: Units) -> set[str]:
+    """Return what a phrase may consist of: words, or characters."""
+    return set(units.symbols if units.kind == "words" else "".join(units.symbols))
+
+
+def _check_phrase(words: str, phrase: str, units: Units, known: set[str]) -> None:
     if not words:
         raise WrongVocabulary(f"phrase {phrase!r}: is empty; leave it out")
-    known = set(units.symbols if units.kind == "words" else "".join(units.symbols))
     parts = words.split() if units.kind == "words" else words.replace(" ", "")
     for part in parts:
         if part not in known:

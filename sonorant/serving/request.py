@@ -1,9 +1,10 @@
-"""A client's request for a stream, independent of the protocol, and its check."""
+"""A client's request for a stream, independent of the protocol, and its check against a model."""
 
 from dataclasses import dataclass, field
 
 from sonorant.serving.audio_formats import AudioFormat, check_format
 from sonorant.serving.errors import BadRequest
+from sonorant.serving.model import ServedModel
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
 
@@ -15,18 +16,23 @@ class StreamRequest:
     """The request that opens a stream.
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    to return results that may still change.
+    to return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
     """
 
     model: str = ""
     audio: AudioFormat = field(default_factory=AudioFormat)
     alternatives: int = 0
     interim_results: bool = False
+    phrases: tuple[tuple[str, float], ...] = ()
+    language: str = ""
 
 
-def check_request(request: StreamRequest) -> None:
-    """Raise BadRequest if the request cannot be served."""
+def check_request(request: StreamRequest, model: ServedModel) -> None:
+    """Raise BadRequest if `model` cannot serve the request."""
     check_format(request.audio)
+    spoken = model.recipe.text.language
+    if request.language and spoken and request.language.partition("-")[0].lower() != spoken:
+        raise BadRequest(f"language={request.language}: model {model.name!r} is of {spoken}; leave it out")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
-from sonorant.decoding import Hypothesis, open_search
+from sonorant.decoding import Hypothesis, Scorer, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
@@ -52,13 +52,14 @@ class Session:
     `decoding.stability_ms` of audio.
     """
 
-    def __init__(self, model: ServedModel, options: SessionOptions) -> None:
+    def __init__(self, model: ServedModel, options: SessionOptions, scorer: Scorer | None = None) -> None:
+        """scorer: of the search; None: the model's."""
         decoding = model.recipe.decoding
         self.model = model
         self._options = options
         self._posteriors = open_posteriors(model, decoding.jitter_ms)
         self._search = open_search(
-            model.search, model.units, model.frame_seconds, decoding, model.decoder, model.scorer
+            model.search, model.units, model.frame_seconds, decoding, model.decoder, scorer or model.scorer
         )
         self._stability_s = decoding.stability_ms / 1000
         self._samples = 0

@@ -1,17 +1,15 @@
 """The Recognizer service of `sonorant.v1` over the engine."""
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, suppress
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
-from sonorant.decoding import Hypothesis, Word
+from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -28,9 +26,8 @@ _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
     IdleStream: pb.END_REASON_IDLE,
     Draining: pb.END_REASON_DRAIN,
 }
-_LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
-_Message = TypeVar("_Message", bound=Message)
+_Formatter = Formatter[pb.SpeechRecognitionAlternative]
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -58,7 +55,7 @@ class RecognizerServicer:
     async def recognize(self, message: bytes, context: _Context) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
         try:
-            request = _parsed(pb.RecognizeRequest, message)
+            request = parsed(pb.RecognizeRequest, message)
             with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
@@ -66,8 +63,9 @@ class RecognizerServicer:
             await self._abort(context, error)
             raise
         if result is not None:
+            formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
             response.results.add(
-                alternatives=_Formatter(request.config.features).write(result.alternatives),
+                alternatives=formatter.write(result.alternatives),
                 result_end_offset=duration(result.end_s),
             )
         return response
@@ -82,19 +80,19 @@ class RecognizerServicer:
                     async for response in responses:
                         yield response
         except SonorantError as error:
-            await _listen_out(messages)
+            await listen_out(messages)
             await self._abort(context, error)
 
     async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
         inbox = self._engine.inbox(messages)
         message = await inbox.next()
-        first = None if message is None else _parsed(pb.StreamingRecognizeRequest, message)
+        first = None if message is None else parsed(pb.StreamingRecognizeRequest, message)
         if first is None or first.WhichOneof("request") != "streaming_config":
             sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
         config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
-            formatter = _Formatter(config.features)
+            formatter = _Formatter(pb.SpeechRecognitionAlternative, config.features)
             try:
                 async for result in _results(inbox, stream):
                     yield _response(stream, result, formatter)
@@ -110,20 +108,10 @@ class RecognizerServicer:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
 
 
-def _parsed(kind: type[_Message], message: bytes) -> _Message:
-    try:
-        return kind.FromString(message)
-    except DecodeError as error:
-        name = kind.DESCRIPTOR.full_name
-        raise BadRequest(
-            f"{len(message)} bytes that are no {name}: {error}; is the client made from our proto?"
-        ) from None
-
-
 async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
     """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
-        request = _parsed(pb.StreamingRecognizeRequest, message)
+        request = parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
         if not request.audio:
@@ -144,44 +132,6 @@ def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> Str
     return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
 
 
-class _Formatter:
-    """Writes the results of one stream; of a word that is the same as in the result before nothing is written again."""
-
-    def __init__(self, features: pb.RecognitionFeatures) -> None:
-        self._features = features
-        self._with_words = features.enable_word_time_offsets or features.enable_word_confidence
-        self._written: list[tuple[tuple[Word, ...], pb.SpeechRecognitionAlternative]] = []
-
-    def write(self, hypotheses: Sequence[Hypothesis]) -> list[pb.SpeechRecognitionAlternative]:
-        """Return the alternatives, valid until the next call."""
-        known = [*self._written, *(((), pb.SpeechRecognitionAlternative()) for _ in hypotheses)]
-        self._written = []
-        for hypothesis, (words, alternative) in zip(hypotheses, known, strict=False):
-            alternative.transcript = hypothesis.text
-            alternative.confidence = hypothesis.confidence
-            if self._with_words:
-                self._write_words(hypothesis.words, words, alternative)
-            self._written.append((hypothesis.words, alternative))
-        return [alternative for _, alternative in self._written]
-
-    def _write_words(
-        self, words: Sequence[Word], before: Sequence[Word], alternative: pb.SpeechRecognitionAlternative
-    ) -> None:
-        infos = alternative.words
-        del infos[len(words) :]
-        for i, word in enumerate(words):
-            if i >= len(before) or word is not before[i]:
-                self._write_word(word, infos[i] if i < len(infos) else infos.add())
-
-    def _write_word(self, word: Word, info: pb.WordInfo) -> None:
-        info.word = word.word
-        if self._features.enable_word_time_offsets:
-            info.start_offset.CopyFrom(duration(word.start_s))
-            info.end_offset.CopyFrom(duration(word.end_s))
-        if self._features.enable_word_confidence:
-            info.confidence = word.confidence
-
-
 def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
     response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
     response.results.add(
@@ -200,14 +150,3 @@ def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
         sample_rate_hertz=stream.rate_hz,
         max_stream_duration=duration(stream.max_s),
     )
-
-
-async def _listen_out(messages: AsyncIterator[bytes]) -> None:
-    """Read and drop a refused client's messages, for a while.
-
-    If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
-    """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LISTEN_OUT_S):
-            async for _ in messages:
-                pass

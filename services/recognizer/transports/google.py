@@ -1,0 +1,203 @@
+"""The Speech service of Google Speech-to-Text v2 over the engine, so that its clients work here."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeAlias, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from services.coordination.durations import duration
+from services.recognizer.engine import Engine, Stream
+from services.recognizer.inbox import Inbox
+from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
+from services.recognizer.transports.google_recognizers import get_recognizer, list_recognizers
+from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.session import Result
+from sonorant.v1 import google_speech_pb2 as pb
+
+__all__ = ["SERVICE", "SpeechServicer"]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["Speech"].full_name
+
+_ENDS = (AudioTooLong, IdleStream, Draining)  # where we end a stream, and nothing may be lost
+_MODELS = "recognizers are the models in service; `sonorant export` adds one"
+_PHRASES = "phrases come with each request, in config.adaptation.phrase_sets.inline_phrase_set"
+_NOT_SERVED = {
+    "BatchRecognize": "there is no storage to read from; send each recording to Recognize",
+    **{f"{verb}Recognizer": _MODELS for verb in ("Create", "Update", "Delete", "Undelete")},
+    **{f"{verb}PhraseSet": _PHRASES for verb in ("Create", "Get", "Update", "Delete", "Undelete")},
+    **{f"{verb}CustomClass": "there are none" for verb in ("Create", "Get", "Update", "Delete", "Undelete")},
+    "ListPhraseSets": _PHRASES,
+    "ListCustomClasses": "there are none",
+    **{f"{verb}Config": "projects have no configuration" for verb in ("Get", "Update")},
+}
+
+_Request = TypeVar("_Request", bound=Message)
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class SpeechServicer:
+    """Parses requests, refuses fields that have no effect, calls the engine, formats its results."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the service's methods, for a server; requests come as bytes (`parsed`)."""
+        methods: dict[str, _Handler] = {
+            "GetRecognizer": self._unary(pb.GetRecognizerRequest, self._get_recognizer),
+            "ListRecognizers": self._unary(pb.ListRecognizersRequest, self._list_recognizers),
+            "Recognize": self._unary(pb.RecognizeRequest, self._recognize),
+            "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
+                self.streaming_recognize, response_serializer=_serialized
+            ),
+        }
+        methods |= {name: self._not_served(name, reason) for name, reason in _NOT_SERVED.items()}
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    def _unary(self, kind: type[_Request], answer: Callable[[_Request], Awaitable[Message]]) -> _Handler:
+        async def call(message: bytes, context: _Context) -> Message:
+            try:
+                return await answer(parsed(kind, message))
+            except SonorantError as error:
+                await self._abort(context, error)
+                raise
+
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
+
+    def _not_served(self, name: str, reason: str) -> _Handler:
+        async def call(message: bytes, context: _Context) -> Message:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{name}: not served; {reason}")
+            raise AssertionError("aborted calls go no further")
+
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
+
+    async def _abort(self, context: _Context, error: SonorantError) -> None:
+        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+
+    async def _get_recognizer(self, request: pb.GetRecognizerRequest) -> pb.Recognizer:
+        return get_recognizer(self._engine, request)
+
+    async def _list_recognizers(self, request: pb.ListRecognizersRequest) -> pb.ListRecognizersResponse:
+        return list_recognizers(self._engine, request)
+
+    async def _recognize(self, request: pb.RecognizeRequest) -> pb.RecognizeResponse:
+        """Recognize a whole recording."""
+        apply_mask(request)
+        check_supported(request)
+        if request.WhichOneof("audio_source") is None:
+            raise BadRequest("content: absent; send the recording in it")
+        opening = stream_request(request.recognizer, request.config)
+        with self._engine.admission.slot(), self._engine.stream(opening) as stream:
+            result = await stream.whole(request.content)
+            response = pb.RecognizeResponse(metadata=_metadata(stream))
+        if result is not None:
+            response.results.add(
+                alternatives=_formatter(request.config).write(result.alternatives),
+                result_end_offset=duration(result.end_s),
+                language_code=opening.language,
+            )
+        return response
+
+    async def streaming_recognize(
+        self, messages: AsyncIterator[bytes], context: _Context
+    ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
+        """Recognize a stream; its slot is freed when either side ends it."""
+        try:
+            with self._engine.admission.slot():
+                async with aclosing(self._stream(messages)) as responses:
+                    async for response in responses:
+                        yield response
+        except SonorantError as error:
+            await listen_out(messages)
+            await self._abort(context, error)
+
+    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        inbox = self._engine.inbox(messages)
+        message = await inbox.next()
+        first = pb.StreamingRecognizeRequest() if message is None else parsed(pb.StreamingRecognizeRequest, message)
+        opened = first.streaming_config
+        apply_mask(opened)
+        check_supported(first)
+        if first.WhichOneof("streaming_request") is None:
+            raise BadRequest("the first message has no streaming_config: expected it; send audio after it")
+        opening = stream_request(first.recognizer, opened.config, opened.streaming_features)
+        with self._engine.stream(opening) as stream:
+            write = _Writer(stream, opened.config, opening.language).write
+            try:
+                async for result in _results(inbox, stream, first):
+                    yield write(result)
+            except _ENDS:
+                if stream.audio_s:
+                    for result in _found(await stream.finish()):
+                        yield write(result)
+                raise
+            for result in _found(await stream.finish()):
+                yield write(result)
+
+
+async def _results(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecognizeRequest) -> AsyncIterator[Result]:
+    """Recognize a client's audio from its first message on, and yield results; raises SonorantError."""
+    audio = first.audio
+    while True:
+        if audio:
+            for result in _found(await stream.push(audio)):
+                inbox.heard()
+                yield result
+            inbox.heard()  # a slow reader's audio may wait here
+        message = await inbox.next()
+        if message is None:
+            return
+        audio = _audio(message, first.recognizer)
+
+
+def _audio(message: bytes, recognizer: str) -> bytes:
+    """Return the audio of a message after the first; raises BadRequest if there is anything else in it."""
+    request = parsed(pb.StreamingRecognizeRequest, message)
+    if request.WhichOneof("streaming_request") == "streaming_config":
+        raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
+    if request.recognizer not in ("", recognizer):
+        raise BadRequest(f"recognizer={request.recognizer!r}: the stream began with {recognizer!r}; open a new one")
+    return request.audio
+
+
+def _found(found: Result | None) -> tuple[Result, ...]:
+    """Return what a call of a stream has found, in order."""
+    return () if found is None else (found,)
+
+
+class _Writer:
+    """Writes the responses of one stream."""
+
+    def __init__(self, stream: Stream, config: pb.RecognitionConfig, language: str) -> None:
+        self._stream = stream
+        self._language = language
+        self._formatter = _formatter(config)
+
+    def write(self, result: Result) -> pb.StreamingRecognizeResponse:
+        """Return the response with a result."""
+        response = pb.StreamingRecognizeResponse(metadata=_metadata(self._stream))
+        response.results.add(
+            alternatives=self._formatter.write(result.alternatives),
+            is_final=result.is_final,
+            stability=result.stability,
+            result_end_offset=duration(result.end_s),
+            language_code=self._language,
+        )
+        return response
+
+
+def _formatter(config: pb.RecognitionConfig) -> Formatter[pb.SpeechRecognitionAlternative]:
+    return Formatter(pb.SpeechRecognitionAlternative, config.features)
+
+
+def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
+    return pb.RecognitionResponseMetadata(total_billed_duration=duration(stream.audio_s))
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()

@@ -1,0 +1,135 @@
+"""Requests of Google Speech-to-Text v2: which fields are supported, and what they mean to the engine."""
+
+import re
+from collections.abc import Iterator
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from sonorant.serving.errors import BadRequest
+from sonorant.serving.request import AudioFormat, StreamRequest
+from sonorant.v1 import google_speech_pb2 as pb
+
+__all__ = ["PARENT", "SUPPORTED", "apply_mask", "check_supported", "model_name", "stream_request"]
+
+SUPPORTED: dict[str, frozenset[str]] = {
+    kind.DESCRIPTOR.full_name: frozenset(fields.split())
+    for kind, fields in (
+        (pb.GetRecognizerRequest, "name"),
+        (pb.ListRecognizersRequest, "parent page_size page_token show_deleted"),
+        (pb.RecognizeRequest, "recognizer config config_mask content"),
+        (pb.StreamingRecognizeRequest, "recognizer streaming_config audio"),
+        (pb.StreamingRecognitionConfig, "config config_mask streaming_features"),
+        (pb.StreamingRecognitionFeatures, "interim_results"),
+        (
+            pb.RecognitionConfig,
+            "auto_decoding_config explicit_decoding_config model language_codes features adaptation",
+        ),
+        (pb.ExplicitDecodingConfig, "encoding sample_rate_hertz audio_channel_count"),
+        (pb.AutoDetectDecodingConfig, ""),
+        (pb.RecognitionFeatures, "enable_word_time_offsets enable_word_confidence max_alternatives"),
+        (pb.SpeechAdaptation, "phrase_sets"),
+        (pb.SpeechAdaptation.AdaptationPhraseSet, "inline_phrase_set"),
+        (pb.PhraseSet, "phrases boost"),
+        (pb.PhraseSet.Phrase, "value boost"),
+        (FieldMask, "paths"),
+    )
+}
+"""The fields of each message of a request that have an effect; any other that is set is refused."""
+
+PARENT = re.compile(r"projects/[^/]+/locations/[^/]+")
+_RECOGNIZER = re.compile(rf"{PARENT.pattern}/recognizers/([^/]+)")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP 47, without its private and grandfathered tags
+_WHOLE = pb.StreamingRecognitionFeatures()
+_ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
+
+
+def check_supported(message: Message, path: str = "") -> None:
+    """Raise BadRequest for the first field of a request, named by its path, that would be ignored.
+
+    A field whose value is its default is as good as absent.
+    """
+    for unknown in UnknownFieldSet(message):
+        place = path.removesuffix(".") or message.DESCRIPTOR.name
+        raise BadRequest(f"{place}: field number {unknown.field_number}: unknown to this recognizer; leave it out")
+    supported = SUPPORTED[message.DESCRIPTOR.full_name]
+    for field, value in message.ListFields():
+        name = f"{path}{field.name}"
+        if field.name not in supported:
+            known = ", ".join(sorted(supported)) or "none"
+            raise BadRequest(f"{name}: not supported by this recognizer; leave it out. Supported beside it: {known}")
+        if field.message_type is not None and field.label == field.LABEL_REPEATED:
+            for number, part in enumerate(value):
+                check_supported(part, f"{name}[{number}].")
+        elif field.message_type is not None:
+            check_supported(value, f"{name}.")
+
+
+def apply_mask(message: pb.RecognizeRequest | pb.StreamingRecognitionConfig) -> None:
+    """Leave in the config of `message` what its mask names; all if it names nothing, or "*"; raises BadRequest."""
+    if not message.config_mask.paths or list(message.config_mask.paths) == ["*"]:
+        return
+    for path in message.config_mask.paths:
+        if not FieldMask(paths=[path]).IsValidForDescriptor(pb.RecognitionConfig.DESCRIPTOR):
+            raise BadRequest(f"config_mask: {path!r}: no field of RecognitionConfig; for all of them, write *")
+    counted = pb.RecognitionConfig()
+    message.config_mask.MergeMessage(message.config, counted)
+    message.config.CopyFrom(counted)
+
+
+def model_name(recognizer: str) -> str:
+    """Return the model that a recognizer's name ends with; empty for `_`, the implicit one. Raises BadRequest."""
+    found = _RECOGNIZER.fullmatch(recognizer)
+    if found is None:
+        raise BadRequest(
+            f"recognizer={recognizer!r}: expected projects/PROJECT/locations/LOCATION/recognizers/MODEL, "
+            "or _ in place of MODEL"
+        )
+    return "" if found[1] == "_" else found[1]
+
+
+def stream_request(
+    recognizer: str, config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatures = _WHOLE
+) -> StreamRequest:
+    """Return what the engine is asked for by a checked config of a recognizer; raises BadRequest."""
+    name = model_name(recognizer)
+    if name and config.model not in ("", name):
+        raise BadRequest(
+            f"config.model={config.model!r}: recognizer {name!r} is that model alone; for another, end the "
+            "recognizer's name with _"
+        )
+    return StreamRequest(
+        model=name or config.model,
+        audio=_audio_format(config),
+        alternatives=config.features.max_alternatives,
+        interim_results=wanted.interim_results,
+        phrases=tuple(_phrases(config.adaptation)),
+        language=_language(config),
+    )
+
+
+def _audio_format(config: pb.RecognitionConfig) -> AudioFormat:
+    if config.WhichOneof("decoding_config") == "auto_decoding_config":
+        return AudioFormat("AUTO")
+    audio = config.explicit_decoding_config
+    encoding = str(audio.encoding)  # unknown to this version
+    if audio.encoding in _ENCODINGS.values():
+        encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
+    return AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
+
+
+def _phrases(adaptation: pb.SpeechAdaptation) -> Iterator[tuple[str, float]]:
+    """Yield each phrase, and its boost: its own, its set's, or 0."""
+    for one in adaptation.phrase_sets:
+        for phrase in one.inline_phrase_set.phrases:
+            yield phrase.value, phrase.boost or one.inline_phrase_set.boost
+
+
+def _language(config: pb.RecognitionConfig) -> str:
+    codes = config.language_codes
+    if len(codes) > 1:
+        raise BadRequest(f"config.language_codes={list(codes)}: expected one at most; a model has one language")
+    if codes and not _LANGUAGE.fullmatch(codes[0]):
+        raise BadRequest(f"config.language_codes={list(codes)}: expected a BCP 47 code, such as en or en-US")
+    return codes[0] if codes else ""

@@ -1,0 +1,225 @@
+import asyncio
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
+from rigs.babble import export_babble
+from rigs.recognizer import AUDIO, recognizer
+
+from sonorant.export.loading import load_exported
+from sonorant.serving.model_store import ModelStore
+from sonorant.serving.phrases import scorer_with_phrases
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.v1 import google_speech_pb2 as pb
+from sonorant.v1 import google_speech_pb2_grpc
+
+PARENT = "projects/p/locations/global"
+IMPLICIT = f"{PARENT}/recognizers/_"
+FEATURES = pb.RecognitionFeatures(enable_word_time_offsets=True, max_alternatives=4)
+
+
+def opening(recognizer=IMPLICIT, *, interim=False, mask=(), **config):
+    opened = pb.StreamingRecognitionConfig(
+        config=pb.RecognitionConfig(**config),
+        config_mask=FieldMask(paths=mask) if mask else None,
+        streaming_features=pb.StreamingRecognitionFeatures(interim_results=interim),
+    )
+    return pb.StreamingRecognizeRequest(recognizer=recognizer, streaming_config=opened)
+
+
+def audio(content=AUDIO):
+    return pb.StreamingRecognizeRequest(audio=content)
+
+
+def biasing(*phrases, **features):
+    sets = [pb.SpeechAdaptation.AdaptationPhraseSet(inline_phrase_set=pb.PhraseSet(phrases=phrases, **features))]
+    return pb.SpeechAdaptation(phrase_sets=sets)
+
+
+def conversation(store, *requests, **limits):
+    """The responses of a stream, and its status."""
+
+    async def run():
+        async with recognizer(store, **limits) as (server, channel):
+            call = google_speech_pb2_grpc.SpeechStub(channel).StreamingRecognize(iter(requests))
+            found = []
+            try:
+                while (response := await call.read()) is not grpc.aio.EOF:
+                    found.append(response)
+            except grpc.aio.AioRpcError as error:
+                while server.engine.admission.active:  # the client may know first that the stream has ended
+                    await asyncio.sleep(0.01)
+                return found, error.code(), error.details()
+            return found, grpc.StatusCode.OK, ""
+
+    return asyncio.run(run())
+
+
+def answer(store, method, request):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            return await getattr(google_speech_pb2_grpc.SpeechStub(channel), method)(request)
+
+    return asyncio.run(run())
+
+
+def refusal(store, method, request):
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        answer(store, method, request)
+    return caught.value.code(), caught.value.details()
+
+
+def heard(store, phrases=(), content=AUDIO):
+    model = store.get()
+    session = Session(model, SessionOptions(max_alternatives=4), scorer_with_phrases(model, phrases))
+    session.push(content)
+    return session.finish().alternatives
+
+
+def test_a_stream_is_recognized_as_by_the_engine_alone(store):
+    chunks = [audio(AUDIO[at : at + 1600]) for at in range(0, len(AUDIO), 1600)]
+    responses, code, _ = conversation(store, opening(interim=True, features=FEATURES), *chunks)
+    *interim, last = [response.results[0] for response in responses]
+    expected = heard(store)
+    assert code == grpc.StatusCode.OK
+    assert [one.transcript for one in last.alternatives] == [one.text for one in expected]
+    assert [word.word for word in last.alternatives[0].words] == [word.word for word in expected[0].words]
+    assert (last.is_final, last.result_end_offset.ToMilliseconds()) == (True, 2000)
+    assert responses[-1].metadata.total_billed_duration.ToMilliseconds() == 2000
+    assert len(interim) > 3
+    assert not any(one.is_final for one in interim)
+
+
+def test_audio_may_come_with_the_first_message_where_nothing_is_configured(store):
+    first = pb.StreamingRecognizeRequest(recognizer=f"{PARENT}/recognizers/babble", audio=AUDIO[:16_000])
+    (response,), _, _ = conversation(store, first, audio(AUDIO[16_000:]))
+    assert response.results[0].alternatives[0].transcript == heard(store)[0].text
+
+
+@pytest.mark.parametrize(
+    ("requests", "reason"),
+    [
+        ([], "the first message has no streaming_config"),
+        ([opening(""), audio()], "recognizer='': expected projects/PROJECT/locations/LOCATION/recognizers/MODEL"),
+        ([opening(), audio(), opening()], "a second streaming_config"),
+        ([opening(), pb.StreamingRecognizeRequest(recognizer="other", audio=AUDIO)], "recognizer='other': the stream"),
+        ([opening(f"{PARENT}/recognizers/babble", model="other")], "config.model='other': recognizer 'babble' is"),
+        ([opening(explicit_decoding_config=pb.ExplicitDecodingConfig(encoding=4))], "encoding=AMR: unsupported"),
+        ([opening(explicit_decoding_config=pb.ExplicitDecodingConfig(encoding=99))], "encoding=99: unsupported"),
+        ([opening(features=pb.RecognitionFeatures(max_alternatives=31))], "max_alternatives=31: expected 1 to 30"),
+        ([opening(translation_config={})], "streaming_config.config.translation_config: not supported"),
+        ([opening(mask=["no_such"])], "config_mask: 'no_such': no field"),
+        ([opening(adaptation=biasing(pb.PhraseSet.Phrase(value="omega")))], "phrase 'omega': 'omega' is not among"),
+    ],
+)
+def test_what_a_client_may_not_send_is_an_invalid_argument(store, requests, reason):
+    responses, code, details = conversation(store, *requests)
+    assert (responses, code) == ([], grpc.StatusCode.INVALID_ARGUMENT)
+    assert reason in details
+
+
+def test_a_model_that_is_not_served_is_not_found(store):
+    for request in (opening(model="bubble"), opening(f"{PARENT}/recognizers/bubble")):
+        assert conversation(store, request)[1] == grpc.StatusCode.NOT_FOUND
+
+
+def test_audio_up_to_the_length_limit_is_recognized_before_the_status(store):
+    (response,), code, _ = conversation(store, opening(), audio(), max_stream_seconds=1.5)
+    assert code == grpc.StatusCode.OUT_OF_RANGE
+    (result,) = response.results
+    assert (result.is_final, result.result_end_offset.ToMilliseconds()) == (True, 1500)
+    assert result.alternatives[0].transcript == heard(store, content=AUDIO[:24_000])[0].text
+
+
+@pytest.mark.parametrize("earlier", [[], [opening()]])
+def test_a_message_that_is_no_protobuf_is_an_invalid_argument(store, earlier):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            call = channel.stream_stream("/google.cloud.speech.v2.Speech/StreamingRecognize")
+            messages = [*(one.SerializeToString() for one in earlier), b"\xff\xff"]
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(iter(messages)).read()
+            return caught.value
+
+    error = asyncio.run(run())
+    assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "2 bytes that are no google.cloud.speech.v2.StreamingRecognizeRequest" in error.details()
+
+
+def test_phrases_of_a_request_bias_its_search_alone(store):
+    adaptation = biasing(pb.PhraseSet.Phrase(value="Gamma", boost=15), pb.PhraseSet.Phrase(value="beta"), boost=0.5)
+    (biased,), _, _ = conversation(store, opening(adaptation=adaptation), audio())
+    (plain,), _, _ = conversation(store, opening(), audio())
+    expected = heard(store, [("gamma", 15), ("beta", 0.5)])[0].text
+    assert biased.results[0].alternatives[0].transcript == expected
+    assert plain.results[0].alternatives[0].transcript == heard(store)[0].text != expected
+
+
+def test_a_whole_recording_is_recognized_with_the_masked_part_of_its_config(store):
+    config = pb.RecognitionConfig(features=FEATURES, denoiser_config={}, auto_decoding_config={})
+    request = pb.RecognizeRequest(
+        recognizer=IMPLICIT, config=config, content=AUDIO, config_mask=FieldMask(paths=["features.max_alternatives"])
+    )
+    response = answer(store, "Recognize", request)
+    (result,) = response.results
+    assert [one.transcript for one in result.alternatives] == [one.text for one in heard(store)]
+    assert not result.alternatives[0].words
+    request.config_mask.paths.append("denoiser_config")
+    assert "config.denoiser_config: not supported" in refusal(store, "Recognize", request)[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"), [({"uri": "gs://bucket/file"}, "uri: not supported"), ({}, "content: absent")]
+)
+def test_a_recording_is_in_the_request(store, source, reason):
+    code, details = refusal(store, "Recognize", pb.RecognizeRequest(recognizer=IMPLICIT, **source))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert reason in details
+
+
+def test_recognizers_are_listed_in_pages(tmp_path):
+    for name in ("alto", "basso", "canto"):
+        export_babble(tmp_path, name)
+    store = ModelStore(tmp_path, load_exported)
+    store.refresh()
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            stub = google_speech_pb2_grpc.SpeechStub(channel)
+            request = pb.ListRecognizersRequest(parent=PARENT, page_size=2)
+            pages = [await stub.ListRecognizers(request)]
+            request.page_token = pages[0].next_page_token
+            pages.append(await stub.ListRecognizers(request))
+            return pages, await stub.GetRecognizer(pb.GetRecognizerRequest(name=f"{PARENT}/recognizers/basso"))
+
+    pages, one = asyncio.run(run())
+    assert [[found.model for found in page.recognizers] for page in pages] == [["alto", "basso"], ["canto"]]
+    assert not pages[1].next_page_token
+    assert one == pages[0].recognizers[1]
+    assert (one.name, one.annotations["version"]) == (f"{PARENT}/recognizers/basso", "1")
+    assert refusal(store, "GetRecognizer", pb.GetRecognizerRequest(name=IMPLICIT))[0] == grpc.StatusCode.NOT_FOUND
+    assert refusal(store, "ListRecognizers", pb.ListRecognizersRequest())[0] == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_health_and_both_versions_of_reflection_know_the_service(store):
+    wanted = reflection_pb2.ServerReflectionRequest(list_services="")
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            check = health_pb2.HealthCheckRequest(service="google.cloud.speech.v2.Speech")
+            listed = []
+            for version in ("v1", "v1alpha"):
+                call = channel.stream_stream(
+                    f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+                    request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                    response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+                )
+                response = await call(iter([wanted])).read()
+                listed.append({service.name for service in response.list_services_response.service})
+            return (await health_pb2_grpc.HealthStub(channel).Check(check)).status, listed
+
+    status, listed = asyncio.run(run())
+    assert status == health_pb2.HealthCheckResponse.SERVING
+    assert all({"sonorant.v1.Recognizer", "google.cloud.speech.v2.Speech"} <= names for names in listed)
