@@ -14,7 +14,10 @@ from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
+from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
+from services.recognizer.transports.tensorflow_serving import ModelServicer, PredictionServicer
 from services.recognizer.workers import Workers
+from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
@@ -23,6 +26,7 @@ __all__ = ["RecognizerServer"]
 
 log = structlog.get_logger()
 
+_SERVICES = (SERVICE, *TENSORFLOW_SERVICES)
 # Seconds between two polls for new versions.
 _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
@@ -66,12 +70,13 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        self._server.add_generic_rpc_handlers((RecognizerServicer(self.engine).handlers(),))
+        servicers = (RecognizerServicer(self.engine), ModelServicer(self.engine), PredictionServicer(self.engine))
+        self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
+        reflection.enable_server_reflection((*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
-        for service in ("", SERVICE):
+        for service in ("", *_SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._tasks.start(self._refresh())
         return port
@@ -98,9 +103,6 @@ class RecognizerServer:
         while True:
             await asyncio.sleep(self._refresh_s)
             try:
-                changes = await asyncio.to_thread(self._store.refresh)
-            except OSError as error:  # a volume is unavailable: loaded models are still served
+                await self.engine.refresh()
+            except Unavailable as error:  # a volume is away: loaded models are still served
                 log.warning("exports_not_read", error=str(error))
-                continue
-            for change in changes:
-                log.info("model_version", path=str(change.path), refusal=change.refusal)
