@@ -5,6 +5,7 @@ audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refu
 code, which each transport maps to a status of its own.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +18,13 @@ from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
-from sonorant.errors import SonorantError
+from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import AudioDecoder, Pieces, open_decoder
 from sonorant.serving.errors import code_of
 from sonorant.serving.model import ServedModel
-from sonorant.serving.model_store import ModelStore
+from sonorant.serving.model_store import ModelStore, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
@@ -144,6 +145,21 @@ class Engine:
         self._workers = workers
         self._metrics = metrics
         self._ending = Ending()
+        self._polling = asyncio.Lock()
+
+    def versions(self, name: str) -> list[VersionState]:
+        """Return the versions of a model, newest first; raises UnknownModel."""
+        return self._store.versions(name)
+
+    async def refresh(self) -> None:
+        """Poll for new versions, one poll at a time; raises Unavailable if their folder cannot be read."""
+        try:
+            async with self._polling:
+                changes = await asyncio.to_thread(self._store.refresh)
+        except OSError as error:
+            raise Unavailable(f"the exports cannot be read: {error}") from error
+        for change in changes:
+            log.info("model_version", path=str(change.path), refusal=change.refusal)
 
     @property
     def models(self) -> Mapping[str, ServedModel]:

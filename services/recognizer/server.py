@@ -15,7 +15,10 @@ from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports import google
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
 from services.recognizer.transports.reflection import add_reflection
+from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
+from services.recognizer.transports.tensorflow_serving import ModelServicer, PredictionServicer
 from services.recognizer.workers import Workers
+from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.model_store import ModelStore
@@ -24,7 +27,7 @@ __all__ = ["RecognizerServer"]
 
 log = structlog.get_logger()
 
-_SERVICES = (SERVICE, google.SERVICE)
+_SERVICES = (SERVICE, google.SERVICE, *TENSORFLOW_SERVICES)
 # Seconds between two polls for new versions.
 _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
@@ -68,8 +71,8 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        servicers = (RecognizerServicer(self.engine), google.SpeechServicer(self.engine))
-        self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
+        kinds = (RecognizerServicer, google.SpeechServicer, ModelServicer, PredictionServicer)
+        self._server.add_generic_rpc_handlers([kind(self.engine).handlers() for kind in kinds])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         add_reflection((*_SERVICES, health.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
@@ -101,9 +104,6 @@ class RecognizerServer:
         while True:
             await asyncio.sleep(self._refresh_s)
             try:
-                changes = await asyncio.to_thread(self._store.refresh)
-            except OSError as error:  # a volume is unavailable: loaded models are still served
+                await self.engine.refresh()
+            except Unavailable as error:  # a volume is away: loaded models are still served
                 log.warning("exports_not_read", error=str(error))
-                continue
-            for change in changes:
-                log.info("model_version", path=str(change.path), refusal=change.refusal)

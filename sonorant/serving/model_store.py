@@ -8,7 +8,7 @@ from sonorant.errors import SonorantError
 from sonorant.serving.errors import UnknownModel
 from sonorant.serving.model import ServedModel
 
-__all__ = ["ModelStore", "VersionChange"]
+__all__ = ["ModelStore", "VersionChange", "VersionState"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,21 @@ class VersionChange:
 
     path: Path
     refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionState:
+    """A version that the last poll found: in service, refused and why, or neither, with a newer one in service."""
+
+    version: int
+    in_service: bool
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    stamp: frozenset[tuple[int, int]]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,8 @@ class ModelStore:
         self._load = load
         self._bring = bring
         self._served: dict[str, _InService] = {}
-        self._refused: dict[Path, frozenset[tuple[int, int]]] = {}
+        self._refused: dict[Path, _Refused] = {}
+        self._found: dict[str, list[tuple[int, Path]]] = {}
 
     @property
     def models(self) -> dict[str, ServedModel]:
@@ -57,16 +73,31 @@ class ModelStore:
             raise UnknownModel(f"model {name!r}: not served; served are: {served}")
         return self._served[name].model
 
+    def versions(self, name: str) -> list[VersionState]:
+        """Return the versions of a model that is in service or was refused, newest first; raises UnknownModel."""
+        found = self._found.get(name, [])
+        if name in self._served and self._served[name].path not in (path for _, path in found):
+            found = [(self._served[name].model.version, self._served[name].path), *found]  # its folder is gone
+        if not found:
+            self.get(name)
+        served, refused = self._served.get(name), self._refused
+        return [
+            VersionState(
+                version, served is not None and path == served.path, refused[path].reason if path in refused else ""
+            )
+            for version, path in found
+        ]
+
     def refresh(self) -> list[VersionChange]:
-        """Poll for new versions, load them, and return the changes."""
+        """Poll for new versions, load them, and return the changes; in one thread at a time."""
         self._bring()
         changes: list[VersionChange] = []
-        seen: set[Path] = set()
-        for folder in _subfolders(self._exports):
-            versions = _versions(folder)
-            seen.update(path for _, path in versions)
-            changes += self._renew(folder.name, versions)
-        self._refused = {path: stamp for path, stamp in self._refused.items() if path in seen}
+        found = {folder.name: _versions(folder) for folder in _subfolders(self._exports)}
+        for name, versions in found.items():
+            changes += self._renew(name, versions)
+        paths = {path for versions in found.values() for _, path in versions}
+        self._refused = {path: refused for path, refused in self._refused.items() if path in paths}
+        self._found = found
         return changes
 
     def _renew(self, name: str, versions: list[tuple[int, Path]]) -> list[VersionChange]:
@@ -86,13 +117,14 @@ class ModelStore:
     def _try(self, name: str, path: Path) -> VersionChange | None:
         """Load a version, unless it was refused before and is unchanged."""
         stamp = _stamp(path)
-        if self._refused.get(path) == stamp:
+        if path in self._refused and self._refused[path].stamp == stamp:
             return None
         try:
             model = self._load(path)
         except SonorantError as error:
-            self._refused[path] = stamp
+            self._refused[path] = _Refused(stamp, str(error))
             return VersionChange(path, str(error))
+        self._refused.pop(path, None)
         self._served[name] = _InService(path, model)
         return VersionChange(path)
 

@@ -1,0 +1,184 @@
+"""ModelService and PredictionService of TensorFlow Serving over the engine, so that its clients work here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from google.protobuf.wrappers_pb2 import Int64Value
+
+from services.recognizer.engine import Engine, Stream
+from services.recognizer.transports.grpc_messages import parsed
+from services.recognizer.transports.tensors import floats, recordings, strings
+from sonorant.decoding import Hypothesis
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import BadRequest, UnknownModel
+from sonorant.serving.model_store import VersionState
+from sonorant.serving.request import AudioFormat, StreamRequest
+from sonorant.serving.session import Result
+from sonorant.v1 import tensorflow_serving_pb2 as pb
+
+__all__ = ["SERVICES", "ModelServicer", "PredictionServicer"]
+
+_MODEL, _PREDICTION = (pb.DESCRIPTOR.services_by_name[name] for name in ("ModelService", "PredictionService"))
+SERVICES = (_MODEL.full_name, _PREDICTION.full_name)
+
+_SIGNATURE = "serving_default"
+_METADATA = "signature_def"
+_INPUT, _TEXT, _CONFIDENCE = "audio", "text", "confidence"
+_NOT_FOUND = 5  # of google.rpc.Code
+_FAILED_PRECONDITION = 9
+_NOTHING = Hypothesis((), "", (), 1.0)
+
+_Request = TypeVar("_Request", bound=Message)
+_Context = grpc.aio.ServicerContext[Any, Any]
+_Answer = Callable[[_Request], Awaitable[Message]]
+
+
+class _Servicer:
+    """Parses requests, which come as bytes; errors become statuses."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _unary(self, kind: type[_Request], answer: _Answer[_Request]) -> "grpc.RpcMethodHandler[Any, Any]":
+        async def call(message: bytes, context: _Context) -> Message:
+            try:
+                return await answer(parsed(kind, message))
+            except SonorantError as error:
+                await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+                raise
+
+        return grpc.unary_unary_rpc_method_handler(
+            call, response_serializer=lambda message: message.SerializeToString()
+        )
+
+
+class ModelServicer(_Servicer):
+    """The versions of models, and polls for new ones."""
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the service's methods, for a server."""
+        methods = {
+            "GetModelStatus": self._unary(pb.GetModelStatusRequest, self._status),
+            "HandleReloadConfigRequest": self._unary(pb.ReloadConfigRequest, self._reload),
+        }
+        return grpc.method_handlers_generic_handler(_MODEL.full_name, methods)
+
+    async def _status(self, request: pb.GetModelStatusRequest) -> pb.GetModelStatusResponse:
+        spec = request.model_spec
+        wanted = _version(spec)
+        found = [state for state in self._engine.versions(spec.name) if wanted in (None, state.version)]
+        if not found:
+            raise UnknownModel(f"model {spec.name!r}: no version {wanted}")
+        return pb.GetModelStatusResponse(model_version_status=[_version_status(state) for state in found])
+
+    async def _reload(self, request: pb.ReloadConfigRequest) -> pb.ReloadConfigResponse:
+        """Poll now; the status is an error if a model of the request is not in service then."""
+        configs = request.config.model_config_list.config
+        for config in configs:
+            if config.base_path or config.version_labels:
+                field = "base_path" if config.base_path else "version_labels"
+                raise BadRequest(f"model_config_list: {config.name!r} has {field}; this server polls its own folder")
+        await self._engine.refresh()
+        response = pb.ReloadConfigResponse(status=pb.StatusProto())
+        try:
+            for config in configs:
+                self._engine.versions(config.name)
+        except UnknownModel as error:
+            response.status.error_code, response.status.error_message = _NOT_FOUND, str(error)
+        return response
+
+
+class PredictionServicer(_Servicer):
+    """Recordings to texts, by the signature `serving_default`."""
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the service's methods, for a server."""
+        methods = {
+            "Predict": self._unary(pb.PredictRequest, self._predict),
+            "GetModelMetadata": self._unary(pb.GetModelMetadataRequest, self._metadata),
+        }
+        return grpc.method_handlers_generic_handler(_PREDICTION.full_name, methods)
+
+    async def _predict(self, request: pb.PredictRequest) -> pb.PredictResponse:
+        if list(request.inputs) != [_INPUT]:
+            raise BadRequest(f"inputs: {sorted(request.inputs)}, expected [{_INPUT!r}]")
+        if unknown := set(request.output_filter) - {_TEXT, _CONFIDENCE}:
+            raise BadRequest(f"output_filter: {sorted(unknown)}, expected {_TEXT!r} or {_CONFIDENCE!r}")
+        with self._engine.admission.slot(), ExitStack() as streams:
+            first = streams.enter_context(self._open(request.model_spec))
+            files, shape = recordings(_INPUT, request.inputs[_INPUT], first.rate_hz)
+            others = [streams.enter_context(self._open(request.model_spec)) for _ in files[1:]]  # of the same version
+            found = await _recognized([first, *others], files)
+        outputs = {
+            _TEXT: strings([hypothesis.text for hypothesis in found], shape),
+            _CONFIDENCE: floats([hypothesis.confidence for hypothesis in found], shape),
+        }
+        chosen = request.output_filter or outputs
+        return pb.PredictResponse(outputs={name: outputs[name] for name in chosen}, model_spec=_spec_of(first))
+
+    def _open(self, spec: pb.ModelSpec) -> AbstractContextManager[Stream]:
+        if spec.signature_name not in ("", _SIGNATURE):
+            raise BadRequest(f"signature_name={spec.signature_name!r}: expected {_SIGNATURE!r}, or nothing")
+        wanted = _version(spec)
+        if wanted is not None:
+            self._check_in_service(spec.name, wanted)
+        return self._engine.stream(StreamRequest(spec.name, AudioFormat("AUTO")))
+
+    def _check_in_service(self, name: str, wanted: int) -> None:
+        in_service = [state.version for state in self._engine.versions(name) if state.in_service]
+        if wanted not in in_service:
+            raise UnknownModel(f"model {name!r}: version {wanted} is not in service; {in_service} are")
+
+    async def _metadata(self, request: pb.GetModelMetadataRequest) -> pb.GetModelMetadataResponse:
+        if set(request.metadata_field) != {_METADATA}:
+            raise BadRequest(f"metadata_field: {list(request.metadata_field)}, expected [{_METADATA!r}]")
+        with self._open(request.model_spec) as stream:
+            response = pb.GetModelMetadataResponse(model_spec=_spec_of(stream))
+        response.metadata[_METADATA].Pack(pb.SignatureDefMap(signature_def={_SIGNATURE: _signature()}))
+        return response
+
+
+async def _recognized(streams: Sequence[Stream], files: Sequence[bytes]) -> list[Hypothesis]:
+    """Return the best hypothesis of each recording; raises the first error when all have ended."""
+    ended = await asyncio.gather(*map(Stream.whole, streams, files), return_exceptions=True)
+    for result in ended:
+        if isinstance(result, BaseException):
+            raise result
+    return [result.alternatives[0] if isinstance(result, Result) else _NOTHING for result in ended]
+
+
+def _version(spec: pb.ModelSpec) -> int | None:
+    """Return the version that a client wants; None: the one in service."""
+    if spec.WhichOneof("version_choice") == "version_label":
+        raise BadRequest(f"version_label={spec.version_label!r}: versions have no labels here; name the version")
+    return spec.version.value if spec.HasField("version") else None
+
+
+def _version_status(state: VersionState) -> pb.ModelVersionStatus:
+    status = pb.StatusProto()
+    if state.refusal:
+        status = pb.StatusProto(error_code=_FAILED_PRECONDITION, error_message=state.refusal)
+    kinds = pb.ModelVersionStatus
+    return kinds(version=state.version, state=kinds.AVAILABLE if state.in_service else kinds.END, status=status)
+
+
+def _spec_of(stream: Stream) -> pb.ModelSpec:
+    name, _, version = stream.model.rpartition("/")
+    return pb.ModelSpec(name=name, version=Int64Value(value=int(version)), signature_name=_SIGNATURE)
+
+
+def _signature() -> pb.SignatureDef:
+    batch = pb.TensorShapeProto(dim=[pb.TensorShapeProto.Dim(size=-1)])
+
+    def info(name: str, dtype: pb.DataType.ValueType) -> pb.TensorInfo:
+        return pb.TensorInfo(name=f"{name}:0", dtype=dtype, tensor_shape=batch)
+
+    return pb.SignatureDef(
+        inputs={_INPUT: info(_INPUT, pb.DT_STRING)},
+        outputs={_TEXT: info(_TEXT, pb.DT_STRING), _CONFIDENCE: info(_CONFIDENCE, pb.DT_FLOAT)},
+        method_name="tensorflow/serving/predict",
+    )
