@@ -5,8 +5,9 @@ audio and writes results out. Errors are `sonorant.serving.errors`; `Engine.refu
 code, which each transport maps to a status of its own.
 """
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -18,7 +19,8 @@ from services.recognizer.workers import Workers
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
-from sonorant.serving.errors import code_of
+from sonorant.serving.errors import IdleStream, code_of
+from sonorant.serving.lag import Arrivals, LagWatch, Turns
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Result, Session, SessionOptions
@@ -36,10 +38,13 @@ _T = TypeVar("_T")
 class Stream:
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
-    def __init__(self, session: Session, workers: Workers, metrics: RecognizerMetrics) -> None:
+    def __init__(self, session: Session, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch) -> None:
         self._session = session
         self._workers = workers
         self._metrics = metrics
+        self._watch = watch
+        self._turns = Turns()
+        self._arrivals = Arrivals()
 
     @property
     def model(self) -> str:
@@ -64,8 +69,9 @@ class Stream:
     async def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
         result = None
-        for piece in self._pieces(audio):
-            result = await self._workers.run(self._session.push_steps(piece)) or result
+        with self._lag():
+            for piece in self._pieces(audio):
+                result = await self._recognize(piece) or result
         return result
 
     async def finish(self) -> Result:
@@ -77,8 +83,32 @@ class Stream:
         began_s = time.perf_counter()
         self._session.check(audio)
         for piece in self._pieces(audio):
-            await self._workers.run(self._session.push_steps(piece))
+            await self._recognize(piece)
         return await self._finish(began_s) if audio else None
+
+    async def _recognize(self, piece: bytes) -> Result | None:
+        """Recognize `piece` on a worker, in this stream's turn."""
+        due_s, before_s = self._turns.due_s(time.monotonic()), self.audio_s
+        result = await self._workers.run(self._session.push_steps(piece), due_s, lambda: self._session.audio_s)
+        self._turns.took(due_s, self.audio_s - before_s)
+        return result
+
+    @contextmanager
+    def _lag(self) -> Iterator[None]:
+        """Measure the lag of a message that is recognized in the context, unless the client waits for nothing."""
+        read_s, before_s = time.monotonic(), self.audio_s
+        if not self._turns.ahead(read_s):
+            self._watch.waits(self, read_s)
+        try:
+            yield
+        finally:
+            done_s = time.monotonic()
+            self._watch.ended(self)
+            lag_s = done_s - self._arrivals.arrived_s(read_s, self.audio_s - before_s)
+            self._arrivals.recognized(done_s)
+            if not self._turns.ahead(done_s):
+                self._watch.heard(done_s, lag_s)
+                self._metrics.lag.observe(lag_s)
 
     def _pieces(self, audio: bytes) -> Iterator[bytes]:
         size = 2 * max(1, round(_PIECE_S * self.rate_hz))
@@ -103,8 +133,10 @@ class Engine:
         workers: Workers,
         admission: Admission,
         metrics: RecognizerMetrics,
+        watch: LagWatch,
     ) -> None:
         self.admission = admission
+        self._watch = watch
         self._store = store
         self._serving = serving
         self._workers = workers
@@ -117,7 +149,7 @@ class Engine:
         model = self._store.get(request.model)
         check_request(request, model)
         options = SessionOptions(request.alternatives or 1, request.interim_results, self._serving.max_stream_seconds)
-        stream = Stream(Session(model, options), self._workers, self._metrics)
+        stream = Stream(Session(model, options), self._workers, self._metrics, self._watch)
         log.info("stream_began", model=model.name, version=model.version)
         try:
             yield stream
@@ -127,6 +159,15 @@ class Engine:
     def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
         """Return a client's messages, within the idle limit, until `end_streams`."""
         return Inbox(messages, self._serving.idle_timeout_s, self._ending)
+
+    async def in_time(self, writing: Awaitable[None]) -> None:
+        """Wait until a result is written; raises IdleStream for a client that reads none within the idle limit."""
+        idle_s = self._serving.idle_timeout_s
+        try:
+            async with asyncio.timeout(idle_s):
+                await writing
+        except TimeoutError:
+            raise IdleStream(f"no result was read for {idle_s:g} s; read them, or end the stream") from None
 
     def end_streams(self) -> None:
         """End the streams that wait for a message, or come to do so: their `Inbox` raises Draining."""

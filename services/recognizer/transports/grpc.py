@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError, Message
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
+from services.recognizer.transports.grpc_errors import retry_details
 from sonorant.decoding import Hypothesis, Word
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
@@ -59,7 +60,11 @@ class RecognizerServicer:
         """Recognize a whole recording."""
         try:
             request = _parsed(pb.RecognizeRequest, message)
-            with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
+            admission = self._engine.admission
+            with (
+                admission.slot() if request.content else admission.open(),
+                self._engine.stream(_request(request.config)) as stream,
+            ):
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
         except SonorantError as error:
@@ -72,27 +77,23 @@ class RecognizerServicer:
             )
         return response
 
-    async def streaming_recognize(
-        self, messages: AsyncIterator[bytes], context: _Context
-    ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-        """Recognize a stream; its slot is freed when either side ends it."""
+    async def streaming_recognize(self, messages: AsyncIterator[bytes], context: _Context) -> None:
+        """Recognize a stream; its slot is taken with the first message, and freed when either side ends it."""
         try:
+            inbox = self._engine.inbox(messages)
+            opening = await _opening(inbox)
             with self._engine.admission.slot():
-                async with aclosing(self._stream(messages)) as responses:
+                async with aclosing(self._stream(opening, inbox)) as responses:
                     async for response in responses:
-                        yield response
+                        await self._engine.in_time(context.write(response))
         except SonorantError as error:
             await _listen_out(messages)
             await self._abort(context, error)
 
-    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        inbox = self._engine.inbox(messages)
-        message = await inbox.next()
-        first = None if message is None else _parsed(pb.StreamingRecognizeRequest, message)
-        if first is None or first.WhichOneof("request") != "streaming_config":
-            sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
-            raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
-        config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
+    async def _stream(
+        self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
+    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        config, wanted = opening.config, opening.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
             formatter = _Formatter(config.features)
             try:
@@ -107,7 +108,17 @@ class RecognizerServicer:
             yield _response(stream, await stream.finish(), formatter)
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
-        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error), retry_details(error))
+
+
+async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
+    """Return the config of a stream's first message."""
+    message = await inbox.next()
+    first = None if message is None else _parsed(pb.StreamingRecognizeRequest, message)
+    if first is None or first.WhichOneof("request") != "streaming_config":
+        sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
+        raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
+    return first.streaming_config
 
 
 def _parsed(kind: type[_Message], message: bytes) -> _Message:
