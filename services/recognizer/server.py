@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from services.process.channels import SERVER_OPTIONS, add_port
 from services.process.vital_tasks import VitalTasks
+from services.recognizer.calibration import calibrate
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
@@ -59,10 +60,12 @@ class RecognizerServer:
         self._tasks: VitalTasks
         admission = Admission(serving.max_streams, self.headroom, time.monotonic)
         watch = self.headroom.lag
-        counted = RecognizerMetrics(
-            metrics or CollectorRegistry(), admission, lambda: watch.worst_s(time.monotonic())
-        )
+        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: watch.worst_s(time.monotonic()))
         self.engine = Engine(store, serving, self._workers, admission, counted, watch)
+
+    async def calibrate(self) -> None:
+        """Measure what streams cost on this machine, before any comes."""
+        await calibrate(next(iter(self._store.models.values())), self._workers, self.headroom)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""

@@ -55,9 +55,7 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    async def run(
-        self, steps: Steps[_T], due_s: float | None = None, audio_s: Callable[[], float] = _no_audio
-    ) -> _T:
+    async def run(self, steps: Steps[_T], due_s: float | None = None, audio_s: Callable[[], float] = _no_audio) -> _T:
         """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
 
         due_s: on the clock `time.monotonic`; None: now. One that is due later runs earlier if nothing else is due.

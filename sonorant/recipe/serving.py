@@ -18,8 +18,8 @@ class ServingRecipe(Section):
     slo_ms: float = Field(
         300.0,
         gt=0,
-        description="Service level objective in milliseconds, of 95 % of results, interim and final. A stream that would "
-        "delay those of others beyond it is answered with RESOURCE_EXHAUSTED.",
+        description="Service level objective in milliseconds, of 95 % of results, interim and final. A stream that "
+        "would delay those of others beyond it is answered with RESOURCE_EXHAUSTED.",
     )
     max_stream_seconds: float = Field(300.0, gt=0, description="Longest audio of a stream or request, in seconds.")
     idle_timeout_s: float = Field(30.0, gt=0, description="A stream without audio for this long is ended, in seconds.")

@@ -76,7 +76,7 @@ class Status(NamedTuple):
 _INVALID = ("INVALID_ARGUMENT", 400, 1007, "no")
 
 STATUSES: dict[type[SonorantError], Status] = {
-    BadRequest: Status("the request is wrong: no message of the protocol, a value out of range, an odd byte", *_INVALID),
+    BadRequest: Status("the request is wrong: no message of the protocol, an unknown value, an odd byte", *_INVALID),
     BadAudio: Status("the audio cannot be decoded", *_INVALID),
     RejectedExample: Status("the audio cannot be recognized, such as samples that are not finite", *_INVALID),
     UnknownModel: Status("no such model", "NOT_FOUND", 404, 4404, "no"),

@@ -14,15 +14,15 @@ __all__ = ["Fit", "RoundCost"]
 
 _FORGET_S = 5.0  # time constant
 _ROUNDS_BEFORE = 20.0  # weight of what is known before any traffic
-_RIDGE = 0.05  # pulls the overhead to 0 as long as rounds are too alike to tell it from the rate
-_OUTLIER = 4.0  # a round counts as so many times its expected seconds at most; what lasts still gets through
+_RIDGE = 0.01  # pulls the overhead to 0 as long as rounds are too alike to tell it from the rate
+_LONGEST = (0.25, 4.0)  # a round counts as so many seconds, or times its expectation, at most: a machine may pause
 _UNKNOWN = (0.001, 0.008, 10.0)  # `Fit` before anything is measured: a small model, chunks of 0.1 s
 
 _Sums: TypeAlias = NDArray[np.float64]  # over rounds: 1, s, s^2, t, s t, jobs; of s seconds of audio in t seconds
 
 
 class Fit(NamedTuple):
-    """overhead_s: seconds of a round without audio; rate: seconds for a second of audio; jobs: for a second of audio."""
+    """overhead_s: seconds of a round without audio; rate: seconds, and jobs: number, for each second of audio."""
 
     overhead_s: float
     rate: float
@@ -41,8 +41,7 @@ class RoundCost:
 
     def __init__(self) -> None:
         overhead_s, rate, jobs = _UNKNOWN
-        self._known = sum((_moments(jobs * s, s, overhead_s + rate * s) for s in (0.1, 1.0)), np.zeros(6))
-        self._known *= 1 / self._known[0]  # one round, which the first measurements outweigh
+        self._known = _moments(0.1 * jobs, 0.1, overhead_s + 0.1 * rate)  # one round, which the first ones outweigh
         self._recent = np.zeros(6)
         self._at_s = -math.inf
 
@@ -50,7 +49,8 @@ class RoundCost:
         """Note a round: its computations, the audio that they recognized, and how long it took."""
         recent = self._remembered(now_s)
         if self._known[0] + recent[0] >= _ROUNDS_BEFORE:
-            round_s = min(round_s, _OUTLIER * self.fit(now_s).round_s(audio_s))
+            longest_s, times = _LONGEST
+            round_s = min(round_s, max(longest_s, times * self.fit(now_s).round_s(audio_s)))
         self._recent, self._at_s = recent + _moments(jobs, audio_s, round_s), max(now_s, self._at_s)
 
     def settle(self) -> None:
