@@ -7,7 +7,7 @@ code, which each transport maps to a status of its own.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
@@ -22,7 +22,8 @@ from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import AudioDecoder, Pieces, open_decoder
-from sonorant.serving.errors import code_of
+from sonorant.serving.errors import IdleStream, code_of
+from sonorant.serving.lag import Arrivals, LagWatch, Turns
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
@@ -44,11 +45,16 @@ _T = TypeVar("_T")
 class Stream:
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
-    def __init__(self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics) -> None:
+    def __init__(
+        self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch
+    ) -> None:
         self._session = session
         self._decoder = decoder
         self._workers = workers
         self._metrics = metrics
+        self._watch = watch
+        self._turns = Turns()
+        self._arrivals = Arrivals()
 
     @property
     def model(self) -> str:
@@ -75,7 +81,8 @@ class Stream:
 
         Raises as `AudioDecoder.push` and `Session.push`.
         """
-        return await self._recognize(self._decoder.pieces(audio))
+        with self._lag():
+            return await self._recognize(self._decoder.pieces(audio))
 
     async def finish(self) -> Result:
         """End the audio; return the final result. Raises as `push`."""
@@ -100,11 +107,32 @@ class Stream:
         return found
 
     async def _recognize(self, samples: Iterator[Waveform]) -> Result | None:
+        """Recognize `samples` on workers, piece by piece, each in this stream's turn."""
         pieces, result, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), None, True
         while more:
-            found, more = await self._workers.run(_recognize_next(pieces, self._session))
+            due_s, before_s = self._turns.due_s(time.monotonic()), self.audio_s
+            steps = _recognize_next(pieces, self._session)
+            found, more = await self._workers.run(steps, due_s, lambda: self._session.audio_s)
+            self._turns.took(due_s, self.audio_s - before_s)
             result = found or result
         return result
+
+    @contextmanager
+    def _lag(self) -> Iterator[None]:
+        """Measure the lag of a message that is recognized in the context, unless the client waits for nothing."""
+        read_s, before_s = time.monotonic(), self.audio_s
+        if not self._turns.ahead(read_s):
+            self._watch.waits(self, read_s)
+        try:
+            yield
+        finally:
+            done_s = time.monotonic()
+            self._watch.ended(self)
+            lag_s = done_s - self._arrivals.arrived_s(read_s, self.audio_s - before_s)
+            self._arrivals.recognized(done_s)
+            if not self._turns.ahead(done_s):
+                self._watch.heard(done_s, lag_s)
+                self._metrics.lag.observe(lag_s)
 
     async def _finish(self, received_s: float) -> Result:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
@@ -138,8 +166,10 @@ class Engine:
         workers: Workers,
         admission: Admission,
         metrics: RecognizerMetrics,
+        watch: LagWatch,
     ) -> None:
         self.admission = admission
+        self._watch = watch
         self._store = store
         self._serving = serving
         self._workers = workers
@@ -179,7 +209,7 @@ class Engine:
         options = SessionOptions(request.alternatives or 1, request.interim_results, max_s)
         decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
         session = Session(model, options, scorer_with_phrases(model, request.phrases))
-        stream = Stream(session, decoder, self._workers, self._metrics)
+        stream = Stream(session, decoder, self._workers, self._metrics, self._watch)
         log.info("stream_began", model=model.name, version=model.version)
         try:
             yield stream
@@ -189,6 +219,15 @@ class Engine:
     def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
         """Return a client's messages, within the idle limit, until `end_streams`."""
         return Inbox(messages, self._serving.idle_timeout_s, self._ending)
+
+    async def in_time(self, writing: Awaitable[None]) -> None:
+        """Wait until a result is written; raises IdleStream for a client that reads none within the idle limit."""
+        idle_s = self._serving.idle_timeout_s
+        try:
+            async with asyncio.timeout(idle_s):
+                await writing
+        except TimeoutError:
+            raise IdleStream(f"no result was read for {idle_s:g} s; read them, or end the stream") from None
 
     def end_streams(self) -> None:
         """End the streams that wait for a message, or come to do so: their `Inbox` raises Draining."""

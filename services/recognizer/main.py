@@ -129,13 +129,15 @@ async def run_server(
     from services.recognizer.server import RecognizerServer
 
     server = RecognizerServer(store, serving, threads=threads, metrics=metrics)
+    await server.calibrate()
     port = await server.start()
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stopping.set)
     if port_file is not None:
         atomic_write(port_file, f"{port}\n")
-    log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models))
+    fitting = server.engine.admission.fitting
+    log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models), fitting=fitting)
     if health is not None:
         health.follow(asyncio.get_running_loop())
         health.ready(True)

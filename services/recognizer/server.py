@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 
 import grpc
 import structlog
@@ -10,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from services.process.channels import SERVER_OPTIONS, add_port
 from services.process.vital_tasks import VitalTasks
+from services.recognizer.calibration import calibrate
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports import google
@@ -17,10 +19,11 @@ from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
 from services.recognizer.transports.tensorflow_serving import ModelServicer, PredictionServicer
-from services.recognizer.workers import Workers
+from services.recognizer.workers import MOST_JOBS, Workers
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
+from sonorant.serving.headroom import Headroom
 from sonorant.serving.model_store import ModelStore
 
 __all__ = ["RecognizerServer"]
@@ -55,12 +58,19 @@ class RecognizerServer:
         self._store = store
         self._serving = serving
         self._refresh_s = refresh_s
-        self._workers = Workers(threads or os.cpu_count() or 1)
+        threads = threads or os.cpu_count() or 1
+        self.headroom = Headroom(serving.slo_ms / 1000, threads, MOST_JOBS)
+        self._workers = Workers(threads, self.headroom.cost.measured)
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
-        admission = Admission(serving.max_streams)
-        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission)
-        self.engine = Engine(store, serving, self._workers, admission, counted)
+        admission = Admission(serving.max_streams, self.headroom, time.monotonic)
+        watch = self.headroom.lag
+        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: watch.worst_s(time.monotonic()))
+        self.engine = Engine(store, serving, self._workers, admission, counted, watch)
+
+    async def calibrate(self) -> None:
+        """Measure what streams cost on this machine, before any comes."""
+        await calibrate(next(iter(self._store.models.values())), self._workers, self.headroom)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""

@@ -5,22 +5,32 @@ There is no batching delay: with few streams a call has one; the more streams, t
 
 import asyncio
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
+from services.recognizer.due_queue import DueQueue
 from sonorant.serving.steps import Done, Steps, together
 
-__all__ = ["Workers"]
+__all__ = ["MOST_JOBS", "Measured", "Workers"]
 
-_MOST = 32  # computations in one round: more would only make their streams wait for each other
+MOST_JOBS = 32  # computations in one round: more would only make their streams wait for each other
+_MOST_AHEAD = 16  # of audio that is sent faster than it is spoken: what becomes due waits for their round
 
 _T = TypeVar("_T")
+
+Measured = Callable[[float, int, float, float], None]
+"""Called in the event loop for each round: when it ended, its jobs, seconds of audio in them, and how long it took."""
+
+
+def _no_audio() -> float:
+    return 0.0
 
 
 class _Job(NamedTuple):
     steps: Steps[Any]
+    audio_s: Callable[[], float]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
@@ -31,41 +41,49 @@ class _Job(NamedTuple):
 
 
 class Workers:
-    """Threads that run computations to their ends, in the order in which they came."""
+    """Threads that run computations to their ends, in the order in which they are due.
 
-    def __init__(self, threads: int) -> None:
-        self._due: SimpleQueue[_Job | None] = SimpleQueue()
+    measured: called for each round.
+    """
+
+    def __init__(self, threads: int, measured: Measured = lambda *_: None) -> None:
+        self._queue: DueQueue[_Job] = DueQueue()
+        self._measured = measured
         self._threads = [
             threading.Thread(target=self._work, name=f"recognize_{number}", daemon=True) for number in range(threads)
         ]
         for thread in self._threads:
             thread.start()
 
-    async def run(self, steps: Steps[_T]) -> _T:
-        """Return the result of a computation; raises its error. One that is cancelled is not begun any more."""
+    async def run(self, steps: Steps[_T], due_s: float | None = None, audio_s: Callable[[], float] = _no_audio) -> _T:
+        """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
+
+        due_s: on the clock `time.monotonic`; None: now. One that is due later runs earlier if nothing else is due.
+        audio_s: returns the seconds of audio that its stream has recognized, before and after the computation.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
-        self._due.put(_Job(steps, future, loop))
+        self._queue.put(time.monotonic() if due_s is None else due_s, _Job(steps, audio_s, future, loop))
         return await future
 
     def shutdown(self) -> None:
         """End the threads after all that is due."""
-        for _ in self._threads:
-            self._due.put(None)
+        self._queue.close()
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
-        job: _Job | None
-        while (job := self._due.get()) is not None:
-            jobs = [job]
-            share = min(_MOST, -(-(1 + self._due.qsize()) // len(self._threads)))  # the rest is for other workers
-            with suppress(Empty):
-                while len(jobs) < share and (job := self._due.get_nowait()) is not None:
-                    jobs.append(job)
-            _run([one for one in jobs if not one.future.cancelled()])
-            if job is None:
-                return
+        while jobs := self._queue.take(MOST_JOBS, _MOST_AHEAD, len(self._threads), time.monotonic):
+            if left := [job for job in jobs if not job.future.cancelled()]:
+                self._round(left)
+
+    def _round(self, jobs: Sequence[_Job]) -> None:
+        began_s, before_s = time.monotonic(), [job.audio_s() for job in jobs]
+        _run(jobs)
+        ended_s = time.monotonic()
+        audio_s = sum(job.audio_s() for job in jobs) - sum(before_s)
+        with suppress(RuntimeError):  # the loop has ended
+            jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, len(jobs), audio_s, ended_s - began_s)
 
 
 def _run(jobs: Sequence[_Job]) -> None:

@@ -15,6 +15,7 @@ import grpc
 from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
 from services.recognizer_client.replay import Replay
+from services.recognizer_client.retrying import retry_delay_s
 from services.recognizer_client.transcript import (
     RecognizedWord,
     StreamedTranscript,
@@ -51,6 +52,7 @@ _RETRIES = {
     "backoffMultiplier": 2,
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
+_PATIENCE_S = 60.0  # with a recognizer at capacity
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RETRIES}]})
 
 
@@ -144,35 +146,44 @@ async def stream_audio(
     """Stream 16-bit chunks; yield responses as they arrive, and where their stream begins in the audio, in seconds.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
-    recognized goes on in another.
+    recognized goes on in another. A stream that it has no capacity for is tried again for a minute, when it says so.
     """
+    clock = asyncio.get_running_loop().time
     wanted = pb.RecognitionConfig()
     wanted.CopyFrom(config or _everything())
     wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
     wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
     audio = Replay(chunks)
     begin = 0
-
-    async def requests() -> AsyncIterator[pb.StreamingRecognizeRequest]:
-        yield pb.StreamingRecognizeRequest(
-            streaming_config=pb.StreamingRecognitionConfig(
-                config=wanted, streaming_features=pb.StreamingRecognitionFeatures(interim_results=True)
-            )
-        )
-        async for chunk in audio.chunks():
-            yield pb.StreamingRecognizeRequest(audio=chunk)
-
-    ended = True
+    ended, patient_until_s = True, clock() + _PATIENCE_S
     while ended and (not begin or not audio.over):
-        call, ended = stub.StreamingRecognize(requests()), False
-        async for response in call:
-            yield response, begin / rate_hz
-            if ended := response.end_reason != pb.END_REASON_UNSPECIFIED:
-                call.cancel()
-                heard = round(response.metadata.total_billed_duration.ToNanoseconds() * rate_hz / 1e9)
-                audio.recognized(2 * heard)
-                begin += heard
-                break
+        call, ended = stub.StreamingRecognize(_requests(wanted, audio)), False
+        try:
+            async for response in call:
+                yield response, begin / rate_hz
+                patient_until_s = clock() + _PATIENCE_S
+                if ended := response.end_reason != pb.END_REASON_UNSPECIFIED:
+                    call.cancel()
+                    heard = round(response.metadata.total_billed_duration.ToNanoseconds() * rate_hz / 1e9)
+                    audio.recognized(2 * heard)
+                    begin += heard
+                    break
+        except grpc.aio.AioRpcError as error:
+            delay_s = retry_delay_s(error)
+            if delay_s is None or clock() + delay_s > patient_until_s:
+                raise
+            await asyncio.sleep(delay_s)
+            ended = True
+
+
+async def _requests(config: pb.RecognitionConfig, audio: Replay) -> AsyncIterator[pb.StreamingRecognizeRequest]:
+    yield pb.StreamingRecognizeRequest(
+        streaming_config=pb.StreamingRecognitionConfig(
+            config=config, streaming_features=pb.StreamingRecognitionFeatures(interim_results=True)
+        )
+    )
+    async for chunk in audio.chunks():
+        yield pb.StreamingRecognizeRequest(audio=chunk)
 
 
 def pcm16(samples: Waveform) -> bytes:

@@ -12,7 +12,15 @@ class ServingRecipe(Section):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(0, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    max_streams: int = Field(64, ge=1, description="Streams at once; one more is answered with RESOURCE_EXHAUSTED.")
+    max_streams: int = Field(
+        1000, ge=1, description="Streams at once, whatever the load; one more is answered with RESOURCE_EXHAUSTED."
+    )
+    slo_ms: float = Field(
+        300.0,
+        gt=0,
+        description="Service level objective in milliseconds, of 95 % of results, interim and final. A stream that "
+        "would delay those of others beyond it is answered with RESOURCE_EXHAUSTED.",
+    )
     max_stream_seconds: float = Field(300.0, gt=0, description="Longest audio of a stream or request, in seconds.")
     idle_timeout_s: float = Field(30.0, gt=0, description="A stream without audio for this long is ended, in seconds.")
     max_message_mb: float = Field(16.0, gt=0, description="Largest gRPC message, in megabytes.")

@@ -1,8 +1,22 @@
-"""Errors of streams and requests, and the canonical codes that transports map to statuses of their own."""
+"""Errors of streams and requests, and the statuses that transports answer them with."""
+
+from typing import NamedTuple
 
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
-__all__ = ["AudioTooLong", "BadRequest", "Draining", "IdleStream", "TooManyStreams", "UnknownModel", "code_of"]
+__all__ = [
+    "INTERNAL",
+    "STATUSES",
+    "AudioTooLong",
+    "BadRequest",
+    "Draining",
+    "IdleStream",
+    "Status",
+    "TooManyStreams",
+    "UnknownModel",
+    "code_of",
+    "status_of",
+]
 
 
 class BadRequest(SonorantError):
@@ -36,24 +50,68 @@ class Draining(SonorantError):
 
 
 class TooManyStreams(SonorantError):
-    """All slots are taken; a retry, later or elsewhere, may help."""
+    """No further stream fits; a retry, after `retry_s` seconds or elsewhere, may help."""
 
     exit_code = 69
 
+    def __init__(self, message: str, retry_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
 
-_CODES: dict[type[SonorantError], str] = {
-    BadRequest: "INVALID_ARGUMENT",
-    BadAudio: "INVALID_ARGUMENT",
-    RejectedExample: "INVALID_ARGUMENT",
-    UnknownModel: "NOT_FOUND",
-    AudioTooLong: "OUT_OF_RANGE",
-    IdleStream: "DEADLINE_EXCEEDED",
-    TooManyStreams: "RESOURCE_EXHAUSTED",
-    Draining: "UNAVAILABLE",
-    Unavailable: "UNAVAILABLE",
+
+class Status(NamedTuple):
+    """What a client gets of an error, by protocol.
+
+    when: the condition. code: canonical code (google.rpc.Code), of gRPC and metrics. http: status. websocket: close
+    code (RFC 6455, section 7.4.1; 4000 + HTTP's where that has none). retry: what to send again, and when.
+    """
+
+    when: str
+    code: str
+    http: int
+    websocket: int
+    retry: str
+
+
+_INVALID = ("INVALID_ARGUMENT", 400, 1007, "no")
+
+STATUSES: dict[type[SonorantError], Status] = {
+    BadRequest: Status("the request is wrong: no message of the protocol, an unknown value, an odd byte", *_INVALID),
+    BadAudio: Status("the audio cannot be decoded", *_INVALID),
+    RejectedExample: Status("the audio cannot be recognized, such as samples that are not finite", *_INVALID),
+    UnknownModel: Status("no such model", "NOT_FOUND", 404, 4404, "no"),
+    AudioTooLong: Status(
+        "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, 1009, "the rest, in a new stream"
+    ),
+    IdleStream: Status(
+        "no message, no audio or no result read for `serving.idle_timeout_s`",
+        "DEADLINE_EXCEEDED",
+        408,
+        4408,
+        "the rest, in a new stream",
+    ),
+    TooManyStreams: Status(
+        "one more stream would delay the others, or exceed `serving.max_streams`",
+        "RESOURCE_EXHAUSTED",
+        429,
+        1013,
+        "all, after the time in `RetryInfo` or `Retry-After`",
+    ),
+    Draining: Status(
+        "this replica shuts down, in the middle of a stream", "UNAVAILABLE", 503, 1012, "the rest, in a new stream"
+    ),
+    Unavailable: Status("this replica shuts down, before the stream", "UNAVAILABLE", 503, 1013, "all, at once"),
 }
+"""The status of each error that a client may get."""
+
+INTERNAL = Status("a fault of the recognizer", "INTERNAL", 500, 1011, "no")
+
+
+def status_of(error: SonorantError) -> Status:
+    """Return what a client gets of an error; `INTERNAL` for our own faults."""
+    return STATUSES.get(type(error), INTERNAL)
 
 
 def code_of(error: SonorantError) -> str:
-    """Return the canonical code (google.rpc.Code) of an error; INTERNAL for our own faults."""
-    return _CODES.get(type(error), "INTERNAL")
+    """Return the canonical code (google.rpc.Code) of an error."""
+    return status_of(error).code

@@ -1,8 +1,13 @@
+from contextlib import ExitStack
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sonorant.errors import Unavailable
 from sonorant.serving.admission import Admission
 from sonorant.serving.errors import TooManyStreams
+from sonorant.serving.headroom import Headroom
 
 
 def test_one_more_than_there_are_places_is_refused():
@@ -28,3 +33,61 @@ def test_closed_doors_keep_new_streams_out_and_let_the_old_ones_end():
             pass
         assert admission.active == 1
     assert admission.active == 0
+
+
+def measured(rate):
+    headroom = Headroom(0.3, 1, 32)
+    headroom.cost.measured(0.0, 10, 1.0, rate)
+    headroom.cost.settle()
+    return headroom
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.001, 1.0), st.integers(1, 200))
+def test_a_burst_is_admitted_up_to_the_capacity_before_any_of_it_is_measured(rate, burst):
+    headroom = measured(rate)
+    admission = Admission(100, headroom)
+    with ExitStack() as open_:
+        refused = 0
+        for _ in range(burst):
+            try:
+                open_.enter_context(admission.slot())
+            except TooManyStreams:
+                refused += 1
+        assert admission.active == min(burst, 100, headroom.capacity(0.0)) == burst - refused
+        assert admission.load == (1.0 if refused else pytest.approx(admission.load))
+    assert admission.active == admission.load == 0
+
+
+def test_an_overload_refuses_the_next_and_leaves_the_others():
+    headroom = measured(0.01)
+    admission = Admission(100, headroom)
+    with admission.slot(), admission.slot():
+        for _ in range(10):
+            headroom.lag.heard(0.0, 2.0)
+        with pytest.raises(TooManyStreams, match="2 streams, one more would delay"), admission.slot():
+            pass
+        assert (admission.active, admission.fitting, admission.load) == (2, 0, 1.0)
+
+
+def test_the_time_to_retry_is_that_in_which_a_stream_ends():
+    now_s = [0.0]
+    admission = Admission(4, clock=lambda: now_s[0])
+    for _ in range(100):
+        with admission.slot():
+            now_s[0] += 20.0
+    with ExitStack() as open_:
+        for _ in range(4):
+            open_.enter_context(admission.slot())
+        with pytest.raises(TooManyStreams, match=r"try again in 5.0 s") as caught, admission.slot():
+            pass
+    assert caught.value.retry_s == pytest.approx(5.0, rel=0.01)
+
+
+def test_what_computes_nothing_needs_no_slot():
+    admission = Admission(1)
+    with admission.slot(), admission.open():
+        assert admission.active == 1
+    admission.close()
+    with pytest.raises(Unavailable), admission.open():
+        pass

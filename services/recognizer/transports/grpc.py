@@ -9,6 +9,7 @@ import grpc
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
+from services.recognizer.transports.grpc_errors import abort
 from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
@@ -56,11 +57,15 @@ class RecognizerServicer:
         """Recognize a whole recording."""
         try:
             request = parsed(pb.RecognizeRequest, message)
-            with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
+            admission = self._engine.admission
+            with (
+                admission.slot() if request.content else admission.open(),
+                self._engine.stream(_request(request.config)) as stream,
+            ):
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
         except SonorantError as error:
-            await self._abort(context, error)
+            await abort(self._engine, context, error)
             raise
         if result is not None:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
@@ -70,27 +75,23 @@ class RecognizerServicer:
             )
         return response
 
-    async def streaming_recognize(
-        self, messages: AsyncIterator[bytes], context: _Context
-    ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-        """Recognize a stream; its slot is freed when either side ends it."""
+    async def streaming_recognize(self, messages: AsyncIterator[bytes], context: _Context) -> None:
+        """Recognize a stream; its slot is taken with the first message, and freed when either side ends it."""
         try:
+            inbox = self._engine.inbox(messages)
+            opening = await _opening(inbox)
             with self._engine.admission.slot():
-                async with aclosing(self._stream(messages)) as responses:
+                async with aclosing(self._stream(opening, inbox)) as responses:
                     async for response in responses:
-                        yield response
+                        await self._engine.in_time(context.write(response))
         except SonorantError as error:
             await listen_out(messages)
-            await self._abort(context, error)
+            await abort(self._engine, context, error)
 
-    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        inbox = self._engine.inbox(messages)
-        message = await inbox.next()
-        first = None if message is None else parsed(pb.StreamingRecognizeRequest, message)
-        if first is None or first.WhichOneof("request") != "streaming_config":
-            sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
-            raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
-        config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
+    async def _stream(
+        self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
+    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+        config, wanted = opening.config, opening.streaming_features
         with self._engine.stream(_request(config, wanted.interim_results)) as stream:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, config.features)
             try:
@@ -104,8 +105,15 @@ class RecognizerServicer:
                     yield final
                 raise
 
-    async def _abort(self, context: _Context, error: SonorantError) -> None:
-        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+
+async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
+    """Return the config of a stream's first message."""
+    message = await inbox.next()
+    first = None if message is None else parsed(pb.StreamingRecognizeRequest, message)
+    if first is None or first.WhichOneof("request") != "streaming_config":
+        sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
+        raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
+    return first.streaming_config
 
 
 async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import Int64Value
 
 from services.recognizer.engine import Engine, Stream
+from services.recognizer.transports.grpc_errors import abort
 from services.recognizer.transports.grpc_messages import parsed
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
@@ -48,8 +49,7 @@ class _Servicer:
             try:
                 return await answer(parsed(kind, message))
             except SonorantError as error:
-                await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
-                raise
+                await abort(self._engine, context, error)
 
         return grpc.unary_unary_rpc_method_handler(
             call, response_serializer=lambda message: message.SerializeToString()

@@ -1,0 +1,32 @@
+"""Errors as statuses of gRPC, with google.rpc.RetryInfo in the trailing metadata `grpc-status-details-bin`."""
+
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from grpc_status.rpc_status import to_status
+
+from services.coordination.durations import duration
+from services.recognizer.engine import Engine
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import TooManyStreams, code_of
+
+__all__ = ["abort"]
+
+
+async def abort(engine: Engine, context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> NoReturn:
+    """End a call with the status of an error, which the engine counts."""
+    await context.abort(grpc.StatusCode[engine.refuse(error)], str(error), _retry_details(error))
+    raise error
+
+
+def _retry_details(error: SonorantError) -> tuple[tuple[str, bytes], ...]:
+    """Return the trailing metadata of an error: when to retry, if that is known."""
+    if not isinstance(error, TooManyStreams):
+        return ()
+    number: int = grpc.StatusCode[code_of(error)].value[0]
+    detail = any_pb2.Any()
+    detail.Pack(RetryInfo(retry_delay=duration(error.retry_s)))
+    return tuple(to_status(Status(code=number, message=str(error), details=[detail])).trailing_metadata)

@@ -1,0 +1,93 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sonorant.serving.headroom import Headroom
+
+SLO_S = 0.3
+
+
+def calibrated(overhead_s=0.005, rate=0.003, workers=1):
+    headroom = Headroom(SLO_S, workers, 32)
+    for jobs in (1, 8, 32) * 3:
+        headroom.cost.measured(0.0, jobs, 0.1 * jobs, overhead_s + rate * 0.1 * jobs)
+    headroom.cost.settle()
+    return headroom
+
+
+def simulated_p95_s(streams, overhead_s, rate, batch=32, seconds=20):
+    """95th percentile of the lag of paced streams, chunks of 0.1 s spread evenly, at one worker that takes all due."""
+    arrivals = sorted(0.1 * k + 0.1 * n / streams for n in range(streams) for k in range(10 * seconds))
+    now_s, lags, at = 0.0, [], 0
+    while at < len(arrivals):
+        now_s = max(now_s, arrivals[at])
+        due = 0
+        while due < batch and at + due < len(arrivals) and arrivals[at + due] <= now_s:
+            due += 1
+        now_s += overhead_s + rate * 0.1 * due
+        lags += [now_s - arrived_s for arrived_s in arrivals[at : at + due]]
+        at += due
+    return sorted(lags)[int(0.95 * len(lags))]
+
+
+COSTS = st.tuples(st.floats(0.0005, 0.02), st.floats(0.001, 0.03))
+
+
+@settings(max_examples=20, deadline=None)
+@given(COSTS)
+def test_the_capacity_meets_the_slo_and_uses_more_than_half_of_what_could(cost):
+    capacity = calibrated(*cost).capacity(0.0)
+    assert capacity == 1 or simulated_p95_s(min(capacity, 400), *cost, seconds=5) <= SLO_S / 2
+    assert simulated_p95_s(2 * capacity + 2, *cost, seconds=10) > SLO_S / 4
+
+
+def test_workers_add_up_and_one_stream_always_fits():
+    assert calibrated(workers=4).capacity(0.0) >= 4 * calibrated().capacity(0.0)
+    assert calibrated(rate=50.0).fitting(0.0, 0) == 1
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("round"), st.floats(0, 1), st.integers(1, 32), st.floats(0, 30)),
+        st.tuples(st.just("heard"), st.floats(0, 1), st.floats(0, 60), st.just(0)),
+        st.tuples(st.just("waits"), st.floats(0, 1), st.integers(0, 9), st.just(0)),
+    ),
+    max_size=80,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(EVENTS, st.integers(0, 2000))
+def test_whatever_came_it_never_gives_more_than_the_capacity_and_recovers_when_the_load_is_gone(events, active):
+    headroom, now_s = calibrated(), 0.0
+    full = headroom.fitting(now_s, 0)
+    for kind, pause_s, number, took_s in events:
+        now_s += pause_s
+        if kind == "round":
+            headroom.cost.measured(now_s, number, 0.1 * number, took_s)
+        elif kind == "heard":
+            headroom.lag.heard(now_s, number)
+        else:
+            headroom.lag.waits(number, now_s)
+        fitting = headroom.fitting(now_s, active)
+        assert 0 <= fitting <= max(0, headroom.capacity(now_s) - active) or not active
+        assert headroom.fitting(now_s, 0) >= 1
+    for stream in range(10):
+        headroom.lag.ended(stream)
+    assert headroom.fitting(now_s + 120.0, 0) == full
+    assert headroom.fitting(now_s + 120.0, 1) == full - 1
+
+
+def test_none_fits_while_audio_is_late():
+    headroom = calibrated()
+    for _ in range(5):
+        headroom.lag.heard(0.0, SLO_S)
+    assert headroom.fitting(0.0, 3) == 0
+    assert headroom.fitting(0.0, 0) > 0
+
+
+def test_a_slower_machine_carries_fewer():
+    headroom = calibrated()
+    before = headroom.capacity(0.0)
+    for number in range(1000):
+        headroom.cost.measured(0.01 * number, 4, 0.4, 5 * (0.005 + 0.003 * 0.4))
+    assert headroom.capacity(10.0) < before / 2
