@@ -28,7 +28,7 @@ from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
-from sonorant.serving.session import Result, Session, SessionOptions
+from sonorant.serving.session import Result, Session, SessionOptions, shifted
 from sonorant.serving.steps import Steps
 
 __all__ = ["Engine", "Stream"]
@@ -49,6 +49,7 @@ class Stream:
         self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch
     ) -> None:
         self._session = session
+        self._ended_s = 0.0  # of the utterances that were finalized
         self._decoder = decoder
         self._workers = workers
         self._metrics = metrics
@@ -62,6 +63,11 @@ class Stream:
         return f"{self._session.model.name}/{self._session.model.version}"
 
     @property
+    def language(self) -> str:
+        """ISO 639-1 code of the language that the model's recipe names; empty: none."""
+        return self._session.model.recipe.text.language or ""
+
+    @property
     def rate_hz(self) -> int:
         """Rate of the audio that the model takes."""
         return self._session.model.sample_rate_hz
@@ -69,12 +75,12 @@ class Stream:
     @property
     def max_s(self) -> float:
         """Longest audio, in seconds."""
-        return self._session.max_s
+        return self._ended_s + self._session.max_s
 
     @property
     def audio_s(self) -> float:
         """Seconds of audio received."""
-        return self._session.audio_s
+        return self._ended_s + self._session.audio_s
 
     async def push(self, audio: bytes) -> Result | None:
         """Recognize the next `audio`; return an interim result if the text is new.
@@ -83,6 +89,14 @@ class Stream:
         """
         with self._lag():
             return await self._recognize(self._decoder.pieces(audio))
+
+    async def finalize(self) -> Result:
+        """End the utterance, and return its final result; the audio goes on with another one."""
+        session = self._session
+        result = self._placed(await self._workers.run(session.finish_steps()))
+        self._ended_s += session.audio_s
+        self._session = session.next()
+        return result
 
     async def finish(self) -> Result:
         """End the audio; return the final result. Raises as `push`."""
@@ -115,7 +129,7 @@ class Stream:
             found, more = await self._workers.run(steps, due_s, lambda: self._session.audio_s)
             self._turns.took(due_s, self.audio_s - before_s)
             result = found or result
-        return result
+        return None if result is None else self._placed(result)
 
     @contextmanager
     def _lag(self) -> Iterator[None]:
@@ -140,8 +154,12 @@ class Stream:
         result = await self._workers.run(self._session.finish_steps())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
-        self._metrics.audio.inc(self._session.audio_s)
-        return result
+        self._metrics.audio.inc(self.audio_s)
+        return self._placed(result)
+
+    def _placed(self, result: Result) -> Result:
+        """Return a result with times from the start of the audio."""
+        return shifted(result, self._ended_s) if self._ended_s else result
 
 
 def _next(pieces: Pieces) -> Steps[tuple[Waveform, bool]]:
@@ -199,6 +217,11 @@ class Engine:
     def model(self, name: str) -> ServedModel:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
         return self._store.get(name)
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models in service."""
+        return sorted(self._store.models)
 
     @contextmanager
     def stream(self, request: StreamRequest) -> Iterator[Stream]:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from typing import TYPE_CHECKING
 
 import grpc
 import structlog
@@ -25,6 +26,9 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.model_store import ModelStore
+
+if TYPE_CHECKING:
+    from services.recognizer.transports.http import HttpServer
 
 __all__ = ["RecognizerServer"]
 
@@ -89,8 +93,18 @@ class RecognizerServer:
         await self._server.start()
         for service in ("", *_SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        self._http = await self._start_http()
         self._tasks.start(self._refresh())
         return port
+
+    async def _start_http(self) -> "HttpServer | None":
+        if not self._serving.http_port:
+            return None
+        from services.recognizer.transports.http import HttpServer  # and its packages, where it is wanted
+
+        http = HttpServer(self.engine, self._serving)
+        await http.start(self._serving.host, self._serving.http_port)
+        return http
 
     async def wait_failed(self) -> None:
         """Wait until a background task fails, and raise its error: new models would never be served then."""
@@ -104,10 +118,12 @@ class RecognizerServer:
         refuse_s = min(_REFUSE_S, grace_s)
         await asyncio.sleep(refuse_s)
         rest_s = grace_s - refuse_s
-        stopping = asyncio.create_task(self._server.stop(rest_s))
-        await asyncio.wait({stopping}, timeout=max(rest_s / 2, rest_s - _RESULT_S))
+        stopping = {asyncio.create_task(self._server.stop(rest_s))}
+        if self._http is not None:
+            stopping.add(asyncio.create_task(self._http.stop(rest_s)))
+        await asyncio.wait(stopping, timeout=max(rest_s / 2, rest_s - _RESULT_S))
         self.engine.end_streams()
-        await stopping
+        await asyncio.gather(*stopping)
         await asyncio.to_thread(self._workers.shutdown)
 
     async def _refresh(self) -> None:

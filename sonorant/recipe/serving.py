@@ -8,10 +8,11 @@ __all__ = ["ServingRecipe"]
 
 
 class ServingRecipe(Section):
-    """The gRPC recognizer."""
+    """The recognizer: gRPC, HTTP and WebSocket."""
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(0, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    http_port: int = Field(0, ge=0, le=65535, description="Port of HTTP and WebSocket; 0: not served.")
     max_streams: int = Field(
         1000, ge=1, description="Streams at once, whatever the load; one more is answered with RESOURCE_EXHAUSTED."
     )
@@ -23,4 +24,4 @@ class ServingRecipe(Section):
     )
     max_stream_seconds: float = Field(300.0, gt=0, description="Longest audio of a stream or request, in seconds.")
     idle_timeout_s: float = Field(30.0, gt=0, description="A stream without audio for this long is ended, in seconds.")
-    max_message_mb: float = Field(16.0, gt=0, description="Largest gRPC message, in megabytes.")
+    max_message_mb: float = Field(16.0, gt=0, description="Largest message or upload, in megabytes.")

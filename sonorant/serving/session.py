@@ -1,19 +1,19 @@
 """One stream of speech: audio bytes in, results out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
-from sonorant.decoding import Hypothesis, Scorer, open_search
+from sonorant.decoding import Hypothesis, Scorer, Word, open_search
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.steps import Steps, alone
 
-__all__ = ["Result", "Session", "SessionOptions"]
+__all__ = ["Result", "Session", "SessionOptions", "shifted"]
 
 _SAMPLE_BYTES = 2
 
@@ -100,6 +100,11 @@ class Session:
             raise self._too_long(self.audio_s + beyond / self.model.sample_rate_hz)
         return self._interim() if self._options.interim_results and len(samples) else None
 
+    def next(self) -> "Session":
+        """Return a session of what follows, within what is left of the limit."""
+        left_s = self._options.max_seconds - self.audio_s
+        return Session(self.model, replace(self._options, max_seconds=left_s))
+
     def check(self, samples: int) -> None:
         """Raise, before anything is computed, what `push` would raise of so many samples."""
         if self._samples + samples > self._most_samples:
@@ -137,3 +142,13 @@ class Session:
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
         return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
+
+
+def shifted(result: Result, seconds: float) -> Result:
+    """Return a result whose times are later by `seconds`."""
+
+    def later(word: Word) -> Word:
+        return replace(word, start_s=word.start_s + seconds, end_s=word.end_s + seconds)
+
+    alternatives = tuple(replace(one, words=tuple(map(later, one.words))) for one in result.alternatives)
+    return replace(result, alternatives=alternatives, end_s=result.end_s + seconds)

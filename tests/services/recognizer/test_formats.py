@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from rigs.babble import RATE_HZ
 from rigs.encoded import MAKERS, encoded
-from rigs.recognizer import AUDIO, SPEECH, audio, opening, recognizer
+from rigs.recognizer import AUDIO, SPEECH, audio, last, opening, recognizer
 
 from services.recognizer_client.client import connect
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
@@ -53,7 +53,6 @@ def test_a_stream_and_a_request_in_each_container_have_the_transcript_of_its_sam
     assert whole.metadata.total_billed_duration.ToMilliseconds() == pytest.approx(2000, abs=150)
     if encoding in ("WAV", "FLAC"):  # which lose nothing
         assert streamed == _heard(store.get(), "LINEAR16", AUDIO)
-    assert len(streamed.split()) > 3
 
 
 def test_a_compressed_recording_beyond_the_limit_has_its_result_and_is_refused_as_a_whole(store):
@@ -62,17 +61,15 @@ def test_a_compressed_recording_beyond_the_limit_has_its_result_and_is_refused_a
 
     async def run():
         async with recognizer(store, max_stream_seconds=2.0) as (_, channel):
-            stub, responses = connect(channel), []
+            stub = connect(channel)
             call = stub.StreamingRecognize(iter([opening(encoding=pb.ExplicitDecodingConfig.FLAC), audio(file)]))
-            with pytest.raises(grpc.aio.AioRpcError) as streamed:
-                async for response in call:
-                    responses.append(response)
+            final = await last(call)
             config = pb.RecognitionConfig(explicit_decoding_config={"encoding": "FLAC"})
             with pytest.raises(grpc.aio.AioRpcError) as whole:
                 await stub.Recognize(pb.RecognizeRequest(config=config, content=file))
-            return responses, streamed.value.code(), whole.value.code()
+            return final, await call.code(), whole.value.code()
 
-    (final,), streamed, whole = asyncio.run(run())
+    final, streamed, whole = asyncio.run(run())
     assert (streamed, whole) == (grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.OUT_OF_RANGE)
     assert final.end_reason == pb.END_REASON_LENGTH_LIMIT
     assert final.results[0].result_end_offset.ToMilliseconds() == 2000

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rigs.encoded import MAKERS, encoded, read_whole, written
 
-from sonorant.errors import BadAudio, SonorantError
+from sonorant.errors import BadAudio
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
 from sonorant.serving.errors import BadRequest
 
@@ -188,9 +188,10 @@ def test_hours_in_a_small_file_end_at_the_limit():
 
 def test_bytes_that_give_no_sample_end_the_stream():
     decoder = open_decoder(AudioFormat("MP3"), RATE_HZ, 60.0)
+    for _ in range(16):
+        assert not len(decoder.push(bytes(2**20)))
     with pytest.raises(BadAudio, match="bytes without a sample"):
-        for _ in range(20):
-            decoder.push(bytes(2**20))
+        decoder.push(bytes(1))
 
 
 @pytest.mark.parametrize("encoding", sorted(MAKERS))
@@ -204,11 +205,10 @@ def test_a_damaged_file_is_decoded_or_refused_and_bounded(encoding, data):
     del file[data.draw(places) :]
     try:
         found = decoded(bytes(file), AudioFormat(data.draw(st.sampled_from([encoding, "AUTO"]))), max_s=5.0)
-    except SonorantError as error:
-        assert isinstance(error, BadAudio)
-    else:
-        assert np.isfinite(found).all()
-        assert len(found) <= 5 * RATE_HZ + 1
+    except BadAudio:
+        return
+    assert np.isfinite(found).all()
+    assert len(found) <= 5 * RATE_HZ + 1
 
 
 @given(data=st.binary(max_size=3000), encoding=st.sampled_from([*MAKERS, "AUTO"]), marker=st.sampled_from([0, 4, 60]))
@@ -217,7 +217,6 @@ def test_noise_in_place_of_a_file_is_decoded_or_refused(data, encoding, marker):
     file = FILES.get(encoding, FILES["FLAC"])[:marker] + data
     try:
         found = decoded(file, AudioFormat(encoding))
-    except SonorantError as error:
-        assert isinstance(error, BadAudio)
-    else:
-        assert np.isfinite(found).all()
+    except BadAudio:
+        return
+    assert np.isfinite(found).all()

@@ -1,0 +1,168 @@
+"""HTTP and WebSocket over the engine: OpenAI's transcriptions and models, and streams."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from services.recognizer.engine import Engine
+from services.recognizer.transports.http_errors import error_answer
+from services.recognizer.transports.http_stream import serve_stream
+from services.recognizer.transports.http_transcriptions import list_models, show_model, transcribe
+from sonorant.errors import SonorantError, Unavailable
+from sonorant.recipe.serving import ServingRecipe
+
+__all__ = ["HttpServer"]
+
+_PING_S = 5.0  # between WebSocket's pings, and for an answer: a client that has vanished is gone after both
+_KEPT_S = 5.0  # an idle connection
+_STOP_S = 2.0  # for connections to end, when streams have
+_LISTEN_OUT_S = 0.25  # for a refused client to end its body: it would not read the answer before
+_LOOK_EVERY_S = 0.01
+
+
+class HttpServer:
+    """Serves HTTP in the event loop of `start`."""
+
+    def __init__(self, engine: Engine, serving: ServingRecipe) -> None:
+        self._engine = engine
+        self._most_bytes = int(serving.max_message_mb * 2**20)
+        self._open = 0  # requests and streams
+        routes = [
+            Route("/v1/audio/transcriptions", _Post(self._transcribe)),
+            Route("/v1/models", lambda request: list_models(engine)),
+            Route("/v1/models/{name}", self._model),
+            WebSocketRoute("/v1/stream", self._stream),
+        ]
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                http="h11",
+                ws="websockets-sansio",
+                ws_max_size=self._most_bytes,
+                ws_ping_interval=_PING_S,
+                ws_ping_timeout=_PING_S,
+                timeout_keep_alive=int(_KEPT_S),
+                server_header=False,
+            )
+        )
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen, and return the port; raises Unavailable if it is taken."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            listening.close()
+            raise Unavailable(f"{host}:{port}: cannot listen for HTTP: {error}") from error
+        self._task = asyncio.create_task(self._server.serve([listening]))
+        while not self._server.started:
+            if self._task.done():
+                self._task.result()
+                raise Unavailable(f"{host}:{port}: HTTP did not start")
+            await asyncio.sleep(_LOOK_EVERY_S)
+        return int(listening.getsockname()[1])
+
+    async def stop(self, grace_s: float) -> None:
+        """Wait up to `grace_s` seconds until no request and no stream is open; close the port and the connections."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while self._open:
+                    await asyncio.sleep(_LOOK_EVERY_S)
+        self._server.should_exit = True
+        await asyncio.wait({self._task}, timeout=_STOP_S)
+        self._server.force_exit = True
+        await self._task
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+
+    async def _transcribe(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def tell(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        with self._counted():
+            try:
+                await transcribe(self._engine, self._most_bytes, scope, receive, tell)
+            except SonorantError as error:
+                status, headers, content = error_answer(self._engine, error)
+                if begun:
+                    raise
+                await _listen_out(receive)
+                await JSONResponse(content, status, headers)(scope, receive, send)
+            except ClientDisconnect:
+                pass
+
+    def _model(self, request: Request) -> Response:
+        try:
+            return show_model(self._engine, request.path_params["name"])
+        except SonorantError as error:
+            status, headers, content = error_answer(self._engine, error)
+            return JSONResponse(content, status, headers)
+
+    async def _stream(self, client: WebSocket) -> None:
+        with self._counted(), suppress(WebSocketDisconnect):
+            await serve_stream(self._engine, client)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+class _Post:
+    """An application for the method POST; a class, which Starlette takes for one."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["method"] != "POST":
+            raise HTTPException(405, headers={"Allow": "POST"})
+        await self._application(scope, receive, send)
+
+
+async def _listen_out(receive: Receive) -> None:
+    """Read and drop the rest of a refused request, for a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTEN_OUT_S):
+            while (await receive()).get("more_body", False):
+                pass
+
+
+def _refuse(request: Request, error: Exception) -> Response:
+    """Answer what no route takes."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    content = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+    return JSONResponse(content, error.status_code, error.headers)

@@ -1,0 +1,190 @@
+"""A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from services.recognizer.engine import Engine, Stream
+from services.recognizer.inbox import Inbox
+from services.recognizer.transports.http_errors import retry_after_s, status_of
+from sonorant.decoding import Hypothesis
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.request import AudioFormat, StreamRequest
+from sonorant.serving.session import Result
+
+__all__ = ["serve_stream"]
+
+_CLOSE = 4000  # close codes are 4000 and HTTP's status
+_NUMBERS = ("sample_rate", "channels", "alternatives")
+_SWITCHES = ("interim_results", "words")
+_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES)
+_COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
+_MOST_TEXT = 1 << 16
+_WITH_RESULT = (AudioTooLong, IdleStream, Draining)
+
+_Message = bytes | dict[str, Any]
+
+
+async def serve_stream(engine: Engine, socket: WebSocket) -> None:
+    """Recognize one client's stream; an error is named, and closes the socket."""
+    await socket.accept()
+    try:
+        with engine.admission.slot():
+            await _serve(engine, socket)
+    except SonorantError as error:
+        code = engine.refuse(error)
+        told: dict[str, Any] = {"type": "Error", "code": code, "message": str(error)}
+        if (seconds := retry_after_s(error, code)) is not None:
+            told["retry_after_s"] = seconds
+        await socket.send_json(told)
+        await socket.close(_CLOSE + status_of(error, code), code)
+    else:
+        await socket.close(1000)
+
+
+async def _serve(engine: Engine, socket: WebSocket) -> None:
+    inbox = engine.inbox(_messages(socket))
+    config = dict(socket.query_params)
+    first = await inbox.next()
+    if isinstance(first, dict) and first.get("type") == "Configure":
+        config |= {key: value for key, value in first.items() if key != "type"}
+        first = await inbox.next()
+    request, with_words = _request(config)
+    with engine.stream(request) as stream:
+        writer = _Writer(socket, stream, with_words)
+        await writer.ready()
+        try:
+            await _recognize(inbox, first, stream, writer)
+        except _WITH_RESULT:
+            if stream.audio_s:
+                await writer.write(await stream.finish())
+            raise
+
+
+async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Stream, writer: "_Writer") -> None:
+    """Recognize messages until CloseStream; raises SonorantError, and WebSocketDisconnect."""
+    message = first
+    while message is not None:
+        if isinstance(message, bytes):
+            if message:
+                if (result := await stream.push(message)) is not None:
+                    await writer.write(result)
+                inbox.heard()
+        elif message.get("type") == "KeepAlive":
+            inbox.heard()
+        elif message.get("type") == "Finalize":
+            await writer.write(await stream.finalize(), finalized=True)
+        elif message.get("type") == "CloseStream":
+            break
+        else:
+            raise BadRequest(
+                f"a message of type {str(message.get('type'))[:40]!r}: expected {', '.join(_COMMANDS)}; or Configure, "
+                "as the first one"
+            )
+        message = await inbox.next()
+    await writer.write(await stream.finish())
+    await writer.closed()
+
+
+async def _messages(socket: WebSocket) -> AsyncIterator[_Message]:
+    """Yield audio and text messages; raises BadRequest for a text that is no JSON object."""
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1005))
+        if (audio := message.get("bytes")) is not None:
+            yield audio
+        else:
+            text = message.get("text") or ""
+            if len(text) > _MOST_TEXT:
+                raise BadRequest(f"a text message of {len(text)} characters: expected {_MOST_TEXT} at most")
+            yield _parsed(text)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise BadRequest(f"a text message that begins with {text[:40]!r}: expected a JSON object; audio is binary")
+    return parsed
+
+
+def _request(config: dict[str, Any]) -> tuple[StreamRequest, bool]:
+    """Return the request of a query or a Configure message, and whether words are wanted; raises BadRequest."""
+    for key in config:
+        if key not in _CONFIG:
+            raise BadRequest(f"{key[:40]}: unknown; expected any of {', '.join(_CONFIG)}")
+    rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
+    interim_results, with_words = (_switch(config, key) for key in _SWITCHES)
+    audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels)
+    return StreamRequest(_text(config, "model"), audio, alternatives, interim_results), with_words
+
+
+def _text(config: dict[str, Any], key: str) -> str:
+    if not isinstance(value := config.get(key, ""), str):
+        raise BadRequest(f"{key}={value!r}: expected a text")
+    return value
+
+
+def _whole(config: dict[str, Any], key: str) -> int:
+    value = config.get(key, 0)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRequest(f"{key}={str(value)[:40]}: expected a whole number")
+    return value
+
+
+def _switch(config: dict[str, Any], key: str) -> bool:
+    value = config.get(key, False)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if not isinstance(value, bool):
+        raise BadRequest(f"{key}={str(value)[:40]}: expected true or false")
+    return value
+
+
+class _Writer:
+    """Writes one stream's messages."""
+
+    def __init__(self, socket: WebSocket, stream: Stream, with_words: bool) -> None:
+        self._socket = socket
+        self._stream = stream
+        self._with_words = with_words
+
+    async def ready(self) -> None:
+        """Tell the model, and the limits."""
+        stream = self._stream
+        told = {"type": "Ready", "model": stream.model, "sample_rate": stream.rate_hz, "max_s": stream.max_s}
+        await self._socket.send_json(told)
+
+    async def write(self, result: Result, finalized: bool = False) -> None:
+        """Write a result; finalized: of a Finalize message."""
+        told: dict[str, Any] = {
+            "type": "Results",
+            "is_final": result.is_final,
+            "stability": result.stability,
+            "end_s": result.end_s,
+            "alternatives": [self._alternative(one) for one in result.alternatives],
+        }
+        if finalized:
+            told["from_finalize"] = True
+        await self._socket.send_json(told)
+
+    async def closed(self) -> None:
+        """Tell the end of the stream."""
+        await self._socket.send_json({"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s})
+
+    def _alternative(self, hypothesis: Hypothesis) -> dict[str, Any]:
+        told: dict[str, Any] = {"transcript": hypothesis.text, "confidence": hypothesis.confidence}
+        if self._with_words:
+            told["words"] = [
+                {"word": word.word, "start_s": word.start_s, "end_s": word.end_s, "confidence": word.confidence}
+                for word in hypothesis.words
+            ]
+        return told

@@ -1,0 +1,201 @@
+"""OpenAI's transcriptions and models over the engine: what its clients send, and the answers that they read."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from services.recognizer.engine import Engine, Stream
+from services.recognizer.transports.http_errors import HttpError, error_answer
+from services.recognizer.transports.http_upload import Fields, read_upload
+from sonorant.decoding import Word
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import UnknownModel
+from sonorant.serving.request import AudioFormat, StreamRequest
+from sonorant.serving.session import Result
+from sonorant.text.captions import cues_of, srt, webvtt
+
+__all__ = ["list_models", "show_model", "transcribe"]
+
+_FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
+_KNOWN = {"model", "language", "response_format", "stream", "temperature", "timestamp_granularities"}
+_LEAST_CONFIDENCE = 1e-10  # of which a logarithm is written
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a client asked for."""
+
+    model: str
+    language: str
+    response_format: str
+    granularities: frozenset[str]
+    streamed: bool
+
+
+async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer `POST /v1/audio/transcriptions`; its slot is held until the answer is sent. Raises SonorantError."""
+    request = Request(scope, receive)
+    with engine.admission.slot():
+        content, fields = await read_upload(engine, request, most_bytes)
+        wanted = _wanted(fields)
+        with engine.stream(StreamRequest(wanted.model, AudioFormat("AUTO"))) as stream:
+            _check_language(wanted.language, stream)
+            response: Response
+            if wanted.streamed:
+                response = StreamingResponse(_events(engine, stream, content), media_type="text/event-stream")
+            else:
+                response = _answer(wanted, [result async for result in _finals(stream, content)], stream)
+            await response(scope, receive, send)
+
+
+async def _finals(stream: Stream, content: bytes) -> AsyncIterator[Result]:
+    """Yield the final results of a recording."""
+    if (result := await stream.whole(content)) is not None:
+        yield result
+
+
+def list_models(engine: Engine) -> Response:
+    """Answer `GET /v1/models`."""
+    return JSONResponse({"object": "list", "data": [_model(name) for name in engine.models]})
+
+
+def show_model(engine: Engine, name: str) -> Response:
+    """Answer `GET /v1/models/NAME`; raises UnknownModel."""
+    if name not in engine.models:
+        raise UnknownModel(f"model {name!r}: not served; served are: {', '.join(engine.models) or 'none'}")
+    return JSONResponse(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "sonorant"}
+
+
+def _wanted(fields: Fields) -> _Wanted:
+    """Read the form; raises HttpError for what is not supported, by name."""
+    for name in sorted(fields.keys() - _KNOWN):
+        raise HttpError(400, f"{name}: not supported; expected any of {', '.join(sorted(_KNOWN))}", name)
+    response_format = _one(fields, "response_format") or "json"
+    if response_format not in _FORMATS:
+        raise HttpError(400, f"response_format={response_format}: expected {', '.join(_FORMATS)}", "response_format")
+    if (temperature := _one(fields, "temperature")) and _number(temperature) != 0:
+        raise HttpError(400, f"temperature={temperature}: the search does not sample; expected 0", "temperature")
+    granularities = frozenset(fields.get("timestamp_granularities", ()))
+    if granularities - {"word", "segment"} or (granularities and response_format != "verbose_json"):
+        found = ", ".join(sorted(granularities))
+        raise HttpError(
+            400,
+            f"timestamp_granularities={found} with response_format={response_format}: expected word or segment, with "
+            "verbose_json",
+            "timestamp_granularities",
+        )
+    streamed = (_one(fields, "stream") or "false").lower()
+    if streamed not in ("true", "false", "1", "0"):
+        raise HttpError(400, f"stream={streamed}: expected true or false", "stream")
+    if streamed in ("true", "1") and response_format not in ("json", "text"):
+        raise HttpError(400, f"stream=true with response_format={response_format}: expected json", "stream")
+    return _Wanted(
+        _one(fields, "model"), _one(fields, "language"), response_format, granularities, streamed in ("true", "1")
+    )
+
+
+def _one(fields: Fields, name: str) -> str:
+    values = fields.get(name, [""])
+    if len(values) > 1:
+        raise HttpError(400, f"{name}: {len(values)} values, expected one", name)
+    return values[0]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _check_language(language: str, stream: Stream) -> None:
+    if language and language != stream.language:
+        expected = f"{stream.language}, or leave it out" if stream.language else "none, as the model's is not known"
+        raise HttpError(
+            400, f"language={language}: model {stream.model} has one language; expected {expected}", "language"
+        )
+
+
+def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
+    text = _text(finals)
+    words = [word for result in finals for word in result.alternatives[0].words]
+    match wanted.response_format:
+        case "text":
+            return PlainTextResponse(text + "\n")
+        case "srt":
+            return PlainTextResponse(srt(cues_of(words)), media_type="application/x-subrip")
+        case "vtt":
+            return PlainTextResponse(webvtt(cues_of(words)), media_type="text/vtt")
+        case "verbose_json":
+            return JSONResponse(_verbose(wanted, text, finals, stream))
+    return JSONResponse({"text": text, "usage": _usage(stream.audio_s)})
+
+
+def _verbose(wanted: _Wanted, text: str, finals: list[Result], stream: Stream) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "task": "transcribe",
+        "language": stream.language,
+        "duration": stream.audio_s,
+        "text": text,
+        "usage": _usage(stream.audio_s),
+    }
+    if "segment" in wanted.granularities or not wanted.granularities:
+        answer["segments"] = [_segment(number, result) for number, result in enumerate(finals)]
+    if "word" in wanted.granularities:
+        answer["words"] = [_word(word) for result in finals for word in result.alternatives[0].words]
+    return answer
+
+
+def _segment(number: int, result: Result) -> dict[str, Any]:
+    best = result.alternatives[0]
+    start_s = best.words[0].start_s if best.words else 0.0
+    return {
+        "id": number,
+        "start": start_s,
+        "end": best.words[-1].end_s if best.words else result.end_s,
+        "text": best.text,
+        "avg_logprob": log(max(best.confidence, _LEAST_CONFIDENCE)),
+        "seek": 0,
+        "temperature": 0.0,
+        "tokens": list(best.units),
+    }
+
+
+def _word(word: Word) -> dict[str, Any]:
+    return {"word": word.word, "start": word.start_s, "end": word.end_s}
+
+
+def _usage(audio_s: float) -> dict[str, Any]:
+    return {"type": "duration", "seconds": audio_s}
+
+
+def _text(finals: Iterable[Result]) -> str:
+    return " ".join(text for result in finals if (text := result.alternatives[0].text))
+
+
+async def _events(engine: Engine, stream: Stream, content: bytes) -> AsyncIterator[str]:
+    """Yield server-sent events: a delta for each final result, then the whole text; or an error."""
+    finals: list[Result] = []
+    try:
+        async for result in _finals(stream, content):
+            if text := result.alternatives[0].text:
+                yield _event({"type": "transcript.text.delta", "delta": f" {text}" if _text(finals) else text})
+            finals.append(result)
+        yield _event({"type": "transcript.text.done", "text": _text(finals), "usage": _usage(stream.audio_s)})
+    except SonorantError as error:
+        _, _, content_of = error_answer(engine, error)
+        yield _event({"type": "error", **content_of})
+
+
+def _event(content: dict[str, Any]) -> str:
+    return f"event: {content['type']}\ndata: {json.dumps(content, ensure_ascii=False)}\n\n"

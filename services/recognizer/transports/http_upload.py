@@ -1,0 +1,79 @@
+"""A multipart upload: one file and fields, within the limits of size and idle time."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+
+from services.recognizer.engine import Engine
+from services.recognizer.transports.http_errors import HttpError
+
+__all__ = ["Fields", "read_upload"]
+
+_MOST_FIELDS = 50
+
+Fields = dict[str, list[str]]
+
+
+async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tuple[bytes, Fields]:
+    """Return the content of the field `file`, and the other fields.
+
+    Raises HttpError for a body that is no such form, is cut off or too large; IdleStream and Draining.
+    """
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "multipart/form-data":
+        raise HttpError(415, f"content type {kind or 'missing'}: expected multipart/form-data")
+    try:
+        form = await _Parser(request.headers, _chunks(engine, request, most_bytes), most_bytes).parse()
+    except MultiPartException as error:
+        raise HttpError(400, f"multipart form: {error.message}") from None
+    except ClientDisconnect:
+        raise HttpError(400, "multipart form: cut off") from None
+    fields: Fields = {}
+    content: bytes | None = None
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            fields.setdefault(name.removesuffix("[]"), []).append(value)
+        elif name == "file":
+            content = await value.read()
+    await form.close()
+    if content is None:
+        raise HttpError(400, "no field `file`: expected the recording, with a file name", "file")
+    return content, fields
+
+
+class _Parser(MultiPartParser):
+    """A parser that refuses a form without its last boundary."""
+
+    def __init__(self, headers: Headers, chunks: AsyncIterator[bytes], most_bytes: int) -> None:
+        super().__init__(headers, self._whole(chunks), max_files=1, max_fields=_MOST_FIELDS)
+        self.spool_max_size = most_bytes  # in memory: a pod may have no disk to write on
+        self._ended = False
+
+    def on_end(self) -> None:
+        """Note the last boundary."""
+        self._ended = True
+
+    async def _whole(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async for chunk in chunks:
+            yield chunk
+        if not self._ended:  # raised here, so that the parser closes its files
+            raise HttpError(400, "multipart form: cut off before its last boundary")
+
+
+async def _chunks(engine: Engine, request: Request, most_bytes: int) -> AsyncIterator[bytes]:
+    """Yield the body; a client that stops sending is ended as an idle stream."""
+    inbox = engine.inbox(request.stream())
+    _check(int(request.headers.get("content-length", 0)), most_bytes)
+    came = 0
+    while (chunk := await inbox.next()) is not None:
+        came += len(chunk)
+        _check(came, most_bytes)
+        inbox.heard()
+        yield chunk
+
+
+def _check(size: int, most_bytes: int) -> None:
+    if size > most_bytes:
+        raise HttpError(413, f"an upload of {size} bytes: expected {most_bytes} at most; send it in parts", "file")

@@ -1,0 +1,30 @@
+"""A recognizer's HTTP on a real socket, in the test's event loop."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from prometheus_client import CollectorRegistry
+
+from services.recognizer.engine import Engine
+from services.recognizer.metrics import RecognizerMetrics
+from services.recognizer.transports.http import HttpServer
+from services.recognizer.workers import Workers
+from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.admission import Admission
+
+
+@asynccontextmanager
+async def http_recognizer(store, **limits):
+    """Yield its engine and "host:port"."""
+    serving = ServingRecipe(**limits)
+    workers = Workers(1)
+    admission = Admission(serving.max_streams)
+    engine = Engine(store, serving, workers, admission, RecognizerMetrics(CollectorRegistry(), admission))
+    server = HttpServer(engine, serving)
+    port = await server.start("127.0.0.1", 0)
+    try:
+        async with asyncio.timeout(60):
+            yield engine, f"127.0.0.1:{port}"
+    finally:
+        await server.stop(0.0)
+        await asyncio.to_thread(workers.shutdown)

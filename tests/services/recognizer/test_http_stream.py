@@ -1,0 +1,184 @@
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from rigs.babble import RATE_HZ
+from rigs.encoded import encoded
+from rigs.http_recognizer import http_recognizer
+from rigs.recognizer import AUDIO, SPEECH
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from sonorant.serving.session import Session, SessionOptions
+
+CHUNKS = [AUDIO[at : at + 1600] for at in range(0, len(AUDIO), 1600)]
+CLOSE = json.dumps({"type": "CloseStream"})
+
+
+@pytest.fixture(scope="module")
+def heard(store):
+    session = Session(store.get(), SessionOptions())
+    session.push(AUDIO)
+    return session.finish().alternatives[0]
+
+
+@asynccontextmanager
+async def opened(store, query="", **limits):
+    async with (
+        http_recognizer(store, **limits) as (engine, address),
+        connect(f"ws://{address}/v1/stream{query}") as call,
+    ):
+        yield engine, call
+
+
+def told(store, *messages, query="", **limits):
+    """What a client reads that sends `messages`, and the code with which its socket is closed."""
+
+    async def run():
+        async with opened(store, query, **limits) as (engine, call):
+            for message in messages:
+                await call.send(message)
+            read = []
+            try:
+                while True:
+                    read.append(json.loads(await call.recv()))
+            except ConnectionClosed as closed:
+                code = closed.rcvd.code
+            while engine.admission.active:
+                await asyncio.sleep(0.01)
+            return read, code
+
+    return asyncio.run(run())
+
+
+def test_a_stream_has_interim_results_and_a_final_one(store, heard):
+    read, code = told(store, *CHUNKS, CLOSE, query="?interim_results=true&words=true&sample_rate=8000")
+    ready, *results, final, closed = read
+    assert ready == {"type": "Ready", "model": "babble/1", "sample_rate": RATE_HZ, "max_s": 300.0}
+    assert len(results) > 3
+    assert not any(result["is_final"] for result in results)
+    (best,) = final["alternatives"]
+    assert (final["is_final"], final["end_s"], best["transcript"]) == (True, 2.0, heard.text)
+    assert [(word["word"], word["end_s"]) for word in best["words"]] == [(w.word, w.end_s) for w in heard.words]
+    assert (closed["type"], closed["audio_s"], code) == ("Closed", 2.0, 1000)
+
+
+def test_a_first_message_may_configure_a_container(store, heard):
+    file = encoded("FLAC", SPEECH, RATE_HZ)
+    config = json.dumps({"type": "Configure", "encoding": "auto", "alternatives": 3, "model": "babble"})
+    read, _ = told(store, config, file[:500], file[500:], CLOSE)
+    assert len(read[1]["alternatives"]) == 3
+    assert read[1]["alternatives"][0]["transcript"] == heard.text
+    assert "words" not in read[1]["alternatives"][0]
+
+
+def test_finalize_ends_an_utterance_and_the_stream_goes_on(store, heard):
+    finalize = json.dumps({"type": "Finalize"})
+    read, _ = told(store, AUDIO, finalize, AUDIO, CLOSE, query="?words=true")
+    first, second = read[1:3]
+    assert (first["from_finalize"], first["end_s"], second["end_s"]) == (True, 2.0, 4.0)
+    for result, offset_s in ((first, 0.0), (second, 2.0)):
+        (best,) = result["alternatives"]
+        assert best["transcript"] == heard.text
+        assert best["words"][0]["start_s"] == pytest.approx(offset_s + heard.words[0].start_s)
+    assert read[-1]["audio_s"] == 4.0
+
+
+def test_the_limit_is_that_of_the_whole_stream(store):
+    finalize = json.dumps({"type": "Finalize"})
+    read, code = told(store, AUDIO, finalize, AUDIO, CLOSE, max_stream_seconds=3.0)
+    assert [message["type"] for message in read] == ["Ready", "Results", "Results", "Error"]
+    assert (read[2]["is_final"], read[2]["end_s"]) == (True, 3.0)
+    assert (read[-1]["code"], code) == ("OUT_OF_RANGE", 4413)
+
+
+@pytest.mark.parametrize(
+    ("messages", "query", "code", "reason"),
+    [
+        (["these are words"], "", 4400, "begins with 'these are words': expected a JSON object; audio is binary"),
+        (["[" * 50_000], "", 4400, "expected a JSON object"),
+        ([" " * 70_000], "", 4400, "70000 characters"),
+        (['"text"'], "", 4400, "expected a JSON object"),
+        ([AUDIO, '{"type": "Louder"}'], "", 4400, "type 'Louder': expected KeepAlive, Finalize, CloseStream"),
+        ([AUDIO, '{"type": "Configure"}'], "", 4400, "as the first one"),
+        ([b"odd"], "", 4400, "3 bytes of audio"),
+        ([AUDIO], "?model=bubble", 4404, "served are: babble"),
+        ([AUDIO], "?sample_rate=fast", 4400, "sample_rate=fast: expected a whole number"),
+        ([AUDIO], "?sample_rate=768000", 4400, "sample_rate_hertz=768000"),
+        ([AUDIO], "?loud=true", 4400, "loud: unknown; expected any of model"),
+        (['{"type": "Configure", "words": 3}'], "", 4400, "words=3: expected true or false"),
+        (['{"type": "Configure", "encoding": 16}'], "", 4400, "encoding=16: expected a text"),
+        ([b"what is this"], "?encoding=AUTO", 4400, "no WAV, FLAC, MP3"),
+    ],
+)
+def test_what_a_client_may_not_send_is_named_and_closes_the_stream(store, messages, query, code, reason):
+    read, closed = told(store, *messages, CLOSE, query=query)
+    assert (read[-1]["type"], closed) == ("Error", code)
+    assert reason in read[-1]["message"]
+
+
+def test_an_idle_stream_has_its_result_and_is_ended(store, heard):
+    read, code = told(store, AUDIO, idle_timeout_s=0.3)
+    assert read[1]["alternatives"][0]["transcript"] == heard.text
+    assert (read[-1]["code"], code) == ("DEADLINE_EXCEEDED", 4408)
+
+
+def test_keep_alive_is_a_sign_of_life(store, heard):
+    async def run():
+        async with opened(store, idle_timeout_s=0.4) as (_, call):
+            for _ in range(6):
+                await call.send('{"type": "KeepAlive"}')
+                await asyncio.sleep(0.1)
+            await call.send(AUDIO)
+            await call.send(CLOSE)
+            return [json.loads(message) async for message in call]
+
+    assert asyncio.run(run())[1]["alternatives"][0]["transcript"] == heard.text
+
+
+def test_a_full_recognizer_says_so(store):
+    async def run():
+        async with http_recognizer(store, max_streams=1) as (engine, address):
+            with engine.admission.slot():
+                async with connect(f"ws://{address}/v1/stream") as call:
+                    read = json.loads(await call.recv())
+                    await call.wait_closed()
+                    return read, call.close_code
+
+    read, code = asyncio.run(run())
+    assert (read["code"], read["retry_after_s"], code) == ("RESOURCE_EXHAUSTED", 1.0, 4429)
+
+
+def test_a_client_that_vanishes_gives_its_slot_back(store):
+    async def run():
+        async with opened(store) as (engine, call):
+            await call.send(AUDIO)
+            while not engine.admission.active:
+                await asyncio.sleep(0.01)
+            call.transport.abort()
+            while engine.admission.active:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_a_drain_ends_a_stream_with_its_result(store, heard):
+    async def run():
+        async with opened(store) as (engine, call):
+            await call.send(AUDIO)
+            await call.recv()
+            engine.end_streams()
+            return [json.loads(message) async for message in _until_closed(call)]
+
+    final, error = asyncio.run(run())
+    assert final["alternatives"][0]["transcript"] == heard.text
+    assert (error["code"], error["retry_after_s"]) == ("UNAVAILABLE", 1.0)
+
+
+async def _until_closed(call):
+    try:
+        while True:
+            yield await call.recv()
+    except ConnectionClosed:
+        return
