@@ -218,11 +218,6 @@ class Engine:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
         return self._store.get(name)
 
-    @property
-    def models(self) -> list[str]:
-        """Names of the models in service."""
-        return sorted(self._store.models)
-
     @contextmanager
     def stream(self, request: StreamRequest) -> Iterator[Stream]:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
