@@ -6,6 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 import grpc
+import structlog
 from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
@@ -14,7 +15,7 @@ from services.recognizer.inbox import Inbox
 from services.recognizer.transports.grpc_errors import retry_details
 from sonorant.decoding import Hypothesis, Word
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.errors import INTERNAL, AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.session import Result
 from sonorant.v1 import recognizer_pb2 as pb
@@ -30,6 +31,10 @@ _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
     Draining: pb.END_REASON_DRAIN,
 }
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
+# A flood of tiny messages is read at this rate, and the rest stays with its client: 4 ms of audio at 8 kHz, each 2 ms.
+_SMALL_BYTES, _SMALL_S = 64, 0.002
+
+log = structlog.get_logger()
 
 _Message = TypeVar("_Message", bound=Message)
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -70,6 +75,9 @@ class RecognizerServicer:
         except SonorantError as error:
             await self._abort(context, error)
             raise
+        except Exception as error:
+            await self._fail(context, error)
+            raise
         if result is not None:
             response.results.add(
                 alternatives=_Formatter(request.config.features).write(result.alternatives),
@@ -89,6 +97,8 @@ class RecognizerServicer:
         except SonorantError as error:
             await _listen_out(messages)
             await self._abort(context, error)
+        except Exception as error:
+            await self._fail(context, error)
 
     async def _stream(
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
@@ -109,6 +119,11 @@ class RecognizerServicer:
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error), retry_details(error))
+
+    async def _fail(self, context: _Context, error: Exception) -> None:
+        """End a call by a fault of ours, of which gRPC would tell the client all."""
+        log.error("request_failed", exc_info=error)
+        await context.abort(grpc.StatusCode[INTERNAL.code], "a fault of the recognizer; its log has the reason")
 
 
 async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
@@ -134,6 +149,8 @@ def _parsed(kind: type[_Message], message: bytes) -> _Message:
 async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
     """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
+        if len(message) < _SMALL_BYTES:
+            await asyncio.sleep(_SMALL_S)
         request = _parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
