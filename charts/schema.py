@@ -181,8 +181,19 @@ class _Ingress(_Values):
     annotations: dict[str, str] | None = Field(None, description="Annotations of the Ingress.")
 
 
+class _ByLoad(_Values):
+    enabled: bool = Field(False, description="Whether a HorizontalPodAutoscaler sets the replicas.")
+    min_replicas: int = Field(1, ge=1, description="Fewest replicas.")
+    max_replicas: int = Field(10, ge=1, description="Most replicas.")
+    load: _Share = Field(0.7, description="Target of the pods' mean load.")
+    stabilization_window_seconds: int = Field(
+        300, ge=0, le=3600, description="Time for which fewer replicas must have sufficed before a scale-down."
+    )
+
+
 class _Recognizer(_Scheduling):
     replicas: int = Field(1, ge=0, description="Replicas; 0: none.")
+    autoscaling: _ByLoad = Field(description="Replicas by load.")
     drain_seconds: int = Field(30, ge=1, description="Time for open streams to end, in seconds.")
     clients: list[dict[str, Any]] | None = Field(None, description="Peers that may stream to it.")
     gateway: _Gateway = Field(description="A Gateway's route.")

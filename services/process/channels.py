@@ -12,7 +12,7 @@ import grpc
 from services.process.keys import Keys, process_keys
 from sonorant.errors import Unavailable
 
-__all__ = ["SERVER_OPTIONS", "Options", "add_port", "open_aio_channel", "open_channel"]
+__all__ = ["KEEPALIVE_OPTIONS", "SERVER_OPTIONS", "Options", "add_port", "open_aio_channel", "open_channel"]
 
 Options = tuple[tuple[str, int | str], ...]
 
@@ -20,14 +20,14 @@ Options = tuple[tuple[str, int | str], ...]
 # that hangs, the kernel still acknowledges packets; gRPC 1.71 then waits for `ping_timeout`, whatever
 # `keepalive_timeout` is.
 _PING_EVERY_MS, _ANSWER_WITHIN_MS = 10_000, 5_000
-_OPTIONS: Options = (
-    ("grpc.enable_http_proxy", 0),
+KEEPALIVE_OPTIONS: Options = (
     ("grpc.keepalive_time_ms", _PING_EVERY_MS),
     ("grpc.keepalive_timeout_ms", _ANSWER_WITHIN_MS),
     ("grpc.http2.ping_timeout_ms", _ANSWER_WITHIN_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )
+_OPTIONS: Options = (("grpc.enable_http_proxy", 0), *KEEPALIVE_OPTIONS)
 SERVER_OPTIONS: Options = (  # which the servers of such clients need, and no two on one port
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_permit_without_calls", 1),

@@ -10,7 +10,7 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
-from services.process.channels import SERVER_OPTIONS, add_port
+from services.process.channels import KEEPALIVE_OPTIONS, SERVER_OPTIONS, add_port
 from services.process.vital_tasks import VitalTasks
 from services.recognizer.calibration import calibrate
 from services.recognizer.engine import Engine
@@ -82,6 +82,7 @@ class RecognizerServer:
         self._server = grpc.aio.server(
             options=[
                 *SERVER_OPTIONS,
+                *KEEPALIVE_OPTIONS,  # of clients that vanish without a word, too, the slots are freed
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )

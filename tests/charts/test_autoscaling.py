@@ -1,11 +1,15 @@
 """Who scales the stages, and what it may do."""
 
 import pytest
+from prometheus_client import CollectorRegistry
 from rigs.helm import component, container, digits_values, pods
+from rigs.value_sets import SCRAPER
 
 from services.autoscaler.scaler import deployments_of
+from services.recognizer.metrics import RecognizerMetrics
 from sonorant.recipe import Recipe
 from sonorant.recipe.layout import stage_order
+from sonorant.serving.admission import Admission
 
 CHAIN = stage_order(Recipe.model_validate(digits_values()["recipe"]))
 STAGES = {component(stage) for stage in CHAIN}
@@ -131,3 +135,38 @@ def test_an_mpijob_ends_by_itself(helm):
 )
 def test_bounds_that_cannot_be_are_refused(helm, autoscaling, said):
     assert said in helm.refusal(digits_values(autoscaling=autoscaling))
+
+
+def test_the_recognizer_is_scaled_by_the_load_that_its_pods_measure(helm, manifests):
+    assert manifests["Deployment", "words-recognizer"]["spec"]["replicas"] == 1
+    assert ("HorizontalPodAutoscaler", "words-recognizer") not in manifests
+    scaling = {"enabled": True, "minReplicas": 2, "load": 0.65, "stabilizationWindowSeconds": 0}
+    values = digits_values(recognizer={"autoscaling": scaling}, metrics={"scrapers": [SCRAPER]})
+    manifests = helm.render(values)
+    spec = manifests["HorizontalPodAutoscaler", "words-recognizer"]["spec"]
+    assert spec["scaleTargetRef"]["name"] == "words-recognizer"
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
+    (metric,) = spec["metrics"]
+    assert metric["pods"]["metric"]["name"] in sampled_names()
+    assert metric["pods"]["target"] == {"type": "AverageValue", "averageValue": "650m"}
+    assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 0}}
+    assert "replicas" not in manifests["Deployment", "words-recognizer"]["spec"]
+    assert [name for kind, name in manifests if kind == "HorizontalPodAutoscaler"] == ["words-recognizer"]
+
+
+def sampled_names():
+    registry = CollectorRegistry()
+    RecognizerMetrics(registry, Admission(1))
+    return {sample.name for family in registry.collect() for sample in family.samples}
+
+
+@pytest.mark.parametrize(
+    ("recognizer", "said"),
+    [
+        ({"autoscaling": {"enabled": True}}, "metrics.scrapers"),
+        ({"autoscaling": {"enabled": True, "minReplicas": 11}}, "minReplicas=11 of the recognizer"),
+        ({"autoscaling": {"load": 2}}, "load"),
+    ],
+)
+def test_a_load_that_cannot_be_followed_is_refused(helm, recognizer, said):
+    assert said in helm.refusal(digits_values(recognizer=recognizer))

@@ -21,9 +21,9 @@ async def recognizer(store, refresh_s=60.0, metrics=None, threads=0, **limits):
     """A recognizer on a real socket, and a client of it. Its SLO is met on any machine, unless `limits` has another."""
     limits = {"slo_ms": 60_000} | limits
     server = RecognizerServer(store, ServingRecipe(port=0, **limits), refresh_s, threads, metrics)
-    port = await server.start()
+    server.port = await server.start()
     try:
-        async with asyncio.timeout(60), grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        async with asyncio.timeout(60), grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
             yield server, channel
     finally:
         await server.stop(0.0)

@@ -4,7 +4,7 @@ All components and the connections between them. An entry has
   image               target of docker/Dockerfile
   command, args, env  what runs
   replicas, single    number; single: never two at a time, not even in a rolling update
-  scaling             minReplicas and maxReplicas, if an autoscaler scales it
+  scaling             minReplicas and maxReplicas, if an autoscaler scales it; load: target of its pods' own `metric`
   scaled              whether the autoscaler sets its replicas without `scaling`
   ports, served       all ports by name, `metrics` for scrapers; those for other components
   service             whether it has a Service
@@ -169,6 +169,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   kind: Deployment
   image: recognizer
   replicas: {{ int .Values.recognizer.replicas }}
+  {{- with .Values.recognizer.autoscaling }}
+  {{- if .enabled }}
+  scaling: {{ merge (dict "metric" "sonorant_recognizer_load_ratio") . | toJson }}
+  {{- end }}
+  {{- end }}
   graceSeconds: {{ add .Values.recognizer.drainSeconds 15 }}
   command: [python, -m, services.recognizer]
   args:

@@ -235,6 +235,14 @@ store:
 {{- if and .Values.metrics.podMonitors .Values.networkPolicies.enabled (not .Values.metrics.scrapers) }}
 {{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
 {{- end }}
+{{- with .Values.recognizer.autoscaling }}
+{{- if gt (int .minReplicas) (int .maxReplicas) }}
+{{- fail (printf "\n\nrecognizer.autoscaling: minReplicas=%d of the recognizer are more than maxReplicas=%d.\n" (int .minReplicas) (int .maxReplicas)) }}
+{{- end }}
+{{- if and .enabled $.Values.networkPolicies.enabled (not $.Values.metrics.scrapers) }}
+{{- fail "\n\nmetrics.scrapers: nobody, so recognizer.autoscaling learns no load: the network policies keep Prometheus from the pods. Name its pods.\n" }}
+{{- end }}
+{{- end }}
 {{- $chain := include "sonorant.chain" . | fromYamlArray }}
 {{- $replicas := get (.Values.recipe.pipeline | default dict) "replicas" | default dict }}
 {{- range $section, $each := dict "stages.each" .Values.stages.each "autoscaling.each" .Values.autoscaling.each "recipe.pipeline.replicas" $replicas }}

@@ -9,8 +9,8 @@ import grpc
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
-from services.recognizer.transports.grpc_errors import abort
-from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
+from services.recognizer.transports.grpc_errors import abort, fail
+from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed, unhurried
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -67,6 +67,9 @@ class RecognizerServicer:
         except SonorantError as error:
             await abort(self._engine, context, error)
             raise
+        except Exception as error:
+            await fail(context, error)
+            raise
         if result is not None:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
             response.results.add(
@@ -87,6 +90,8 @@ class RecognizerServicer:
         except SonorantError as error:
             await listen_out(messages)
             await abort(self._engine, context, error)
+        except Exception as error:
+            await fail(context, error)
 
     async def _stream(
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
@@ -119,6 +124,7 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
 async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
     """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
+        await unhurried(message)
         request = parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")

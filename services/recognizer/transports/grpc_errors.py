@@ -3,6 +3,7 @@
 from typing import Any, NoReturn
 
 import grpc
+import structlog
 from google.protobuf import any_pb2
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
@@ -13,12 +14,21 @@ from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import TooManyStreams, code_of
 
-__all__ = ["abort"]
+__all__ = ["abort", "fail"]
+
+log = structlog.get_logger()
 
 
 async def abort(engine: Engine, context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> NoReturn:
     """End a call with the status of an error, which the engine counts."""
     await context.abort(grpc.StatusCode[engine.refuse(error)], str(error), _retry_details(error))
+    raise error
+
+
+async def fail(context: grpc.aio.ServicerContext[Any, Any], error: Exception) -> NoReturn:
+    """End a call by a fault of ours, of which gRPC would tell the client all."""
+    log.error("request_failed", exc_info=error)
+    await context.abort(grpc.StatusCode[INTERNAL.code], "a fault of the recognizer; its log has the reason")
     raise error
 
 

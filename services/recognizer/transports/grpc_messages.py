@@ -13,9 +13,12 @@ from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "listen_out", "parsed"]
+__all__ = ["Formatter", "listen_out", "parsed", "unhurried"]
 
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
+
+# A flood of tiny messages is read at this rate, and the rest stays with its client: 4 ms of audio at 8 kHz, each 2 ms.
+_SMALL_BYTES, _SMALL_S = 64, 0.002
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", own.SpeechRecognitionAlternative, google.SpeechRecognitionAlternative)
@@ -35,6 +38,12 @@ def parsed(kind: type[_Message], message: bytes) -> _Message:
         raise BadRequest(
             f"{len(message)} bytes that are no {name}: {error}; is the client made from our proto?"
         ) from None
+
+
+async def unhurried(message: bytes) -> None:
+    """Wait a moment where a message is tiny: one client's thousands a second would delay all others."""
+    if len(message) < _SMALL_BYTES:
+        await asyncio.sleep(_SMALL_S)
 
 
 async def listen_out(messages: AsyncIterator[bytes]) -> None:

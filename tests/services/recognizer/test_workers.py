@@ -113,3 +113,48 @@ def test_the_end_waits_for_what_is_due():
         return await asyncio.gather(*due)
 
     assert asyncio.run(run()) == [1, 2, 3, 4, 5]
+
+
+def test_what_is_due_goes_first_and_what_is_not_due_takes_part_of_a_round(workers):
+    model, order = Blocking(), []
+
+    async def run():
+        first = asyncio.create_task(workers.run(added(model, 0)))
+        await asyncio.to_thread(model.entered.wait, 10)
+
+        async def noted(name, due_s):
+            await workers.run(added(model, 0), due_s)
+            order.append(name)
+
+        ahead = [asyncio.create_task(noted("ahead", 1e9 + number)) for number in range(20)]
+        await asyncio.sleep(0)
+        due = [asyncio.create_task(noted("due", None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        model.goes_on.set()
+        await asyncio.gather(first, *ahead, *due)
+
+    asyncio.run(run())
+    assert order == ["due"] * 3 + ["ahead"] * 20
+    assert model.calls == [1, 3 + 16, 4]
+
+
+def test_rounds_are_measured_with_the_audio_that_they_recognized():
+    model, rounds, heard = Blocking(), [], [0.0]
+    model.goes_on.set()
+    workers = Workers(1, lambda *measured: rounds.append(measured))
+
+    def recognized():
+        found, _ = yield Step(model, 0, None)
+        heard[0] += 0.5
+        return found
+
+    async def run():
+        await workers.run(recognized(), audio_s=lambda: heard[0])
+        await workers.run(added(model, 0))
+        while len(rounds) < 2:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    workers.shutdown()
+    assert [(jobs, audio_s) for _, jobs, audio_s, _ in rounds] == [(1, 0.5), (1, 0.0)]
+    assert all(took_s > 0 for *_, took_s in rounds)

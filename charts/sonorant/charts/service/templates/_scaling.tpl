@@ -13,13 +13,20 @@ spec:
   minReplicas: {{ int $scaling.minReplicas }}
   maxReplicas: {{ int $scaling.maxReplicas }}
   metrics:
+    {{- if $scaling.load }}
+    - type: Pods
+      pods:
+        metric: {name: {{ $scaling.metric }}}
+        target: {type: AverageValue, averageValue: {{ printf "%dm" (round (mulf $scaling.load 1000) 0 | int) }}}
+    {{- else }}
     - type: Resource
       resource:
         name: cpu
         target:
           type: Utilization
           averageUtilization: {{ round (mulf .root.Values.autoscaling.utilisation 100) 0 | int }}
+    {{- end }}
   behavior:
     scaleDown:
-      stabilizationWindowSeconds: {{ int .root.Values.autoscaling.stabilizationWindowSeconds }}
+      stabilizationWindowSeconds: {{ int ($scaling.stabilizationWindowSeconds | default .root.Values.autoscaling.stabilizationWindowSeconds) }}
 {{- end }}

@@ -1,0 +1,119 @@
+"""A recognizer at its capacity: who is refused, what it is told, and who goes on."""
+
+import asyncio
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+from rigs.babble import RATE_HZ
+from rigs.recognizer import AUDIO, SPEECH, audio, interim, last, opening, recognizer
+
+from services.recognizer.calibration import calibrate
+from services.recognizer.workers import Workers
+from services.recognizer_client.client import ask_model, connect, stream_recording
+from sonorant.serving.headroom import Headroom
+from sonorant.v1 import recognizer_pb2 as pb
+
+
+async def refused(call):
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value
+
+
+def retry_info(error):
+    """What the standard's own library reads from an error."""
+    info = RetryInfo()
+    (detail,) = rpc_status.from_call(error).details
+    assert detail.Unpack(info)
+    return info.retry_delay.ToMicroseconds() / 1e6
+
+
+def slow(headroom, rate):
+    """Let each second of audio have taken `rate` seconds."""
+    for number in range(2000):
+        headroom.cost.measured(asyncio.get_running_loop().time() + 1e-6 * number, 10, 1.0, rate)
+
+
+def test_what_does_not_fit_is_told_when_to_retry_and_the_others_go_on(store):
+    async def run():
+        async with recognizer(store, threads=1) as (server, channel):
+            slow(server.headroom, 0.3)
+            stub = connect(channel)
+            calls = [stub.StreamingRecognize() for _ in range(2)]
+            for call in calls:
+                await interim(call)
+            errors = [
+                await refused(stub.StreamingRecognize(iter([opening(), audio()])).read()),
+                await refused(stub.Recognize(pb.RecognizeRequest(content=AUDIO))),
+            ]
+            model = await ask_model(stub)
+            health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+            for call in calls:
+                await call.done_writing()
+            return errors, model, health.status, [await last(call) for call in calls]
+
+    errors, model, health, finals = asyncio.run(run())
+    for error in errors:
+        assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "one more would delay the others" in error.details()
+        assert 0.5 <= retry_info(error) <= 10.0
+    assert model.model == "babble/1"
+    assert health == health_pb2.HealthCheckResponse.SERVING
+    assert all(final.results[0].alternatives[0].transcript for final in finals)
+
+
+def test_a_client_comes_back_when_it_was_told_to(store):
+    async def run():
+        async with recognizer(store, max_streams=1) as (_, channel):
+            stub = connect(channel)
+            held = stub.StreamingRecognize()
+            await interim(held)
+            waiting = asyncio.create_task(stream_recording(stub, SPEECH, RATE_HZ))
+            await asyncio.sleep(0.2)
+            assert not waiting.done()
+            held.cancel()
+            return (await waiting).text, (await stream_recording(stub, SPEECH, RATE_HZ)).text
+
+    text, after = asyncio.run(run())
+    assert text == after != ""
+
+
+def test_a_burst_is_refused_beyond_the_capacity(store):
+    async def run():
+        async with recognizer(store, threads=1) as (server, channel):
+            slow(server.headroom, 0.15)
+            capacity = server.engine.admission.fitting
+            stub = connect(channel)
+            calls = [stub.StreamingRecognize() for _ in range(50)]
+            await asyncio.gather(*(call.write(opening()) for call in calls))
+            reads = [asyncio.create_task(refused(call.read())) for call in calls]
+            done, _ = await asyncio.wait(reads, return_when=asyncio.FIRST_COMPLETED)
+            while len(done) < 50 - capacity:
+                done, _ = await asyncio.wait(reads, timeout=0.1)
+            active = server.engine.admission.active
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*reads, return_exceptions=True)
+            return capacity, active, {(await read).code() for read in done}
+
+    capacity, active, codes = asyncio.run(run())
+    assert 1 < capacity < 10
+    assert active == capacity
+    assert codes == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
+def test_a_calibration_says_what_streams_cost_before_there_are_any(store):
+    headroom = Headroom(0.3, 1, 32)
+
+    async def run():
+        workers = Workers(1, headroom.cost.measured)
+        await calibrate(store.get(), workers, headroom)
+        await asyncio.to_thread(workers.shutdown)
+
+    before = headroom.cost.fit(0.0)
+    asyncio.run(run())
+    assert headroom.cost.fit(0.0) != before
+    assert headroom.cost.fit(0.0) == headroom.cost.fit(1e9)

@@ -1,0 +1,117 @@
+"""Clients that vanish, stall, or send next to nothing hold nothing of the recognizer for long; over real sockets."""
+
+import asyncio
+from contextlib import suppress
+
+import grpc
+from rigs.babble import RATE_HZ
+from rigs.black_hole import proxied
+from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening, recognizer
+
+from services.process import channels
+from services.recognizer import server as server_module
+from services.recognizer.transports import grpc as transport
+from services.recognizer_client.client import connect, stream_recording
+from sonorant.v1 import recognizer_pb2 as pb
+
+
+async def ended(call):
+    """Speak until the recognizer ends the call."""
+    with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        while True:
+            await call.write(audio(AUDIO[:3200]))
+
+
+async def until_free(server):
+    while server.engine.admission.active:
+        await asyncio.sleep(0.01)  # the timeout of `recognizer` ends this if the slot is never freed
+
+
+def test_a_stream_without_a_first_message_holds_no_slot_and_is_ended(store):
+    async def run():
+        async with recognizer(store, max_streams=1, idle_timeout_s=1.0) as (server, channel):
+            stub = connect(channel)
+            silent = [stub.StreamingRecognize() for _ in range(5)]
+            reads = [asyncio.create_task(call.read()) for call in silent]
+            await asyncio.sleep(0.05)
+            assert server.engine.admission.active == 0
+            transcript = await stream_recording(stub, SPEECH, RATE_HZ)
+            ended = await asyncio.gather(*reads, return_exceptions=True)
+            return transcript.text, {error.code() for error in ended}
+
+    text, codes = asyncio.run(run())
+    assert text
+    assert codes == {grpc.StatusCode.DEADLINE_EXCEEDED}
+
+
+def test_a_client_that_reads_no_results_is_ended(store):
+    features = pb.RecognitionFeatures(enable_word_time_offsets=True, enable_word_confidence=True, max_alternatives=30)
+
+    async def run():
+        async with recognizer(store, idle_timeout_s=0.5, max_stream_seconds=3600) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+            request = opening(features=features)
+            request.streaming_config.streaming_features.interim_results = True
+            await call.write(request)
+            await ended(call)
+            await until_free(server)
+            return await call.code(), await call.details()
+
+    code, details = asyncio.run(run())
+    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "no result was read for 0.5 s" in details
+
+
+def test_a_client_whose_network_is_gone_gives_its_slot_back(store, monkeypatch):
+    quick = tuple((name, 300 if name.endswith("_ms") else value) for name, value in channels.KEEPALIVE_OPTIONS)
+    monkeypatch.setattr(server_module, "KEEPALIVE_OPTIONS", quick)
+
+    async def run():
+        async with (
+            recognizer(store, idle_timeout_s=1000.0) as (server, _),
+            proxied(server.port) as (proxy, port),
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
+            call = connect(channel).StreamingRecognize()
+            await interim(call)
+            assert server.engine.admission.active == 1
+            proxy.cut()
+            await until_free(server)
+            call.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_flood_of_tiny_messages_waits_and_the_others_do_not(store, monkeypatch):
+    monkeypatch.setattr(transport, "_SMALL_S", 3600.0)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            stub = connect(channel)
+            floods = [
+                stub.StreamingRecognize(iter([opening(), *[audio(content)] * 10_000])) for content in (b"", AUDIO[:2])
+            ]
+            reads = [asyncio.create_task(flood.read()) for flood in floods]
+            text = (await stream_recording(stub, SPEECH, RATE_HZ)).text
+            done = [read.done() for read in reads]
+            for flood in floods:
+                flood.cancel()
+            await asyncio.gather(*reads, return_exceptions=True)
+            return text, done
+
+    text, done = asyncio.run(run())
+    assert text
+    assert done == [False, False]
+
+
+def test_tiny_messages_give_the_transcript_of_the_whole(store):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            stub = connect(channel)
+            whole = await stub.Recognize(pb.RecognizeRequest(content=AUDIO[:1000]))
+            tiny = [audio(AUDIO[at : at + 2]) for at in range(0, 1000, 2)]
+            (final,) = [one async for one in stub.StreamingRecognize(iter([opening(), *tiny]))]
+            return whole.results[0].alternatives, final.results[0].alternatives
+
+    whole, tiny = asyncio.run(run())
+    assert whole == tiny
