@@ -12,7 +12,7 @@ from grpc_status.rpc_status import to_status
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import TooManyStreams, code_of
+from sonorant.serving.errors import INTERNAL, TooManyStreams, code_of
 
 __all__ = ["abort", "fail"]
 
