@@ -116,7 +116,8 @@ class Engine:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
         check_request(request, model)
-        options = SessionOptions(request.alternatives or 1, request.interim_results, self._serving.max_stream_seconds)
+        limit_s = self._serving.max_stream_seconds
+        options = SessionOptions(request.alternatives or 1, request.interim_results, limit_s, request.written)
         stream = Stream(Session(model, options), self._workers, self._metrics)
         log.info("stream_began", model=model.name, version=model.version)
         try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
+from sonorant.text.formatting import LANGUAGES
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
 
@@ -28,13 +29,14 @@ class StreamRequest:
     """The request that opens a stream.
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    to return results that may still change.
+    to return results that may still change. written: language of final results' written form; empty: verbatim.
     """
 
     model: str = ""
     audio: AudioFormat = AudioFormat()
     alternatives: int = 0
     interim_results: bool = False
+    written: str = ""
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:
@@ -49,6 +51,8 @@ def check_request(request: StreamRequest, model: ServedModel) -> None:
         )
     if audio.channels not in (0, 1):
         raise BadRequest(f"audio_channel_count={audio.channels}: expected 1; send one channel")
+    if request.written and request.written not in LANGUAGES:
+        raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}, or none for verbatim")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"
