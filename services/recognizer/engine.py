@@ -224,7 +224,7 @@ class Engine:
         model = self._store.get(request.model)
         check_request(request, model)
         max_s = self._serving.max_stream_seconds
-        options = SessionOptions(request.alternatives or 1, request.interim_results, max_s)
+        options = SessionOptions(request.alternatives or 1, request.interim_results, max_s, request.written)
         decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
         session = Session(model, options, scorer_with_phrases(model, request.phrases))
         stream = Stream(session, decoder, self._workers, self._metrics, self._watch)

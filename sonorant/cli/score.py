@@ -1,5 +1,6 @@
 """`sonorant score`: scores hypotheses against references."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -9,6 +10,7 @@ from sonorant.atomic import atomic_write
 from sonorant.cli.score_view import Scored, show_json, show_text
 from sonorant.text.alignment import align
 from sonorant.text.bleu import bleu
+from sonorant.text.formatting import LANGUAGES, formatter
 from sonorant.text.normalisation import normalise
 from sonorant.text.scoring import error_rate
 from sonorant.text.section import Language, TextRecipe
@@ -29,6 +31,11 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--normalise", "normalised", is_flag=True, help="Lower-case both and strip punctuation before comparing.")
 @click.option("--language", type=click.Choice(get_args(Language)), help="Normalise both by the rules of a language.")
 @click.option(
+    "--written",
+    type=click.Choice(sorted(LANGUAGES)),
+    help="Compare written forms of both, by the rules of a language: five dollars is $5.",
+)
+@click.option(
     "--ignore-spaces", is_flag=True, help="Give the hypothesis the reference's word spacing first (sWER, for Korean)."
 )
 @click.option("--bleu", "with_bleu", is_flag=True, help="Add BLEU of words and of characters, smoothing 7.")
@@ -48,6 +55,7 @@ def command(
     characters: bool,
     normalised: bool,
     language: Language | None,
+    written: str | None,
     ignore_spaces: bool,
     with_bleu: bool,
     utt2spk: Path | None,
@@ -63,9 +71,8 @@ def command(
     """
     references = read_transcripts(reference, format)
     pairs = pair_up(references, read_transcripts(hypothesis, format))
-    if normalised or language:
-        spelling = TextRecipe(language=language)
-        pairs = {name: (normalise(r, spelling), normalise(h, spelling)) for name, (r, h) in pairs.items()}
+    spelling = _spelling(normalised, language, written)
+    pairs = {name: (spelling(said), spelling(heard)) for name, (said, heard) in pairs.items()}
     if ignore_spaces:
         pairs = {name: _spaces_ignored(r, h, characters) for name, (r, h) in pairs.items()}
     aligned = {name: align(said, heard, "character" if characters else "word") for name, (said, heard) in pairs.items()}
@@ -81,6 +88,18 @@ def command(
         document = page(title, scored.summary(), aligned)
         atomic_write(html, document)
     (show_json if as_json else show_text)(scored, alignments, top)
+
+
+def _spelling(normalised: bool, language: Language | None, written: str | None) -> Callable[[str], str]:
+    """Return what gives two texts one spelling; of written forms the punctuation goes in the end."""
+
+    def plain(text: str) -> str:
+        return normalise(text, TextRecipe(language=language)) if normalised or language else text
+
+    def as_figures(text: str) -> str:
+        return plain(formatter(written, words_below=0).text(plain(text))) if written else plain(text)
+
+    return as_figures
 
 
 def _spaces_ignored(reference: str, hypothesis: str, characters: bool) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sonorant.serving.audio_formats import AudioFormat, check_format
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
+from sonorant.text.formatting import LANGUAGES
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
 
@@ -17,6 +18,7 @@ class StreamRequest:
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
     to return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
+    written: language of final results' written form; empty: verbatim.
     """
 
     model: str = ""
@@ -25,6 +27,7 @@ class StreamRequest:
     interim_results: bool = False
     phrases: tuple[tuple[str, float], ...] = ()
     language: str = ""
+    written: str = ""
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:
@@ -33,6 +36,8 @@ def check_request(request: StreamRequest, model: ServedModel) -> None:
     spoken = model.recipe.text.language
     if request.language and spoken and request.language.partition("-")[0].lower() != spoken:
         raise BadRequest(f"language={request.language}: model {model.name!r} is of {spoken}; leave it out")
+    if request.written and request.written not in LANGUAGES:
+        raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}, or none for verbatim")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"

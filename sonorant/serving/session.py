@@ -12,6 +12,7 @@ from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.steps import Steps, alone
+from sonorant.serving.written import written
 
 __all__ = ["Result", "Session", "SessionOptions", "shifted"]
 
@@ -25,11 +26,13 @@ class SessionOptions:
     max_alternatives: length of the N-best list.
     interim_results: whether `push` returns results that may still change.
     max_seconds: longest audio.
+    written: language of final results' written form; empty: verbatim.
     """
 
     max_alternatives: int = 1
     interim_results: bool = True
     max_seconds: float = 300.0
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,8 @@ class Session:
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
+        if is_final and self._options.written:
+            alternatives = tuple(written(hypothesis, self._options.written) for hypothesis in alternatives)
         return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
 
 

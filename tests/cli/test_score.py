@@ -54,6 +54,15 @@ def test_spelling_counts_unless_normalised(score):
     assert score("Seven, two.\n", "seven two\n", "--normalise").output.startswith("WER: 0.00%")
 
 
+def test_written_forms_are_compared_on_request(score):
+    said = "We paid $5.50 at 3:30 p.m., 2 each.\n"
+    heard = "we paid five dollars fifty cents at three thirty pm two each\n"
+    assert not score(said, heard, "--normalise", "--format", "plain").output.startswith("WER: 0.00%")
+    assert score(said, heard, "--normalise", "--format", "plain", "--written", "en").output.startswith("WER: 0.00%")
+    french = score("cinq pour cent\n", "5\u00a0%\n", "--format", "plain", "--written", "fr")
+    assert french.output.startswith("WER: 0.00%")
+
+
 def test_a_language_has_rules_of_its_own(score):
     assert score("L’eau d'ici\n", "l' eau d'ici\n", "--normalise").output.startswith("WER: 100.00%")
     assert score("L’eau d'ici\n", "l' eau d'ici\n", "--language", "fr").output.startswith("WER: 0.00%")

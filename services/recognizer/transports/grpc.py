@@ -143,7 +143,8 @@ def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> Str
     if audio.encoding in _ENCODINGS.values():
         encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
-    return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
+    features = config.features
+    return StreamRequest(config.model, spoken, features.max_alternatives, interim_results, features.written)
 
 
 def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:

@@ -1,0 +1,142 @@
+"""English, in American style: 12,500; $5.50; 3:30 p.m.; March 5, 2025; 5 km.
+
+Numbers below ten that count nothing with a unit stay words, as The Associated Press Stylebook has them ("numerals").
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from sonorant.text.formatting import english_dates, english_times
+from sonorant.text.formatting.english_numbers import (
+    Read,
+    below_hundred,
+    cardinal,
+    decimals,
+    digits,
+    is_number,
+    ordinal,
+    run_end,
+    year,
+)
+from sonorant.text.formatting.english_units import CURRENCIES, PER, SUBUNITS, UNITS
+from sonorant.text.formatting.figures import grouped
+from sonorant.text.formatting.rules import Match, Rule, Sign, Tokens, listed, phrase
+
+__all__ = ["rules"]
+
+_SCALES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
+_YEARS_FOLLOW = {"in", "since", "until", "till", "by", "from", "before", "after", "during", "year", "of", "circa"}
+_FEWEST_DIGITS = 3  # spoken one by one
+_CENTURIES = {"seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20}
+_DECADES = listed("tens twenties thirties forties fifties sixties seventies eighties nineties")
+
+
+def rules(words_below: int) -> Sequence[Rule]:
+    """Return the rules, the first that reads something wins."""
+    return (english_times.time, english_dates.date, partial(_number, words_below=words_below))
+
+
+def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read a number and what it counts; a run of number words with several readings stays as it is."""
+    amount = _amount(tokens, i)
+    if amount and (counted := _counted(tokens, *amount)):
+        return counted
+    if tokens.at(i) in ("a", "an") and (amount is None or amount[1] == i + 2):  # "a hundred" of no unit
+        return Match(None, i + 2) if amount else None
+    if plain := _plain(tokens, i, words_below):
+        return plain
+    end = run_end(tokens, i)
+    return Match(None, end) if end > i else None
+
+
+def _amount(tokens: Tokens, i: int) -> tuple[str, int, float] | None:
+    """Read a cardinal or decimal, all of its run; return its text, the end, and the value if it is whole, or -1."""
+    read = cardinal(tokens, i)
+    if read is None or is_number(tokens.at(read.end)):
+        return None
+    if tokens.at(read.end) == "point" and (fraction := decimals(tokens, read.end + 1)):
+        text, end = f"{grouped(read.value, ',')}.{fraction[0]}", fraction[1]
+        return (f"{text} {tokens.at(end)}", end + 1, -1) if tokens.at(end) in _SCALES else (text, end, -1)
+    return _rounded(tokens, read), read.end, read.value
+
+
+def _rounded(tokens: Tokens, read: Read) -> str:
+    """Return "5 million" for a number said as one below a thousand, and a scale from a million on; else figures."""
+    scale = _SCALES.get(tokens.at(read.end - 1), 0)
+    if scale and read.value < 1000 * scale:
+        return f"{read.value // scale} {tokens.at(read.end - 1)}"
+    return grouped(read.value, ",")
+
+
+def _counted(tokens: Tokens, text: str, end: int, value: float) -> Match | None:
+    """Read what an amount counts: money, percent or a unit."""
+    currency = phrase(tokens, end, CURRENCIES)
+    if currency:
+        return _money(tokens, f"{currency.text}{text}", currency, whole=value >= 0 and not text[-1].isalpha())
+    if cents := phrase(tokens, end, SUBUNITS):
+        return Match(f"{text} {cents.text}", cents.end)
+    if tokens.at(end) == "percent" or tokens.keys[end : end + 2] == ("per", "cent"):
+        return Match(f"{text}%", end + 1 + (tokens.at(end) == "per"))
+    if unit := phrase(tokens, end, UNITS):
+        per = phrase(tokens, unit.end, PER)
+        joined = "" if unit.text and unit.text[0] == "°" else " "
+        return Match(f"{text}{joined}{unit.text}{per.text if per else ''}", per.end if per else unit.end)
+    return None
+
+
+def _money(tokens: Tokens, text: str, currency: Sign, *, whole: bool) -> Match:
+    """Add cents: "five dollars and fifty cents", or "five dollars fifty" at the end."""
+    at = currency.end + (tokens.at(currency.end) == "and")
+    cents = below_hundred(tokens, at) if whole else None
+    if cents is None or is_number(tokens.at(cents.end)):
+        return Match(text, currency.end)
+    said = phrase(tokens, cents.end, SUBUNITS)
+    if said or (at == currency.end and cents.value >= 10 and cents.end == len(tokens)):
+        return Match(f"{text}.{cents.value:02}", said.end if said else cents.end)
+    return Match(text, currency.end)
+
+
+def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
+    """Read a number that counts nothing known, if there is one reading of the whole run."""
+    for read in (_digits, _year, _decade, _ordinal):
+        if (match := read(tokens, i)) and not is_number(tokens.at(match.end)):
+            return match
+    amount = _amount(tokens, i)
+    if amount is None or (tokens.at(i) in ("a", "an") and amount[1] == i + 2):
+        return None
+    text, end, value = amount
+    return Match(None if 0 <= value < words_below else text, end)
+
+
+def _digits(tokens: Tokens, i: int) -> Match | None:
+    read = digits(tokens, i)
+    if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
+        return None
+    return Match(*read)
+
+
+def _year(tokens: Tokens, i: int) -> Match | None:
+    read = year(tokens, i)
+    if read is None or tokens.at(read.end) == "hundred":
+        return None
+    whole = cardinal(tokens, i)
+    if whole and whole.end == read.end:
+        return None  # no pair: "two thousand" is a cardinal like others
+    two = read.value >= 2030 and read.value % 10 == 0  # numbers: "twenty thirty people"
+    plausible = (read.value >= 1700 and not two) or tokens.at(i - 1) in _YEARS_FOLLOW
+    return Match(str(read.value), read.end) if plausible else None
+
+
+def _decade(tokens: Tokens, i: int) -> Match | None:
+    """Read "nineteen eighties"."""
+    century, decade = _CENTURIES.get(tokens.at(i)), tokens.at(i + 1)
+    return Match(f"{century}{_DECADES.index(decade) + 1}0s", i + 2) if century and decade in _DECADES else None
+
+
+def _ordinal(tokens: Tokens, i: int) -> Match | None:
+    """Read an ordinal from tenth on; "twenty second" may be a time, "one hundredth" a fraction."""
+    read = ordinal(tokens, i)
+    if read is None or read.value < 10:
+        return None
+    ambiguous = tokens.at(read.end - 1) == "second" or (read.value >= 100 and read.end == i + 2)
+    return Match(None, read.end) if ambiguous else Match(english_dates.ordinal_text(read.value), read.end)

@@ -1,0 +1,144 @@
+"""English number words: cardinals, ordinals, years, digits and decimals.
+
+Each function reads from a token on and returns a value and the end, exclusive, or None; it reads as much as it can.
+"""
+
+from typing import NamedTuple
+
+from sonorant.text.formatting.rules import Tokens, listed
+
+__all__ = [
+    "DIGITS", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_number", "ordinal", "run_end", "year",
+]  # fmt: skip
+
+DIGITS = {word: i for i, word in enumerate(listed("zero one two three four five six seven eight nine"))}
+_TEENS = listed("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+_TEENS_BY_WORD = {word: 10 + i for i, word in enumerate(_TEENS)}
+_TENS = {w: 10 * i for i, w in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
+_TENS["fourty"] = 40
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = {f"{word}th": word for word in [*DIGITS, *_TEENS, "hundred", *_SCALES]}
+_ORDINALS |= {f"{word[:-1]}ieth": word for word in _TENS}
+_ORDINALS |= {"first": "one", "second": "two", "third": "three", "fifth": "five", "eighth": "eight", "ninth": "nine"}
+_ORDINALS["twelfth"] = "twelve"
+_CARDINALS = DIGITS.keys() | _TEENS_BY_WORD.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
+_REPEATED = {"double": 2, "triple": 3}
+
+
+class Read(NamedTuple):
+    """A number, and the end, exclusive, of the tokens that it was read from."""
+
+    value: int
+    end: int
+
+
+def is_number(token: str) -> bool:
+    """Return whether a token is a cardinal or ordinal number word."""
+    return token in _CARDINALS or token in _ORDINALS
+
+
+def run_end(tokens: Tokens, i: int) -> int:
+    """Return the end of the number words from `i` on."""
+    while is_number(tokens.at(i)):
+        i += 1
+    return i
+
+
+def below_hundred(tokens: Tokens, i: int) -> Read | None:
+    """Read 0 to 99: "seven", "twelve", "forty two"."""
+    if (ten := _TENS.get(tokens.at(i))) is not None:
+        digit = DIGITS.get(tokens.at(i + 1), 0)
+        return Read(ten + digit, i + 2) if digit else Read(ten, i + 1)
+    value = DIGITS.get(tokens.at(i), _TEENS_BY_WORD.get(tokens.at(i)))
+    return None if value is None else Read(value, i + 1)
+
+
+def cardinal(tokens: Tokens, i: int) -> Read | None:
+    """Read a cardinal: "two hundred and five thousand", "a million", "fifteen hundred"."""
+    total, below, at, found = 0, 10**15, i, False
+    while (part := _group(tokens, at, first=not found)) is not None:
+        scale = _SCALES.get(tokens.at(part.end), 1)
+        if scale >= below or (part.value == 0 and (found or scale > 1)) or (scale > 1 and part.value >= 1000):
+            break
+        total, below, found = total + part.value * scale, scale, True
+        at = part.end + (scale > 1)
+        if scale == 1:
+            break
+        if (
+            tokens.at(at) == "and"
+            and (rest := below_hundred(tokens, at + 1))
+            and rest.value
+            and _ends(tokens, rest.end)
+        ):
+            return Read(total + rest.value, rest.end)
+    return Read(total, at) if found else None
+
+
+def _group(tokens: Tokens, i: int, first: bool) -> Read | None:
+    """Read 0 to 999, or at the beginning hundreds up to "ninety nine hundred"."""
+    article = first and tokens.at(i) in ("a", "an") and (tokens.at(i + 1) == "hundred" or tokens.at(i + 1) in _SCALES)
+    head = Read(1, i + 1) if article else below_hundred(tokens, i)
+    if head is None or tokens.at(head.end) != "hundred" or not head.value or (head.value > 9 and not first):
+        return head
+    hundreds, at = 100 * head.value, head.end + 1
+    joined = tokens.at(at) == "and"
+    rest = below_hundred(tokens, at + joined)
+    if rest is None or not rest.value or (joined and not _ends(tokens, rest.end, scaled=True)):
+        return Read(hundreds, at)
+    return Read(hundreds + rest.value, rest.end)
+
+
+def _ends(tokens: Tokens, i: int, *, scaled: bool = False) -> bool:
+    """Return whether the number after an "and" ends here, and is no number of its own ("and five hundred")."""
+    return not is_number(tokens.at(i)) or (scaled and tokens.at(i) in _SCALES)
+
+
+def ordinal(tokens: Tokens, i: int) -> Read | None:
+    """Read an ordinal: "third", "twenty first", "two hundred and fiftieth"."""
+    end = i
+    while tokens.at(end) not in _ORDINALS:
+        if not is_number(tokens.at(end)) and (tokens.at(end) != "and" or end == i):
+            return None
+        end += 1
+    last = _ORDINALS[tokens.at(end)]
+    read = cardinal(Tokens((*tokens.keys[:end], last), tokens.owners[: end + 1]), i)
+    return read if read and read.end == end + 1 else None
+
+
+def year(tokens: Tokens, i: int) -> Read | None:
+    """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six"."""
+    century = below_hundred(tokens.cut(i + 1), i)
+    if century and 11 <= century.value <= 20:
+        at = i + 1
+        if tokens.at(at) in ("oh", "o") and DIGITS.get(tokens.at(at + 1), 0):
+            return Read(100 * century.value + DIGITS[tokens.at(at + 1)], at + 2)
+        if (rest := below_hundred(tokens, at)) and rest.value >= 10:
+            return Read(100 * century.value + rest.value, rest.end)
+    whole = cardinal(tokens, i)
+    if whole and 1100 <= whole.value <= 2099 and (whole.value >= 2000 or whole.value % 100 == 0):
+        return whole
+    return None
+
+
+def digits(tokens: Tokens, i: int, *, inside: bool = False) -> tuple[str, int] | None:
+    """Read digits one by one: "five oh double two"; returns them and the end. inside: the first may be "oh"."""
+    found, at = "", i
+    while True:
+        times = _REPEATED.get(tokens.at(at), 0)
+        word = tokens.at(at + bool(times))
+        digit = 0 if word in ("oh", "o") and (found or times or inside) else DIGITS.get(word)
+        if digit is None:
+            break
+        found += str(digit) * (times or 1)
+        at += 1 + bool(times)
+    while found and tokens.at(at - 1) == "o":  # an interjection more often than a digit at the end
+        found, at = found[:-1], at - 1
+    return (found, at) if found else None
+
+
+def decimals(tokens: Tokens, i: int) -> tuple[str, int] | None:
+    """Read what follows "point": digits, or a number below hundred; returns digits and the end."""
+    if (read := digits(tokens, i, inside=True)) and _ends(tokens, read[1], scaled=True):
+        return read
+    number = below_hundred(tokens, i)
+    return (str(number.value), number.end) if number and _ends(tokens, number.end, scaled=True) else None

@@ -1,0 +1,69 @@
+"""French times of day and dates: 15 h 30; 1er mars 2025."""
+
+from sonorant.text.formatting.french_numbers import Read, below_hundred, cardinal, is_number
+from sonorant.text.formatting.rules import Match, Tokens, listed
+
+__all__ = ["date", "time"]
+
+_FIXED = "\u00a0"
+_MONTHS = listed("janvier février mars avril mai juin juillet août septembre octobre novembre décembre")
+_BY_TOKEN = {month.replace("é", "e").replace("û", "u"): month for month in _MONTHS}
+
+
+def date(tokens: Tokens, i: int) -> Match | None:
+    """Read a day with its month, and the year if it is said; or a month with its year."""
+    if month := _BY_TOKEN.get(tokens.at(i)):
+        year = _year(tokens, i + 1)
+        return Match(f"{month} {year.value}", year.end) if year else None
+    day = Read(1, i + 1) if tokens.at(i) == "premier" else below_hundred(tokens, i)
+    month = _BY_TOKEN.get(tokens.at(day.end)) if day else None
+    if day is None or month is None or not 1 <= day.value <= 31:
+        return None
+    number = "1er" if day.value == 1 else str(day.value)
+    year = _year(tokens, day.end + 1)
+    return Match(f"{number} {month} {year.value}", year.end) if year else Match(f"{number} {month}", day.end + 1)
+
+
+def _year(tokens: Tokens, i: int) -> Read | None:
+    read = cardinal(tokens, i)
+    return read if read and 1000 <= read.value <= 2999 and not is_number(tokens.at(read.end)) else None
+
+
+def time(tokens: Tokens, i: int) -> Match | None:
+    """Read hours, of a day or as a length of time, with their minutes; "une heure" alone is not known to be either."""
+    if tokens.at(i) in ("midi", "minuit"):
+        hour, at = 12 if tokens.at(i) == "midi" else 0, i + 1
+        minutes = _minutes(tokens, at, spelt=False)
+        return _written(hour, minutes) if minutes else None
+    read = below_hundred(tokens, i)
+    if read is None or read.value > 24 or tokens.at(read.end) not in ("heure", "heures"):
+        return None
+    at = read.end + 1
+    if minutes := _minutes(tokens, at, spelt=True):
+        return _written(read.value, minutes)
+    if read.value == 1 and tokens.at(i - 1) != "a":
+        return None
+    return None if is_number(tokens.at(at)) else Match(f"{read.value}{_FIXED}h", at)
+
+
+def _written(hour: int, minutes: Read) -> Match:
+    if minutes.value < 0:
+        hour, minutes = (hour - 1) % 24, Read(60 + minutes.value, minutes.end)
+    return Match(f"{hour}{_FIXED}h{_FIXED}{minutes.value:02}", minutes.end)
+
+
+def _minutes(tokens: Tokens, i: int, *, spelt: bool) -> Read | None:
+    """Read "et demie", "et quart", "moins le quart", "moins dix", "trente"; before the hour, less than zero."""
+    word = tokens.at(i)
+    if word == "et" and tokens.at(i + 1) in ("demie", "demi", "quart"):
+        return Read(15 if tokens.at(i + 1) == "quart" else 30, i + 2)
+    if tokens.keys[i : i + 3] == ("moins", "le", "quart"):
+        return Read(-15, i + 3)
+    read = below_hundred(tokens, i + 1 if word == "moins" else i)
+    if read is None or not 1 <= read.value <= 59 or is_number(tokens.at(read.end)):
+        return None
+    if tokens.at(read.end) in ("minute", "minutes"):
+        read = Read(read.value, read.end + 1)
+    if word == "moins":
+        return Read(-read.value, read.end)
+    return read if spelt and (read.value >= 5 or read.end > i + 1) else None

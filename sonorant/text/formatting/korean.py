@@ -1,0 +1,149 @@
+"""Korean: 2025년 3월 5일; 3시 30분; 5,000원; 23만 명; 5%; 10km.
+
+A number is read with its counter, in one word with it or before it, where the counter says what kind of number it is;
+alone only where its syllables are hardly a word of their own (이사 is 24, and moving house). A number and its counter
+are written together, as 한글 맞춤법 (article 43) allows with figures.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from sonorant.text.formatting.figures import grouped
+from sonorant.text.formatting.korean_numbers import digits, native, sino, sino_prefix
+from sonorant.text.formatting.rules import Match, Rule, Tokens, listed
+
+__all__ = ["rules"]
+
+_EXACT = {"년": "년", "월": "월", "일": "일", "시": "시", "분": "분", "초": "초"}
+_SIGNS = {"퍼센트": "%", "그램": "g", "킬로그램": "kg", "밀리그램": "mg", "리터": "L", "밀리리터": "mL", "헤르츠": "Hz"}
+_SIGNS |= {"미터": "m", "킬로미터": "km", "센티미터": "cm", "밀리미터": "mm"}
+_COUNTERS = {
+    word: word for word in listed("원 달러 유로 명 개 살 세 번 층 도 권 마리 대 시간 개월 주년 주 호 점 배 인 장 위")
+}
+_SINO_COUNTERS = dict(
+    sorted((_EXACT | _SIGNS | _COUNTERS | {"킬로": "kg"}).items(), key=lambda item: -len(item[0]))
+)  # the longest first: 시간 before 시
+_NATIVE_COUNTERS = sorted(listed("시간 시 명 개 살 번 마리 대 권 장 달 사람 배 잔 병 가지"), key=len, reverse=True)
+_PARTICLES = set(
+    listed("은 는 이 가 을 를 에 의 도 로 으로 과 와 만 부터 까지 에서 에는 이나 이다 입니다 이고 에게 반 쯤 정도 짜리")
+) | {""}
+_MONTHS = {"유월": 6, "시월": 10}
+_LONG_ENOUGH = 3  # syllables of a number that is no other word
+_PHONE = 3
+
+
+def rules(words_below: int) -> Sequence[Rule]:
+    """Return the rules, the first that reads something wins."""
+    return (_month, partial(_counted, words_below=words_below), partial(_native, words_below=words_below), _bare)
+
+
+def _month(tokens: Tokens, i: int) -> Match | None:
+    """Read 유월 and 시월, whose numbers have lost a consonant."""
+    for word, month in _MONTHS.items():
+        if tokens.at(i).startswith(word) and tokens.at(i)[2:] in _PARTICLES:
+            return Match(f"{month}월{tokens.at(i)[2:]}", i + 1)
+    return None
+
+
+def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read a Sino-Korean number and its counter: 이십명이, 이천이십오 년."""
+    for number, value, text, end in _numbers(tokens, i):
+        counter, at = text, end
+        if not counter:
+            counter, at = tokens.at(end), end + 1
+        if (found := _counter(counter)) is None:
+            continue
+        name, rest = found
+        if not _sure(tokens, i, number, value, name, joined=bool(text)):
+            continue
+        if (
+            0 <= value < words_below
+            and name not in _EXACT
+            and name not in _SIGNS
+            and name not in ("원", "달러", "유로")
+        ):
+            continue
+        return Match(f"{_figures(value, number, name)}{_SINO_COUNTERS[name]}{rest}", at)
+    return None
+
+
+def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
+    """Return readings (number, value, rest of its word, end): the longest first, over words such as 만 이천."""
+    said, end = "", i
+    found: list[tuple[str, int, str, int]] = []
+    while end < len(tokens):
+        word = tokens.at(end)
+        syllables = sino_prefix(word)
+        for length in range(len(syllables), 0, -1):
+            value = sino(said + syllables[:length])
+            if value is not None and (length == len(word) or not said or value >= 10**4):
+                found.append((said + syllables[:length], value, word[length:], end + 1))
+        if not syllables or syllables != word or (syllables[-1] not in "만억조"):
+            break
+        said, end = said + word, end + 1
+    return sorted(found, key=lambda reading: (-reading[3], -len(reading[0])))
+
+
+def _counter(word: str) -> tuple[str, str] | None:
+    """Return the counter that a word begins with, and the particle after it."""
+    for name in _SINO_COUNTERS:
+        if word.startswith(name) and word[len(name) :] in _PARTICLES:
+            return name, word[len(name) :]
+    return None
+
+
+def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined: bool) -> bool:
+    """Return whether a number and a counter are no other word: 일일, 이도, 사원, 천만에."""
+    if name == "시" and value < 13 and not joined:
+        return False  # hours are native numbers
+    if name == "월":
+        return value <= 12
+    if name == "일" and len(number) == 1:
+        return tokens.at(i - 1).endswith("월") and value <= 31
+    if name in _SIGNS or (not joined and len(name) > 1):
+        return True
+    if name in ("년", "분", "초", "원"):
+        return len(number) > 1 or not joined or tokens.at(i - 1).endswith(("시", "분"))
+    return len(number) > 1 and (joined or number not in ("이만", "천만", "오만"))
+
+
+def _figures(value: int, number: str, counter: str) -> str:
+    """Return figures: a year without groups, round numbers with 만 and 억, others in groups of three."""
+    if counter == "년":
+        return str(value)
+    for scale, name in ((10**12, "조"), (10**8, "억"), (10**4, "만")):
+        if value % scale == 0 and value // scale and number.endswith(name):
+            return (
+                f"{grouped(value // scale, ',', 4)}{name} " if counter else f"{grouped(value // scale, ',', 4)}{name}"
+            )
+    return grouped(value, ",", 4)
+
+
+def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read a native number with its counter: 세 시, 스물다섯살이; of hours always, of others from ten on."""
+    word = tokens.at(i)
+    read = native(word)
+    if read is None:
+        return None
+    value, length = read
+    rest, end = (word[length:], i + 1) if length < len(word) else (tokens.at(i + 1), i + 2)
+    for name in _NATIVE_COUNTERS:
+        if rest.startswith(name) and rest[len(name) :] in _PARTICLES:
+            hour = name == "시간" or (name == "시" and value <= 12)
+            if hour or (value >= max(10, words_below) and name != "시"):
+                return Match(f"{value}{name}{rest[len(name) :]}", end)
+    return None
+
+
+def _bare(tokens: Tokens, i: int) -> Match | None:
+    """Read a number that nothing follows which counts, or digits one by one: 공일공."""
+    spelt, end = "", i
+    while (said := digits(tokens.at(end))) is not None:
+        spelt, end = spelt + said, end + 1
+    if len(spelt) >= _PHONE and (end > i + 1 or spelt[0] == "0" or len(spelt) > _PHONE):
+        return Match(spelt, end)
+    for number, value, rest, at in _numbers(tokens, i):
+        tens = len(number) == 2 and (number[1] in "십백" or number[0] == "십") and not rest
+        if rest in _PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
+            return Match(f"{_figures(value, number, '')}{rest}", at)
+    return None

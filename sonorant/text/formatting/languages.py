@@ -1,0 +1,28 @@
+"""The formatters, by language."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Protocol, cast
+
+from sonorant.text.formatting.formatter import Formatter, Hook
+from sonorant.text.formatting.rules import Rule
+
+__all__ = ["LANGUAGES", "formatter"]
+
+LANGUAGES = {"en": "english", "fr": "french", "ko": "korean"}
+"""ISO 639-1 codes, and the module with each one's rules."""
+
+
+class _Language(Protocol):
+    def rules(self, words_below: int) -> Sequence[Rule]: ...
+
+
+@cache
+def formatter(language: str, *, words_below: int = 10, hooks: tuple[Hook, ...] = ()) -> Formatter:
+    """Return the formatter of a language, one of `LANGUAGES`, which is loaded by the first call.
+
+    words_below: cardinals below it that count nothing with a unit stay words; 0: none does, for scoring.
+    """
+    module = import_module(f"sonorant.text.formatting.{LANGUAGES[language]}")
+    return Formatter(cast(_Language, module).rules(words_below), hooks)

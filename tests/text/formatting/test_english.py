@@ -1,0 +1,120 @@
+import pytest
+
+from sonorant.text.formatting import formatter
+
+VERBATIM = [
+    "no one knows",
+    "one two three",  # who counts
+    "a hundred people",
+    "a million",
+    "at this point five people",
+    "we may first want to",
+    "on the one hand",
+    "one or two",
+    "twenty thirty people",  # or 2030
+    "twelve thirty",  # or 1230
+    "the twenty second delay",  # or 22nd
+    "one tenth of a second",
+    "one hundredth of a second",
+    "the first time",
+    "zero",
+    "march on",
+    "fifteen twenty",
+    "he won",
+    "oh no",
+]
+
+
+@pytest.mark.parametrize("text", VERBATIM)
+def test_what_has_several_readings_stays_as_it_was_said(text):
+    assert formatter("en").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("nine one one", "911"),
+        ("call five five five oh one double two", "call 5550122"),
+        ("two hundred and five dogs", "205 dogs"),
+        ("between two hundred and five hundred people", "between 200 and 500 people"),
+        ("two hundred and five thousand", "205,000"),
+        ("twelve hundred people", "1200 people"),
+        ("a hundred and five people", "105 people"),
+        ("five million people", "5 million people"),
+        ("two point five billion", "2.5 billion"),
+        ("one million two hundred thousand", "1,200,000"),
+        ("three point one four", "3.14"),
+        ("zero point oh five", "0.05"),
+        ("a twenty first century idea", "a 21st century idea"),
+        ("the three hundred and sixty fifth day", "the 365th day"),
+    ],
+)
+def test_numbers_are_figures(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("march fifth twenty twenty five", "March 5, 2025"),
+        ("on march fifth", "on March 5"),
+        ("we march ten miles", "we march 10 miles"),
+        ("june five twenty twenty five", "June 5, 2025"),
+        ("june twenty twenty five", "June 2025"),
+        ("january nineteen nineteen ninety", "January 19, 1990"),
+        ("january twenty first two thousand six", "January 21, 2006"),
+        ("the fifth of march nineteen oh five", "5 March 1905"),
+        ("in nineteen eighty four", "in 1984"),
+        ("in twenty thirty", "in 2030"),
+        ("the nineteen eighties", "the 1980s"),
+        ("on may first", "on May 1"),
+    ],
+)
+def test_dates(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("three thirty p m", "3:30 p.m."),
+        ("three pm", "3 p.m."),
+        ("twelve oh five a m", "12:05 a.m."),
+        ("at twelve thirty", "at 12:30"),
+        ("half past three", "3:30"),
+        ("half past three p m", "3:30 p.m."),
+        ("a quarter to one", "12:45"),
+        ("quarter past nine", "9:15"),
+        ("ten past three", "3:10"),
+        ("three o'clock", "3 o'clock"),
+    ],
+)
+def test_times(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("five dollars", "$5"),
+        ("a hundred dollars", "$100"),
+        ("it costs five dollars fifty", "it costs $5.50"),
+        ("five dollars and five cents", "$5.05"),
+        ("five dollars and fifty people", "$5 and 50 people"),
+        ("five million dollars", "$5 million"),
+        ("two point five billion euros", "€2.5 billion"),
+        ("fifty cents", "50 cents"),
+        ("ten pounds sterling", "£10"),
+        ("ten pounds of flour", "10 pounds of flour"),
+        ("fifty percent", "50%"),
+        ("three point five per cent", "3.5%"),
+        ("sixty five miles per hour", "65 mph"),
+        ("ten kilometers per hour", "10 km/h"),
+        ("twenty degrees celsius", "20°C"),
+        ("six feet two inches", "6 feet 2 inches"),
+        ("two square meters", "2 m²"),
+        ("sixteen gigabytes", "16 GB"),
+    ],
+)
+def test_money_and_units(said, written):
+    assert formatter("en").text(said) == written

@@ -1,0 +1,91 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonorant.text.formatting import Formatter, Written, formatter
+from sonorant.text.formatting.casing import sentence_case
+from sonorant.text.formatting.rules import Match
+
+VOCABULARIES = {
+    "en": "a and at in on to the of past per cent point oh o double no half quarter p m pm o'clock dollars cents "
+    "percent hour miles degrees celsius zero one two five nine ten twelve nineteen twenty thirty eighty eighties "
+    "hundred thousand million first second fifth tenth twentieth march may january kilometers euros people",
+    "fr": "à et le la moins quart demie heure heures minutes midi pour cent virgule euros centimes zéro un une deux "
+    "sept dix onze seize vingt vingts trente soixante quatre quatre-vingt cents mille million millions mars mai "
+    "premier deuxième vingtième siècle kilomètres heure degrés personnes d'un",
+    "ko": "영 공 일 이 삼 십 백 천 만 억 이십 삼백 이천이십오 년 월 일 시 분 세 열두 스물다섯 살 명 원 퍼센트 킬로미터 "
+    "유월 사람 이사 천만에 시간 반 도 오일에",
+}
+texts = {language: st.lists(st.sampled_from(words.split()), max_size=8) for language, words in VOCABULARIES.items()}
+
+
+@pytest.mark.parametrize("language", VOCABULARIES)
+@given(data=st.data())
+def test_formatting_twice_is_formatting_once(language, data):
+    words = data.draw(texts[language])
+    once = formatter(language).text(" ".join(words))
+    assert formatter(language).text(once) == once
+
+
+@pytest.mark.parametrize("language", VOCABULARIES)
+@given(data=st.data())
+def test_every_word_is_in_one_group_and_words_alone_are_verbatim(language, data):
+    words = data.draw(texts[language])
+    groups = formatter(language).written(words)
+    assert [i for _, begin, end in groups for i in range(begin, end)] == list(range(len(words)))
+    assert all(begin < end for _, begin, end in groups)
+
+
+@pytest.mark.parametrize("language", VOCABULARIES)
+@given(words=st.lists(st.text("abé'-.,$%0가이", min_size=1), max_size=5))
+def test_words_of_no_rule_stay_as_they_are(language, words):
+    groups = formatter(language).written(words)
+    assert [i for _, begin, end in groups for i in range(begin, end)] == list(range(len(words)))
+    assert all(
+        text == words[begin] for text, begin, end in groups if end == begin + 1 and not any(map(str.isdigit, text))
+    )
+
+
+def test_a_group_spans_the_words_that_it_is_written_for():
+    words = ["it", "costs", "five", "dollars", "and", "fifty", "cents", "today"]
+    assert formatter("en").written(words) == (
+        Written("it", 0, 1), Written("costs", 1, 2), Written("$5.50", 2, 7), Written("today", 7, 8),
+    )  # fmt: skip
+
+
+def test_the_words_of_a_hyphenated_word_are_read_apart_and_written_whole():
+    assert formatter("en").written(["twenty-three", "well-known", "people"]) == (
+        Written("23", 0, 1), Written("well-known", 1, 2), Written("people", 2, 3),
+    )  # fmt: skip
+    assert formatter("en").text("six-figure") == "six-figure"
+
+
+def test_case_does_not_hide_a_number_and_stays_where_nothing_is_written():
+    assert formatter("en").text("Twenty People saw Ann") == "20 People saw Ann"
+
+
+def test_a_hook_changes_texts():
+    cased = formatter("en", hooks=(sentence_case,))
+    assert cased.text("no one came") == "No one came"
+    assert cased.text("twenty came") == "20 came"
+    assert cased.text("") == ""
+
+
+def test_a_hook_that_changes_spans_is_refused():
+    with pytest.raises(AssertionError, match="spans"):
+        Formatter((), (lambda groups: groups[1:],)).written(["a", "b"])
+
+
+def test_the_first_rule_that_reads_something_wins():
+    def first(tokens, i):
+        return Match("1", i + 2) if tokens.at(i) == "a" and tokens.at(i + 1) == "b" else None
+
+    def second(tokens, i):
+        return Match("2", i + 1) if tokens.at(i) == "a" else None
+
+    assert Formatter((first, second)).text("a b a c") == "1 2 c"
+
+
+def test_for_scores_small_numbers_are_figures_too():
+    assert formatter("en", words_below=0).text("two dogs") == "2 dogs"
+    assert formatter("en").text("two dogs") == "two dogs"
