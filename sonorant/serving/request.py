@@ -18,7 +18,8 @@ class StreamRequest:
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
     to return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
-    written: language of final results' written form; empty: verbatim.
+    written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
+    result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
     """
 
     model: str = ""
@@ -28,6 +29,8 @@ class StreamRequest:
     phrases: tuple[tuple[str, float], ...] = ()
     language: str = ""
     written: str = ""
+    utterances: bool = True
+    speech_events: bool = False
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:

@@ -15,7 +15,7 @@ from services.recognizer.transports.google_recognizers import get_recognizer, li
 from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
-from sonorant.serving.session import Result
+from sonorant.serving.results import Result
 from sonorant.v1 import google_speech_pb2 as pb
 
 __all__ = ["SERVICE", "SpeechServicer"]

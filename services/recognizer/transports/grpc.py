@@ -14,7 +14,7 @@ from services.recognizer.transports.grpc_messages import Formatter, listen_out, 
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
-from sonorant.serving.session import Result
+from sonorant.serving.results import Answer, Result, SpeechEvent
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["SERVICE", "RecognizerServicer"]
@@ -27,6 +27,11 @@ _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
     IdleStream: pb.END_REASON_IDLE,
     Draining: pb.END_REASON_DRAIN,
 }
+_SPEECH_EVENTS = {
+    "begin": pb.StreamingRecognizeResponse.SPEECH_ACTIVITY_BEGIN,
+    "end": pb.StreamingRecognizeResponse.SPEECH_ACTIVITY_END,
+}
+_WHOLE = pb.StreamingRecognitionFeatures(single_result=True)
 
 _Formatter = Formatter[pb.SpeechRecognitionAlternative]
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -60,7 +65,7 @@ class RecognizerServicer:
             admission = self._engine.admission
             with (
                 admission.slot() if request.content else admission.open(),
-                self._engine.stream(_request(request.config)) as stream,
+                self._engine.stream(_request(request.config, _WHOLE)) as stream,
             ):
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
@@ -97,17 +102,17 @@ class RecognizerServicer:
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
     ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
         config, wanted = opening.config, opening.streaming_features
-        with self._engine.stream(_request(config, wanted.interim_results)) as stream:
+        with self._engine.stream(_request(config, wanted)) as stream:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, config.features)
             try:
-                async for result in _results(inbox, stream):
-                    yield _response(stream, result, formatter)
-                yield _response(stream, await stream.finish(), formatter)
+                async for answer in _answers(inbox, stream):
+                    yield _response(stream, answer, formatter)
+                async for response in _last_responses(stream, formatter):
+                    yield response
             except tuple(_END_REASONS) as error:
                 if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
-                    final = _response(stream, await stream.finish(), formatter)
-                    final.end_reason = _END_REASONS[type(error)]
-                    yield final
+                    async for response in _last_responses(stream, formatter, _END_REASONS[type(error)]):
+                        yield response
                 raise
 
 
@@ -121,8 +126,8 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
     return first.streaming_config
 
 
-async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
-    """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
+async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
+    """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
         await unhurried(message)
         request = parsed(pb.StreamingRecognizeRequest, message)
@@ -130,32 +135,61 @@ async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
         if not request.audio:
             continue
-        result = await stream.push(request.audio)
+        answers = await stream.push(request.audio)
         inbox.heard()
-        if result is not None:
-            yield result
+        for answer in answers:
+            yield answer
             inbox.heard()  # a slow reader's audio may wait here
 
 
-def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
+async def _last_responses(
+    stream: Stream, formatter: _Formatter, end_reason: pb.EndReason.ValueType = pb.END_REASON_UNSPECIFIED
+) -> AsyncIterator[pb.StreamingRecognizeResponse]:
+    """Finish a stream; the last response, a final result, says why it ends."""
+    *answers, last = await stream.finish()
+    for answer in answers:
+        yield _response(stream, answer, formatter)
+    response = _response(stream, last, formatter)
+    response.end_reason = end_reason
+    yield response
+
+
+def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatures) -> StreamRequest:
     audio = config.explicit_decoding_config
     encoding = str(audio.encoding)  # unknown to this version
     if audio.encoding in _ENCODINGS.values():
         encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
     features = config.features
-    return StreamRequest(config.model, spoken, features.max_alternatives, interim_results, features.written)
+    return StreamRequest(
+        config.model,
+        spoken,
+        features.max_alternatives,
+        wanted.interim_results,
+        written=features.written,
+        utterances=not wanted.single_result,
+        speech_events=wanted.enable_voice_activity_events,
+    )
 
 
-def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
+def _response(stream: Stream, answer: Answer, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
     response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
+    if isinstance(answer, SpeechEvent):
+        response.speech_event_type = _SPEECH_EVENTS[answer.kind]
+        response.speech_event_offset.CopyFrom(duration(answer.time_s))
+    else:
+        _add_result(response, answer, formatter)
+    return response
+
+
+def _add_result(response: pb.StreamingRecognizeResponse, result: Result, formatter: _Formatter) -> None:
     response.results.add(
         alternatives=formatter.write(result.alternatives),
         is_final=result.is_final,
         stability=result.stability,
         result_end_offset=duration(result.end_s),
+        result_start_offset=duration(result.start_s),
     )
-    return response
 
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:

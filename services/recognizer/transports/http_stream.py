@@ -1,7 +1,7 @@
 """A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -13,7 +13,7 @@ from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
-from sonorant.serving.session import Result
+from sonorant.serving.results import Answer, Result
 
 __all__ = ["serve_stream"]
 
@@ -70,8 +70,7 @@ async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Str
     while message is not None:
         if isinstance(message, bytes):
             if message:
-                if (result := await stream.push(message)) is not None:
-                    await writer.write(result)
+                await writer.write(await stream.push(message))
                 inbox.heard()
         elif message.get("type") == "KeepAlive":
             inbox.heard()
@@ -163,12 +162,18 @@ class _Writer:
         told = {"type": "Ready", "model": stream.model, "sample_rate": stream.rate_hz, "max_s": stream.max_s}
         await self._socket.send_json(told)
 
-    async def write(self, result: Result, finalized: bool = False) -> None:
-        """Write a result; finalized: of a Finalize message."""
+    async def write(self, answers: Sequence[Answer], finalized: bool = False) -> None:
+        """Write results; finalized: of a Finalize message."""
+        for answer in answers:
+            if isinstance(answer, Result):
+                await self._write(answer, finalized)
+
+    async def _write(self, result: Result, finalized: bool) -> None:
         told: dict[str, Any] = {
             "type": "Results",
             "is_final": result.is_final,
             "stability": result.stability,
+            "start_s": result.start_s,
             "end_s": result.end_s,
             "alternatives": [self._alternative(one) for one in result.alternatives],
         }

@@ -17,7 +17,7 @@ from sonorant.decoding import Word
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import UnknownModel
 from sonorant.serving.request import AudioFormat, StreamRequest
-from sonorant.serving.session import Result
+from sonorant.serving.results import Result
 from sonorant.text.captions import cues_of, srt, webvtt
 
 __all__ = ["list_models", "show_model", "transcribe"]
@@ -44,7 +44,7 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
     with engine.admission.slot():
         content, fields = await read_upload(engine, request, most_bytes)
         wanted = _wanted(fields)
-        with engine.stream(StreamRequest(wanted.model, AudioFormat("AUTO"))) as stream:
+        with engine.stream(StreamRequest(wanted.model, AudioFormat("AUTO"), utterances=False)) as stream:
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:

@@ -18,7 +18,7 @@ from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest, UnknownModel
 from sonorant.serving.model_store import VersionState
 from sonorant.serving.request import AudioFormat, StreamRequest
-from sonorant.serving.session import Result
+from sonorant.serving.results import Result
 from sonorant.v1 import tensorflow_serving_pb2 as pb
 
 __all__ = ["SERVICES", "ModelServicer", "PredictionServicer"]
@@ -126,7 +126,7 @@ class PredictionServicer(_Servicer):
         wanted = _version(spec)
         if wanted is not None:
             self._check_in_service(spec.name, wanted)
-        return self._engine.stream(StreamRequest(spec.name, AudioFormat("AUTO")))
+        return self._engine.stream(StreamRequest(spec.name, AudioFormat("AUTO"), utterances=False))
 
     def _check_in_service(self, name: str, wanted: int) -> None:
         in_service = [state.version for state in self._engine.versions(name) if state.in_service]

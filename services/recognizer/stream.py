@@ -1,0 +1,162 @@
+"""One client's stream: audio in, results out, computed on workers in its turn; its lag is measured."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+from services.recognizer.metrics import RecognizerMetrics
+from services.recognizer.workers import Workers
+from sonorant.arrays import Waveform
+from sonorant.serving.audio_formats import AudioDecoder, Pieces
+from sonorant.serving.lag import Arrivals, LagWatch, Turns
+from sonorant.serving.results import Answer, Result, shifted
+from sonorant.serving.session import Session
+from sonorant.serving.steps import Steps
+
+__all__ = ["Stream"]
+
+# Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
+_PIECE_S = 0.5
+_DECODED_S = 2  # of whole recordings, which are decoded before they are recognized
+
+
+class Stream:
+    """One client's audio, in order; each call computes on a worker, never on the event loop."""
+
+    def __init__(
+        self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch
+    ) -> None:
+        self._session = session
+        self._ended_s = 0.0  # of what was finalized
+        self._answers: list[Answer] = []  # of a message that is not recognized yet, or only in part
+        self._decoder = decoder
+        self._workers = workers
+        self._metrics = metrics
+        self._watch = watch
+        self._turns = Turns()
+        self._arrivals = Arrivals()
+
+    @property
+    def model(self) -> str:
+        """The model that answers, as "name/version"."""
+        return f"{self._session.model.name}/{self._session.model.version}"
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of the language that the model's recipe names; empty: none."""
+        return self._session.model.recipe.text.language or ""
+
+    @property
+    def rate_hz(self) -> int:
+        """Rate of the audio that the model takes."""
+        return self._session.model.sample_rate_hz
+
+    @property
+    def max_s(self) -> float:
+        """Longest audio, in seconds."""
+        return self._ended_s + self._session.max_s
+
+    @property
+    def audio_s(self) -> float:
+        """Seconds of audio received."""
+        return self._ended_s + self._session.audio_s
+
+    async def push(self, audio: bytes) -> list[Answer]:
+        """Recognize the next `audio`; return what `Session.push` does.
+
+        Raises as `AudioDecoder.push` and `Session.push`; what was found until then is left to `finish`.
+        """
+        with self._lag():
+            await self._recognize(self._decoder.pieces(audio))
+        return self._taken()
+
+    async def finalize(self) -> list[Answer]:
+        """End the utterance; return what is left of it, last a final result. The audio goes on with another one."""
+        session = self._session
+        self._add(await self._workers.run(session.finish_steps()))
+        self._ended_s += session.audio_s
+        self._session = session.next()
+        return self._taken()
+
+    async def finish(self) -> list[Answer]:
+        """End the audio; return what is left, last a final result. Raises as `push`."""
+        return await self._finish(time.perf_counter())
+
+    async def whole(self, audio: bytes) -> Result | None:
+        """Return the final result of a whole recording; None if it is empty.
+
+        For streams that have one final result (`StreamRequest.utterances` is False). Raises as `push`; AudioTooLong
+        before anything is recognized.
+        """
+        began_s = time.perf_counter()
+        samples = await self._decoded(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
+        self._session.check(sum(map(len, samples)))
+        await self._recognize(iter(samples))
+        if not audio:
+            return None
+        (result,) = (answer for answer in await self._finish(began_s) if isinstance(answer, Result))
+        return result
+
+    async def _decoded(self, samples: Iterator[Waveform]) -> list[Waveform]:
+        pieces, found, more = Pieces(samples, _DECODED_S * self.rate_hz), [], True
+        while more:
+            piece, more = await self._workers.run(_next(pieces))
+            found.append(piece)
+        return found
+
+    async def _recognize(self, samples: Iterator[Waveform]) -> None:
+        """Recognize `samples` on workers, piece by piece, each in this stream's turn."""
+        pieces, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), True
+        while more:
+            due_s, before_s = self._turns.due_s(time.monotonic()), self.audio_s
+            steps = _recognize_next(pieces, self._session)
+            found, more = await self._workers.run(steps, due_s, lambda: self._session.audio_s)
+            self._turns.took(due_s, self.audio_s - before_s)
+            self._add(found)
+
+    @contextmanager
+    def _lag(self) -> Iterator[None]:
+        """Measure the lag of a message that is recognized in the context, unless the client waits for nothing."""
+        read_s, before_s = time.monotonic(), self.audio_s
+        if not self._turns.ahead(read_s):
+            self._watch.waits(self, read_s)
+        try:
+            yield
+        finally:
+            done_s = time.monotonic()
+            self._watch.ended(self)
+            lag_s = done_s - self._arrivals.arrived_s(read_s, self.audio_s - before_s)
+            self._arrivals.recognized(done_s)
+            if not self._turns.ahead(done_s):
+                self._watch.heard(done_s, lag_s)
+                self._metrics.lag.observe(lag_s)
+
+    async def _finish(self, received_s: float) -> list[Answer]:
+        """Finish a stream whose audio was complete at `received_s`, and count it."""
+        await self._recognize(self._decoder.last_pieces())
+        self._add(await self._workers.run(self._session.finish_steps()))
+        self._metrics.latency.observe(time.perf_counter() - received_s)
+        self._metrics.ended.inc()
+        self._metrics.audio.inc(self.audio_s)
+        return self._taken()
+
+    def _add(self, answers: list[Answer]) -> None:
+        """Keep answers, with times from the start of the audio."""
+        self._answers += [shifted(answer, self._ended_s) for answer in answers] if self._ended_s else answers
+
+    def _taken(self) -> list[Answer]:
+        answers, self._answers = self._answers, []
+        return answers
+
+
+def _next(pieces: Pieces) -> Steps[tuple[Waveform, bool]]:
+    """Decode the next piece; return it, and whether there may be more."""
+    yield from ()
+    return pieces.next()
+
+
+def _recognize_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
+    """Decode and recognize the next piece; return what is new, and whether there may be more."""
+    samples, more = pieces.next()
+    return (yield from session.push_steps(samples)), more
