@@ -18,7 +18,7 @@ __all__ = ["Formatter", "listen_out", "parsed"]
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
 _Message = TypeVar("_Message", bound=Message)
-_Alternative = TypeVar("_Alternative", own.SpeechRecognitionAlternative, google.SpeechRecognitionAlternative)
+_Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
 
 
 class _WordFeatures(Protocol):
