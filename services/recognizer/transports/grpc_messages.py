@@ -21,7 +21,7 @@ _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 _SMALL_BYTES, _SMALL_S = 64, 0.002
 
 _Message = TypeVar("_Message", bound=Message)
-_Alternative = TypeVar("_Alternative", own.SpeechRecognitionAlternative, google.SpeechRecognitionAlternative)
+_Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
 
 
 class _WordFeatures(Protocol):
