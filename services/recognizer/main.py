@@ -56,8 +56,8 @@ def serve(
     store_url: the run's store, from which exports are pulled as they appear; empty: others write to the folder.
     serving: limits and address; absent: those of the first model's recipe, over which `overrides` win. `listen` (host,
     port, http_port) wins over both where it is not None. port_file: gets gRPC's port when the server is ready.
-    patience_s: how long to wait for a first model. service: HOST:PORT of the Service of all replicas: while none serves, a replica without a
-    model is ready. threads: workers; 0: one a processor. Raises Unavailable.
+    patience_s: how long to wait for a first model. service: HOST:PORT of the Service of all replicas: while none
+    serves, a replica without a model is ready. threads: workers; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
     configure_logging("recognizer")
