@@ -30,9 +30,7 @@ def cues_of(words: Iterable[Word]) -> list[Cue]:
         if not cues or _begins(cues[-1], word):
             cues.append([])
         cues[-1].append(word)
-    return [
-        Cue(cue[0].start_s, max(cue[-1].end_s, cue[0].start_s), " ".join(word.word for word in cue)) for cue in cues
-    ]
+    return [Cue(cue[0].start_s, cue[-1].end_s, " ".join(word.word for word in cue)) for cue in cues]
 
 
 def srt(cues: Sequence[Cue]) -> str:

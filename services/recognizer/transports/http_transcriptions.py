@@ -120,10 +120,9 @@ def _number(text: str) -> float | None:
 
 def _check_language(language: str, stream: Stream) -> None:
     if language and language != stream.language:
-        expected = f"{stream.language}, or leave it out" if stream.language else "none, as the model's is not known"
-        raise HttpError(
-            400, f"language={language}: model {stream.model} has one language; expected {expected}", "language"
-        )
+        expected = stream.language or "none, as its recipe does not name it"
+        reason = f"language={language}: model {stream.model} has one language; expected {expected}"
+        raise HttpError(400, reason, "language")
 
 
 def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:

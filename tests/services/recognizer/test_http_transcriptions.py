@@ -1,5 +1,6 @@
 import asyncio
 import re
+import ssl
 
 import httpx2 as httpx
 import openai
@@ -13,6 +14,7 @@ from sonorant.serving.session import Session, SessionOptions
 
 WAV = encoded("WAV", SPEECH, RATE_HZ)
 FLAC = encoded("FLAC", SPEECH, RATE_HZ)
+PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the system's certificates, which take long to load
 URL = "/v1/audio/transcriptions"
 
 
@@ -29,7 +31,10 @@ def asked(store, ask, **limits):
     async def run():
         async with (
             http_recognizer(store, **limits) as (engine, address),
-            openai.AsyncOpenAI(base_url=f"http://{address}/v1", api_key="any", max_retries=0) as client,
+            httpx.AsyncClient(verify=PLAIN) as http,
+            openai.AsyncOpenAI(
+                base_url=f"http://{address}/v1", api_key="any", max_retries=0, http_client=http
+            ) as client,
         ):
             found = await ask(client)
             assert engine.admission.active == 0
@@ -117,7 +122,7 @@ def posted(store, *, limits=None, occupy=False, **request):
 
     async def run():
         async with http_recognizer(store, **(limits or {})) as (engine, address):
-            async with httpx.AsyncClient() as client:
+            async with httpx.AsyncClient(verify=PLAIN) as client:
                 if occupy:
                     with engine.admission.slot():
                         answer = await client.post(f"http://{address}{URL}", **request)
@@ -203,7 +208,7 @@ def test_an_upload_that_stalls_is_ended(store):
 
 def test_other_paths_and_methods_are_errors_of_the_same_form(store):
     async def run():
-        async with http_recognizer(store) as (_, address), httpx.AsyncClient() as client:
+        async with http_recognizer(store) as (_, address), httpx.AsyncClient(verify=PLAIN) as client:
             answers = [await client.get(f"http://{address}{path}") for path in ("/v1/nothing", URL, "/v1/models/b")]
             return [(answer.status_code, answer.json()["error"]["type"]) for answer in answers]
 
