@@ -106,7 +106,7 @@ class Engine:
         """Return a client's messages, within the idle limit, until `end_streams`."""
         return Inbox(messages, self._serving.idle_timeout_s, self._ending)
 
-    async def in_time(self, writing: Awaitable[None]) -> None:
+    async def in_time(self, writing: Awaitable[object]) -> None:
         """Wait until a result is written; raises IdleStream for a client that reads none within the idle limit."""
         idle_s = self._serving.idle_timeout_s
         try:

@@ -10,6 +10,7 @@ class Proxy:
         self._through = asyncio.Event()
         self._through.set()
         self._tasks = set()
+        self._writers = []
 
     def cut(self):
         """Let nothing more through."""
@@ -18,6 +19,7 @@ class Proxy:
     async def serve(self, reader, writer):
         """Connect a client with the server."""
         other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers += [writer, other_writer]
         for source, target in ((reader, other_writer), (other_reader, writer)):
             self._tasks.add(asyncio.create_task(self._pump(source, target)))
 
@@ -28,9 +30,13 @@ class Proxy:
                 target.write(data)
                 await target.drain()
 
-    def close(self):
+    async def close(self):
         for task in self._tasks:
             task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)  # in which the sockets are closed
 
 
 @asynccontextmanager
@@ -42,4 +48,4 @@ async def proxied(port):
         yield proxy, server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        proxy.close()
+        await proxy.close()

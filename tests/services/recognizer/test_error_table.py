@@ -90,8 +90,11 @@ def test_what_recognition_raises(store, kind, monkeypatch):
 def test_too_many_streams(store):
     async def run():
         async with recognizer(store, max_streams=1) as (_, channel):
-            await interim(connect(channel).StreamingRecognize())
-            return await failure(channel, [opening()])
+            held = connect(channel).StreamingRecognize()
+            await interim(held)
+            error = await failure(channel, [opening()])
+            held.cancel()
+            return error
 
     error = asyncio.run(run())
     assert error.code().name == STATUSES[TooManyStreams].code

@@ -13,6 +13,7 @@ from rigs.recognizer import AUDIO, SPEECH, audio, interim, last, opening, recogn
 from services.recognizer.calibration import calibrate
 from services.recognizer.workers import Workers
 from services.recognizer_client.client import ask_model, connect, stream_recording
+from sonorant.serving import admission
 from sonorant.serving.headroom import Headroom
 from sonorant.v1 import recognizer_pb2 as pb
 
@@ -65,7 +66,9 @@ def test_what_does_not_fit_is_told_when_to_retry_and_the_others_go_on(store):
     assert all(final.results[0].alternatives[0].transcript for final in finals)
 
 
-def test_a_client_comes_back_when_it_was_told_to(store):
+def test_a_client_comes_back_when_it_was_told_to(store, monkeypatch):
+    monkeypatch.setattr(admission, "_UNKNOWN_STREAM_S", 0.5)
+
     async def run():
         async with recognizer(store, max_streams=1) as (_, channel):
             stub = connect(channel)

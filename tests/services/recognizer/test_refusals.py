@@ -119,7 +119,7 @@ def test_one_stream_too_many_is_refused_and_the_others_go_on(store):
             for call in calls:
                 await interim(call)
             with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await stream_recording(stub, SPEECH, RATE_HZ)
+                await stub.StreamingRecognize(iter([opening(), audio()])).read()
             for call in calls:
                 await call.done_writing()
             finals = [await last(call) for call in calls]
