@@ -1,11 +1,10 @@
 """`sonorant transcribe`: reads recordings, streams them, and lays out transcripts."""
 
 import asyncio
-import json
 import shutil
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -22,15 +21,18 @@ from services.recognizer_client.client import (
     stream_audio,
     stream_recording,
 )
+from services.recognizer_client.layout import Layout, render
+from services.recognizer_client.outputs import plan
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.transcript import StreamedTranscript, read_event
+from sonorant.atomic import atomic_write
 from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
-__all__ = ["Layout", "Request", "transcribe", "transcribe_with_own_recognizer"]
+__all__ = ["Request", "transcribe", "transcribe_with_own_recognizer"]
 
 
 class _Refused(SonorantError):
@@ -40,30 +42,26 @@ class _Refused(SonorantError):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """The layout of transcripts: JSON lines, words with times, and how many alternatives."""
-
-    as_json: bool = False
-    words: bool = False
-    nbest: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
-    """Recordings and how to send them; see the options of `sonorant transcribe`."""
+    """Recordings, how to send them and where transcripts go; see the options of `sonorant transcribe`."""
 
     files: tuple[Path, ...]
+    output: Path | None = None
+    written: str = ""
     model: str = ""
     mic: bool = False
     paced: bool = False
     streams: int = 1
     chunk_ms: float = 100.0
-    layout: Layout = Layout()
+    layout: Layout = field(default_factory=Layout)
 
     def config(self) -> pb.RecognitionConfig:
         """Return the config that every stream begins with."""
         features = pb.RecognitionFeatures(
-            enable_word_time_offsets=True, enable_word_confidence=True, max_alternatives=self.layout.nbest
+            enable_word_time_offsets=True,
+            enable_word_confidence=True,
+            max_alternatives=self.layout.nbest,
+            written=self.written,
         )
         return pb.RecognitionConfig(model=self.model, features=features)
 
@@ -104,7 +102,10 @@ async def _transcribe(address: str, request: Request) -> None:
 
 
 class _Batch:
-    """Recordings side by side; one that fails costs itself alone, unless no recognizer answers any more."""
+    """Recordings side by side, but for those that have their output already.
+
+    One that fails costs itself alone, unless no recognizer answers any more.
+    """
 
     def __init__(
         self, address: str, stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request
@@ -118,20 +119,25 @@ class _Batch:
 
     async def transcribe(self) -> None:
         """Show the transcripts in the order of the files; raises SonorantError at the end if any failed."""
-        request, failed = self._request, 0
+        layout, failed = self._request.layout, 0
+        planned = plan(self._request.files, self._request.output, layout.suffix)
+        wanted = [task for task in planned if task.output is None or not task.output.exists()]
+        if len(wanted) < len(planned):
+            click.echo(f"{len(planned) - len(wanted)} of {len(planned)} recordings have their output already", err=True)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._one(path)) for path in request.files]
-            for path, task in zip(request.files, tasks, strict=True):
+            tasks = [group.create_task(self._one(path)) for path, _ in wanted]
+            for (path, output), task in zip(wanted, tasks, strict=True):
                 outcome = await task
                 if isinstance(outcome, StreamedTranscript):
-                    _show(path, outcome, request.layout, named=len(request.files) > 1)
+                    named = output is None and len(planned) > 1
+                    await _show(render(path, outcome, layout, named=named), output)
                 elif outcome is not self._lost:
                     failed += 1
                     click.echo(f"sonorant: {outcome}", err=True)
         if self._lost:
             raise self._lost
         if failed:
-            raise _Refused(f"{failed} of {len(request.files)} recordings could not be transcribed")
+            raise _Refused(f"{failed} of {len(wanted)} recordings could not be transcribed")
 
     async def _one(self, path: Path) -> StreamedTranscript | SonorantError:
         request, rate_hz = self._request, self._info.sample_rate_hz
@@ -165,30 +171,11 @@ class _Batch:
         return _Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
 
 
-def _show(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> None:
-    if layout.as_json:
-        click.echo(json.dumps({"id": path.stem, "file": str(path), **_figures(transcript)}))
-        return
-    prefix = f"{path}: " if named else ""
-    for text, confidence in transcript.alternatives if layout.nbest > 1 else [(transcript.text, 1.0)]:
-        click.echo(f"{prefix}{text}" + (f"  ({confidence:.3f})" if layout.nbest > 1 else ""))
-    if layout.words:
-        for word in transcript.words:
-            click.echo(f"  {word.start_s:7.2f} {word.end_s:7.2f}  {word.confidence:.3f}  {word.word}")
-
-
-def _figures(transcript: StreamedTranscript) -> dict[str, object]:
-    """Return a transcript as JSON has it: of its interim results only the first one's arrival."""
-    interim = [event.arrival_s for event in transcript.events if not event.is_final]
-    return {
-        "text": transcript.text,
-        "words": [asdict(word) for word in transcript.words],
-        "alternatives": [{"text": text, "confidence": confidence} for text, confidence in transcript.alternatives],
-        "model": transcript.model,
-        "audio_s": transcript.audio_s,
-        "first_interim_s": interim[0] if interim else None,
-        "final_after_audio_s": transcript.final_s - transcript.audio_end_s,
-    }
+async def _show(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        await asyncio.to_thread(atomic_write, output, text)
 
 
 async def _transcribe_microphone(

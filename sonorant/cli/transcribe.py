@@ -1,6 +1,7 @@
 """`sonorant transcribe`: recordings, or the microphone, to text."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -21,7 +22,24 @@ __all__ = ["command"]
 @click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
 @click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object a recording: text, words, alternatives, latency."
+    "--format",
+    type=click.Choice(["text", "srt", "vtt", "json"]),
+    default="text",
+    show_default=True,
+    help="srt, vtt: captions.",
+)
+@click.option("--json", "as_json", is_flag=True, help="As --format json: text, words, alternatives, latency; a line.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for a file a recording; one whose file is there is not transcribed again.",
+)
+@click.option(
+    "--written",
+    default="",
+    metavar="LANGUAGE",
+    help="Written form, $5 for five dollars: en, fr or ko.",
 )
 @click.option("--words", is_flag=True, help="Show each word with its time and confidence.")
 @click.option("--nbest", type=click.IntRange(1, 30), default=1, show_default=True, help="Alternatives to show.")
@@ -34,21 +52,32 @@ def command(
     paced: bool,
     streams: int,
     chunk_ms: float,
+    format: Literal["text", "srt", "vtt", "json"],
     as_json: bool,
+    output: Path | None,
+    written: str,
     words: bool,
     nbest: int,
 ) -> None:
     """Stream FILES, in any format that soundfile reads, to a recognizer and print transcripts.
 
-    A file that cannot be read is named and skipped; the exit code is 65 then.
+    Of a folder all recordings below it are streamed. A file that cannot be read is named and skipped; the exit code is
+    65 then.
     """
     if bool(files) == mic:
         raise click.UsageError("give recordings, or --mic")
     if (server is None) == (run is None):
         raise click.UsageError("give either --server or --run")
-    from services.recognizer_client.transcribing import Layout, Request, transcribe, transcribe_with_own_recognizer
+    from services.recognizer_client.layout import Layout
 
-    request = Request(files, model, mic, paced, streams, chunk_ms, Layout(as_json, words, nbest))
+    layout = Layout("json" if as_json else format, words, nbest)
+    if mic and (layout.format != "text" or output is not None):
+        raise click.UsageError("--mic prints text; --format and --output are for recordings")
+    if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or files[0].is_dir()):
+        raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
+    from services.recognizer_client.transcribing import Request, transcribe, transcribe_with_own_recognizer
+
+    request = Request(files, output, written, model, mic, paced, streams, chunk_ms, layout)
     if server is not None:
         transcribe(server, request)
     elif run is not None:

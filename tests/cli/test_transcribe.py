@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,6 +83,57 @@ def test_json_has_words_alternatives_and_latency(server, tmp_path):
     assert result["audio_s"] == pytest.approx(1.0)
     assert result["first_interim_s"] > 0
     assert 0 < result["final_after_audio_s"] < 5
+
+
+def test_captions_are_the_words_in_cues(server, heard, tmp_path):
+    samples = murmur(2.0, seed=4)
+    path = recording(tmp_path / "a.wav", samples)
+    shown = [transcribe("--server", server, "--format", form, path).stdout.splitlines() for form in ("srt", "vtt")]
+    for lines in shown:
+        words = [word for line in lines if line and not re.match(r"\d|WEBVTT", line) for word in line.split()]
+        assert words == heard(samples).split()
+    assert (shown[0][0], shown[1][0]) == ("1", "WEBVTT")
+
+
+def test_a_folder_is_transcribed_to_a_folder_and_what_is_there_is_not_done_again(server, heard, tmp_path):
+    samples = [murmur(1.0, seed=seed) for seed in (4, 5)]
+    (tmp_path / "in/deep").mkdir(parents=True)
+    recording(tmp_path / "in/a.wav", samples[0])
+    recording(tmp_path / "in/deep/b.flac", samples[1])
+    (tmp_path / "in/notes.md").write_text("no recording")
+    out = tmp_path / "out"
+    for text, said in ((heard(samples[0]), ""), ("mine", "2 of 2 recordings have their output already\n")):
+        done = transcribe("--server", server, "--output", out, tmp_path / "in")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", said)
+        assert (out / "deep/b.txt").read_text() == f"{heard(samples[1])}\n"
+        assert (out / "a.txt").read_text() == f"{text}\n"
+        (out / "a.txt").write_text("mine\n")
+
+
+def test_two_recordings_with_one_output_are_refused(server, tmp_path):
+    paths = [recording(tmp_path / name, murmur(0.5)) for name in ("a.wav", "a.flac")]
+    done = transcribe("--server", server, "-o", tmp_path / "out", *paths)
+    assert (done.returncode, (tmp_path / "out").exists()) == (65, False)
+    assert f"{paths[1]}: its output {tmp_path}/out/a.txt is that of {paths[0]}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--format", "srt", "a.wav", "b.wav"], "give --output FOLDER"),
+        (["--mic", "--format", "vtt"], "--mic prints text"),
+    ],
+)
+def test_layouts_that_make_no_sense_are_refused(options, said):
+    done = transcribe("--server", "localhost:1", *options)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_an_unknown_language_of_the_written_form_is_the_answer_of_the_recognizer(server, tmp_path):
+    done = transcribe("--server", server, "--written", "xx", recording(tmp_path / "a.wav", murmur(0.5)))
+    assert done.returncode == 65
+    assert "INVALID_ARGUMENT: written='xx': expected one of en, fr, ko" in done.stderr
 
 
 def test_words_are_listed_with_their_times(server, tmp_path):

@@ -122,6 +122,8 @@ def _year(tokens: Tokens, i: int) -> Match | None:
     whole = cardinal(tokens, i)
     if whole and whole.end == read.end:
         return None  # no pair: "two thousand" is a cardinal like others
+    if phrase(tokens, read.end, CURRENCIES) or phrase(tokens, read.end, UNITS):
+        return Match(None, read.end)  # "nineteen ninety nine dollars": $19.99 or $1999
     two = read.value >= 2030 and read.value % 10 == 0  # numbers: "twenty thirty people"
     plausible = (read.value >= 1700 and not two) or tokens.at(i - 1) in _YEARS_FOLLOW
     return Match(str(read.value), read.end) if plausible else None

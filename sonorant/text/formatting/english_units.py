@@ -47,7 +47,7 @@ def _metric() -> Phrases:
 
 UNITS: Phrases = {
     **_metric(),
-    **{(word,): word for word in listed("mile miles foot feet inch inches yard yards acre acres hectare hectares")},
+    **{(word,): word for word in listed("mile miles feet inch inches yard yards acre acres hectare hectares")},
     **{(word,): word for word in listed("pound pounds ounce ounces gallon gallons ton tons tonne tonnes")},
     **{(kilo,): "kg" for kilo in ("kilo", "kilos")},
     ("miles", "per", "hour"): "mph",

@@ -14,6 +14,8 @@ VERBATIM = [
     "twenty thirty people",  # or 2030
     "twelve thirty",  # or 1230
     "the twenty second delay",  # or 22nd
+    "nineteen ninety nine dollars",  # or $19.99
+    "five foot six",
     "one tenth of a second",
     "one hundredth of a second",
     "the first time",

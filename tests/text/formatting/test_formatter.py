@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +91,12 @@ def test_the_first_rule_that_reads_something_wins():
 def test_for_scores_small_numbers_are_figures_too():
     assert formatter("en", words_below=0).text("two dogs") == "2 dogs"
     assert formatter("en").text("two dogs") == "two dogs"
+
+
+def test_the_table_of_the_documents_is_what_is_written():
+    page = (Path(__file__).parents[3] / "docs/recognizer.md").read_text(encoding="utf-8")
+    table = page.partition("| said | written |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [line.strip("| ").split(" | ") for line in table]
+    for language, (said, written) in zip(["en", "en", "en", "fr", "ko"], rows, strict=True):
+        texts = [formatter(language).text(text) for text in said.split(", ")]
+        assert " ".join(", ".join(texts).split()) == written

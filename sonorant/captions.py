@@ -1,0 +1,103 @@
+"""Captions: cues from words with times, and their files, SubRip (srt) and WebVTT (vtt).
+
+A cue has at most two lines of 42 columns, and at most 7 s (BBC Subtitle Guidelines 2024; Netflix's Timed Text Style
+Guide); it ends at a pause, or where it is full, and stays for at least a second if the next one lets it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rich.cells import cell_len
+
+__all__ = ["Cue", "TimedWord", "cues", "srt", "vtt"]
+
+_COLUMNS = 42
+_LINES = 2
+_LONGEST_S = 7.0
+_SHORTEST_S = 1.0
+_PAUSE_S = 0.8
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class TimedWord(Protocol):
+    """A word, and where it was spoken, in seconds from the start of the audio."""
+
+    @property
+    def word(self) -> str:
+        """The word."""
+
+    @property
+    def start_s(self) -> float:
+        """Its start."""
+
+    @property
+    def end_s(self) -> float:
+        """Its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Lines that are shown from `start_s` to `end_s`, seconds from the start of the audio."""
+
+    start_s: float
+    end_s: float
+    lines: tuple[str, ...]
+
+
+def cues(words: Iterable[TimedWord]) -> list[Cue]:
+    """Return the cues of words in the order of their times; none overlaps the next."""
+    groups: list[list[TimedWord]] = []
+    for word in words:
+        if not groups or _ends(groups[-1], word):
+            groups.append([])
+        groups[-1].append(word)
+    shown: list[Cue] = []
+    for group, after in zip(groups, [*groups, []][1:], strict=True):
+        start_s, last_s = group[0].start_s, max(word.end_s for word in group)
+        end_s = max(last_s, start_s + _SHORTEST_S)
+        shown.append(Cue(start_s, min(end_s, after[0].start_s) if after else end_s, _lines(group)))
+    return shown
+
+
+def srt(cues: Sequence[Cue]) -> str:
+    """Return a SubRip file: numbered cues, milliseconds after a comma."""
+    return "\n".join(
+        f"{number}\n{_clock(cue.start_s, ',')} --> {_clock(cue.end_s, ',')}\n{_text(cue)}\n"
+        for number, cue in enumerate(cues, 1)
+    )
+
+
+def vtt(cues: Sequence[Cue]) -> str:
+    """Return a WebVTT file (W3C Candidate Recommendation 2019), signs of its markup escaped."""
+    shown = [
+        f"\n{_clock(cue.start_s, '.')} --> {_clock(cue.end_s, '.')}\n{_text(cue).translate(_MARKUP)}\n" for cue in cues
+    ]
+    return "".join(("WEBVTT\n", *shown))
+
+
+def _ends(group: Sequence[TimedWord], word: TimedWord) -> bool:
+    """Return whether a cue ends before `word`."""
+    pause_s, length_s = word.start_s - group[-1].end_s, word.end_s - group[0].start_s
+    return pause_s >= _PAUSE_S or length_s > _LONGEST_S or len(_lines([*group, word])) > _LINES
+
+
+def _lines(words: Iterable[TimedWord]) -> tuple[str, ...]:
+    """Fill lines; a word that is wider than a line has one of its own."""
+    lines: list[str] = []
+    for word in words:
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word.word) <= _COLUMNS:
+            lines[-1] += f" {word.word}"
+        else:
+            lines.append(word.word)
+    return tuple(lines)
+
+
+def _text(cue: Cue) -> str:
+    return "\n".join(cue.lines)
+
+
+def _clock(seconds: float, point: str) -> str:
+    minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{milliseconds // 1000:02}{point}{milliseconds % 1000:03}"

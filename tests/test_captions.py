@@ -1,0 +1,74 @@
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonorant.captions import Cue, cues, srt, vtt
+
+
+@dataclass(frozen=True)
+class Word:
+    word: str
+    start_s: float
+    end_s: float
+
+
+def spoken(*timed):
+    return [Word(*word) for word in timed]
+
+
+@st.composite
+def speech(draw):
+    words, at = [], 0.0
+    for text in draw(st.lists(st.text("abc<&한", min_size=1, max_size=60), max_size=20)):
+        at += draw(st.floats(0, 3))
+        words.append(Word(text, at, at := at + draw(st.floats(0.01, 2))))
+    return words
+
+
+@given(words=speech())
+def test_each_word_is_shown_once_and_in_order_while_it_is_spoken(words):
+    made = cues(words)
+    assert " ".join(line for cue in made for line in cue.lines).split() == [word.word for word in words]
+    assert all(cue.start_s <= cue.end_s for cue in made)
+    assert all(cue.end_s <= after.start_s for cue, after in pairwise(made))
+    assert all(any(cue.start_s <= word.start_s <= word.end_s <= cue.end_s for cue in made) for word in words)
+
+
+@given(words=speech())
+def test_a_cue_has_two_lines_of_42_columns(words):
+    for cue in cues(words):
+        assert len(cue.lines) <= 2
+        assert all(sum(2 if char == "한" else 1 for char in line) <= 42 or " " not in line for line in cue.lines)
+
+
+@given(words=speech())
+def test_a_cue_is_as_long_as_seven_seconds_unless_a_word_is(words):
+    longest = max((word.end_s - word.start_s for word in words), default=0)
+    assert all(cue.end_s - cue.start_s <= max(7.0, longest) + 1e-9 for cue in cues(words))
+
+
+def test_a_pause_ends_a_cue_that_stays_for_a_second():
+    words = spoken(("one", 0.5, 0.7), ("two", 0.9, 1.1), ("three", 2.5, 2.6))
+    assert cues(words) == [Cue(0.5, 1.5, ("one two",)), Cue(2.5, 3.5, ("three",))]
+
+
+def test_the_files_are_as_their_formats_have_them():
+    made = [Cue(0.5, 1.5, ("one & two", "<three>")), Cue(3661.0, 3662.0004, ("four",))]
+    assert srt(made) == (
+        "1\n00:00:00,500 --> 00:00:01,500\none & two\n<three>\n\n2\n01:01:01,000 --> 01:01:02,000\nfour\n"
+    )
+    assert vtt(made) == (
+        "WEBVTT\n\n00:00:00.500 --> 00:00:01.500\none &amp; two\n&lt;three&gt;\n\n01:01:01.000 --> 01:01:02.000\nfour\n"
+    )
+    assert (srt([]), vtt([])) == ("", "WEBVTT\n")
+
+
+@pytest.mark.parametrize("write", [srt, vtt])
+@given(words=speech())
+def test_no_line_of_a_word_is_taken_for_a_cue(write, words):
+    text = write(cues(words))
+    assert len(re.findall(r"^\S+ --> \S+$", text, re.MULTILINE)) == len(cues(words))
