@@ -13,7 +13,9 @@ from services.process.vital_tasks import VitalTasks
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports import google
+from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
+from services.recognizer.transports.operations import Operations
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.workers import Workers
 from sonorant.recipe.serving import ServingRecipe
@@ -58,6 +60,7 @@ class RecognizerServer:
         admission = Admission(serving.max_streams)
         counted = RecognizerMetrics(metrics or CollectorRegistry(), admission)
         self.engine = Engine(store, serving, self._workers, admission, counted)
+        self._operations = Operations(self.engine.refuse)
 
     async def start(self) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""
@@ -68,7 +71,8 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        servicers = (RecognizerServicer(self.engine), google.SpeechServicer(self.engine))
+        batch = BatchRecognizer(self.engine, self._serving, self._operations) if self._serving.recordings else None
+        servicers = (RecognizerServicer(self.engine), google.SpeechServicer(self.engine, batch), self._operations)
         self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         add_reflection((*_SERVICES, health.SERVICE_NAME), self._server)
@@ -95,6 +99,7 @@ class RecognizerServer:
         await asyncio.wait({stopping}, timeout=max(rest_s / 2, rest_s - _RESULT_S))
         self.engine.end_streams()
         await stopping
+        self._operations.cancel()
         await asyncio.to_thread(self._workers.shutdown)
 
     async def _refresh(self) -> None:

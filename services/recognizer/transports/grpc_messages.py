@@ -1,24 +1,31 @@
 """What the gRPC transports share: parsing, the alternatives of results, and the end of a refused stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+import grpc
 from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
 from sonorant.decoding import Hypothesis, Word
+from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "listen_out", "parsed"]
+__all__ = ["Formatter", "Handler", "abort", "listen_out", "parsed", "serialized", "unary"]
 
+_MOST_DETAILS = 1000  # characters; gRPC ends a call with more than 8 KiB of metadata in a way of its own
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
+
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class _WordFeatures(Protocol):
@@ -35,6 +42,31 @@ def parsed(kind: type[_Message], message: bytes) -> _Message:
         raise BadRequest(
             f"{len(message)} bytes that are no {name}: {error}; is the client made from our proto?"
         ) from None
+
+
+def serialized(message: Message) -> bytes:
+    """Return a message as bytes."""
+    return message.SerializeToString()
+
+
+async def abort(context: _Context, error: SonorantError, code: str) -> None:
+    """End a call with an error's canonical code and message, which may quote a client's field of any length."""
+    await context.abort(grpc.StatusCode[code], str(error)[:_MOST_DETAILS])
+
+
+def unary(
+    kind: type[_Message], answer: Callable[[_Message], Awaitable[Message]], refuse: Callable[[SonorantError], str]
+) -> Handler:
+    """Return the handler of a method with one request of `kind`; refuse: gives an error's code."""
+
+    async def call(message: bytes, context: _Context) -> Message:
+        try:
+            return await answer(parsed(kind, message))
+        except SonorantError as error:
+            await abort(context, error, refuse(error))
+            raise
+
+    return grpc.unary_unary_rpc_method_handler(call, response_serializer=serialized)
 
 
 async def listen_out(messages: AsyncIterator[bytes]) -> None:
