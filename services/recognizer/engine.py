@@ -6,7 +6,7 @@ code, which each transport maps to a status of its own.
 """
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.errors import code_of
+from sonorant.serving.language import check_language
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.phrases import scorer_with_phrases
@@ -114,9 +115,9 @@ class Engine:
         self._ending = Ending()
 
     @property
-    def models(self) -> Mapping[str, ServedModel]:
-        """The models in service by name."""
-        return self._store.models
+    def models(self) -> list[str]:
+        """Names of the models in service."""
+        return sorted(self._store.models)
 
     def model(self, name: str) -> ServedModel:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
@@ -127,6 +128,7 @@ class Engine:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
         check_request(request, model)
+        check_language(request.language, model)
         options = SessionOptions(request.alternatives or 1, request.interim_results, self._serving.max_stream_seconds)
         session = Session(model, options, scorer_with_phrases(model, request.phrases))
         stream = Stream(session, self._workers, self._metrics)

@@ -51,9 +51,6 @@ def check_request(request: StreamRequest, model: ServedModel) -> None:
         )
     if audio.channels not in (0, 1):
         raise BadRequest(f"audio_channel_count={audio.channels}: expected 1; send one channel")
-    spoken = model.recipe.text.language
-    if request.language and spoken and request.language.partition("-")[0].lower() != spoken:
-        raise BadRequest(f"language={request.language}: model {model.name!r} is of {spoken}; leave it out")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"
