@@ -6,7 +6,7 @@ code, which each transport maps to a status of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import open_decoder
 from sonorant.serving.errors import IdleStream, code_of
 from sonorant.serving.lag import LagWatch
+from sonorant.serving.language import check_language
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
@@ -71,9 +72,9 @@ class Engine:
             log.info("model_version", path=str(change.path), refusal=change.refusal)
 
     @property
-    def models(self) -> Mapping[str, ServedModel]:
-        """The models in service by name."""
-        return self._store.models
+    def models(self) -> list[str]:
+        """Names of the models in service."""
+        return sorted(self._store.models)
 
     def model(self, name: str) -> ServedModel:
         """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
@@ -84,6 +85,7 @@ class Engine:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
         check_request(request, model)
+        check_language(request.language, model)
         max_s = self._serving.max_stream_seconds
         options = SessionOptions(
             max_alternatives=request.alternatives or 1,

@@ -16,7 +16,9 @@ from services.recognizer.calibration import calibrate
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports import google
+from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
+from services.recognizer.transports.operations import Operations
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
 from services.recognizer.transports.tensorflow_serving import ModelServicer, PredictionServicer
@@ -71,6 +73,7 @@ class RecognizerServer:
         watch = self.headroom.lag
         counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: watch.worst_s(time.monotonic()))
         self.engine = Engine(store, serving, self._workers, admission, counted, watch)
+        self._operations = Operations(self.engine.refuse)
 
     async def calibrate(self) -> None:
         """Measure what streams cost on this machine, before any comes."""
@@ -86,8 +89,15 @@ class RecognizerServer:
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
             ]
         )
-        kinds = (RecognizerServicer, google.SpeechServicer, ModelServicer, PredictionServicer)
-        self._server.add_generic_rpc_handlers([kind(self.engine).handlers() for kind in kinds])
+        batch = BatchRecognizer(self.engine, self._serving, self._operations) if self._serving.recordings else None
+        servicers = (
+            RecognizerServicer(self.engine),
+            google.SpeechServicer(self.engine, batch),
+            self._operations,
+            ModelServicer(self.engine),
+            PredictionServicer(self.engine),
+        )
+        self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         add_reflection((*_SERVICES, health.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
@@ -125,6 +135,7 @@ class RecognizerServer:
         await asyncio.wait(stopping, timeout=max(rest_s / 2, rest_s - _RESULT_S))
         self.engine.end_streams()
         await asyncio.gather(*stopping)
+        self._operations.cancel()
         await asyncio.to_thread(self._workers.shutdown)
 
     async def _refresh(self) -> None:

@@ -36,9 +36,6 @@ class StreamRequest:
 def check_request(request: StreamRequest, model: ServedModel) -> None:
     """Raise BadRequest if `model` cannot serve the request."""
     check_format(request.audio)
-    spoken = model.recipe.text.language
-    if request.language and spoken and request.language.partition("-")[0].lower() != spoken:
-        raise BadRequest(f"language={request.language}: model {model.name!r} is of {spoken}; leave it out")
     if request.written and request.written not in LANGUAGES:
         raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}, or none for verbatim")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:

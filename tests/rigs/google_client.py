@@ -56,13 +56,37 @@ def _refused(client, audio):
     for call in (
         lambda: client.recognize(recognizer=f"{PARENT}/recognizers/_", config=config, content=audio),
         lambda: client.get_recognizer(name=f"{PARENT}/recognizers/bubble"),
-        lambda: client.batch_recognize(recognizer=f"{PARENT}/recognizers/_"),
+        lambda: client.batch_recognize(_batch("gs://bucket/file")),
+        lambda: client.create_recognizer(parent=PARENT, recognizer={}),
     ):
         try:
             call()
         except GoogleAPICallError as error:
             found.append([type(error).__name__, error.message])
     return found
+
+
+def _batch(*uris):
+    return speech_v2.BatchRecognizeRequest(
+        recognizer=f"{PARENT}/recognizers/_",
+        config=CONFIG,
+        files=[speech_v2.BatchRecognizeFileMetadata(uri=uri) for uri in uris],
+        recognition_output_config=speech_v2.RecognitionOutputConfig(inline_response_config={}),
+    )
+
+
+def _in_files(client, path):
+    good, bad = f"file://{path}", f"file://{path}-not"
+    operation = client.batch_recognize(_batch(good, bad))
+    response = operation.result(timeout=60)
+    transcript = response.results[good].inline_result.transcript
+    return {
+        "transcripts": [one.transcript for one in transcript.results[0].alternatives],
+        "error": [response.results[bad].error.code, response.results[bad].error.message],
+        "billed_s": response.total_billed_duration.total_seconds(),
+        "progress": operation.metadata.progress_percent,
+        "files": len(operation.metadata.batch_recognize_metadata.transcription_metadata),
+    }
 
 
 def main(address, path):
@@ -83,6 +107,7 @@ def main(address, path):
                 "billed_s": whole.metadata.total_billed_duration.total_seconds(),
                 "language": whole.results[0].language_code,
                 "streamed": _streamed(client, audio),
+                "in_files": _in_files(client, path),
                 "refused": _refused(client, audio),
                 "methods": sorted(methods["services"]["Speech"]["clients"]["grpc"]["rpcs"]),
                 "messages": base64.b64encode(messages.serialized_pb).decode(),

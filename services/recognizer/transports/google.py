@@ -1,21 +1,23 @@
 """The Speech service of Google Speech-to-Text v2 over the engine, so that its clients work here."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import grpc
 from google.protobuf.message import Message
 
-from services.coordination.durations import duration
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
+from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
 from services.recognizer.transports.google_recognizers import get_recognizer, list_recognizers
-from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed
+from services.recognizer.transports.google_results import StreamWriter, recognized
+from services.recognizer.transports.grpc_errors import abort, fail
+from services.recognizer.transports.grpc_messages import Handler, listen_out, parsed, serialized, unary, unhurried
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
-from sonorant.serving.results import Result
+from sonorant.serving.results import Answer
 from sonorant.v1 import google_speech_pb2 as pb
 
 __all__ = ["SERVICE", "SpeechServicer"]
@@ -26,7 +28,7 @@ _ENDS = (AudioTooLong, IdleStream, Draining)  # where we end a stream, and nothi
 _MODELS = "recognizers are the models in service; `sonorant export` adds one"
 _PHRASES = "phrases come with each request, in config.adaptation.phrase_sets.inline_phrase_set"
 _NOT_SERVED = {
-    "BatchRecognize": "there is no storage to read from; send each recording to Recognize",
+    "BatchRecognize": "the recognizer has no folder of recordings (serving.recordings); send them to Recognize",
     **{f"{verb}Recognizer": _MODELS for verb in ("Create", "Update", "Delete", "Undelete")},
     **{f"{verb}PhraseSet": _PHRASES for verb in ("Create", "Get", "Update", "Delete", "Undelete")},
     **{f"{verb}CustomClass": "there are none" for verb in ("Create", "Get", "Update", "Delete", "Undelete")},
@@ -35,49 +37,39 @@ _NOT_SERVED = {
     **{f"{verb}Config": "projects have no configuration" for verb in ("Get", "Update")},
 }
 
-_Request = TypeVar("_Request", bound=Message)
-_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class SpeechServicer:
     """Parses requests, refuses fields that have no effect, calls the engine, formats its results."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, batch: BatchRecognizer | None = None) -> None:
+        """batch: absent: BatchRecognize is not served."""
         self._engine = engine
+        self._batch = batch
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the service's methods, for a server; requests come as bytes (`parsed`)."""
-        methods: dict[str, _Handler] = {
-            "GetRecognizer": self._unary(pb.GetRecognizerRequest, self._get_recognizer),
-            "ListRecognizers": self._unary(pb.ListRecognizersRequest, self._list_recognizers),
-            "Recognize": self._unary(pb.RecognizeRequest, self._recognize),
+        refuse = self._engine.refuse
+        methods: dict[str, Handler] = {
+            "GetRecognizer": unary(pb.GetRecognizerRequest, self._get_recognizer, refuse),
+            "ListRecognizers": unary(pb.ListRecognizersRequest, self._list_recognizers, refuse),
+            "Recognize": unary(pb.RecognizeRequest, self._recognize, refuse),
             "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
-                self.streaming_recognize, response_serializer=_serialized
+                self.streaming_recognize, response_serializer=serialized
             ),
         }
         methods |= {name: self._not_served(name, reason) for name, reason in _NOT_SERVED.items()}
+        if self._batch is not None:
+            methods["BatchRecognize"] = unary(pb.BatchRecognizeRequest, self._batch.begin, refuse)
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
-    def _unary(self, kind: type[_Request], answer: Callable[[_Request], Awaitable[Message]]) -> _Handler:
-        async def call(message: bytes, context: _Context) -> Message:
-            try:
-                return await answer(parsed(kind, message))
-            except SonorantError as error:
-                await self._abort(context, error)
-                raise
-
-        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
-
-    def _not_served(self, name: str, reason: str) -> _Handler:
+    def _not_served(self, name: str, reason: str) -> Handler:
         async def call(message: bytes, context: _Context) -> Message:
             await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{name}: not served; {reason}")
             raise AssertionError("aborted calls go no further")
 
-        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
-
-    async def _abort(self, context: _Context, error: SonorantError) -> None:
-        await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=serialized)
 
     async def _get_recognizer(self, request: pb.GetRecognizerRequest) -> pb.Recognizer:
         return get_recognizer(self._engine, request)
@@ -93,65 +85,66 @@ class SpeechServicer:
             raise BadRequest("content: absent; send the recording in it")
         opening = stream_request(request.recognizer, request.config)
         with self._engine.admission.slot(), self._engine.stream(opening) as stream:
-            result = await stream.whole(request.content)
-            response = pb.RecognizeResponse(metadata=_metadata(stream))
-        if result is not None:
-            response.results.add(
-                alternatives=_formatter(request.config).write(result.alternatives),
-                result_end_offset=duration(result.end_s),
-                language_code=opening.language,
-            )
-        return response
+            return await recognized(stream, request.content, request.config, opening.language)
 
-    async def streaming_recognize(
-        self, messages: AsyncIterator[bytes], context: _Context
-    ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-        """Recognize a stream; its slot is freed when either side ends it."""
+    async def streaming_recognize(self, messages: AsyncIterator[bytes], context: _Context) -> None:
+        """Recognize a stream; its slot is taken with the first message, and freed when either side ends it."""
         try:
+            inbox = self._engine.inbox(messages)
+            first = await _first(inbox)
             with self._engine.admission.slot():
-                async with aclosing(self._stream(messages)) as responses:
+                async with aclosing(self._stream(first, inbox)) as responses:
                     async for response in responses:
-                        yield response
+                        await self._engine.in_time(context.write(response))
         except SonorantError as error:
             await listen_out(messages)
-            await self._abort(context, error)
+            await abort(context, error, self._engine.refuse(error))
+        except Exception as error:
+            await fail(context, error)
 
-    async def _stream(self, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
-        inbox = self._engine.inbox(messages)
-        message = await inbox.next()
-        first = pb.StreamingRecognizeRequest() if message is None else parsed(pb.StreamingRecognizeRequest, message)
+    async def _stream(
+        self, first: pb.StreamingRecognizeRequest, inbox: Inbox[bytes]
+    ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
         opened = first.streaming_config
-        apply_mask(opened)
-        check_supported(first)
-        if first.WhichOneof("streaming_request") is None:
-            raise BadRequest("the first message has no streaming_config: expected it; send audio after it")
         opening = stream_request(first.recognizer, opened.config, opened.streaming_features)
         with self._engine.stream(opening) as stream:
-            write = _Writer(stream, opened.config, opening.language).write
+            write = StreamWriter(stream, opened.config, opening.language).write
             try:
-                async for result in _results(inbox, stream, first):
-                    yield write(result)
+                async for answer in _answers(inbox, stream, first):
+                    yield write(answer)
+                for answer in await stream.finish():
+                    yield write(answer)
             except _ENDS:
                 if stream.audio_s:
-                    for result in _found(await stream.finish()):
-                        yield write(result)
+                    for answer in await stream.finish():
+                        yield write(answer)
                 raise
-            for result in _found(await stream.finish()):
-                yield write(result)
 
 
-async def _results(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecognizeRequest) -> AsyncIterator[Result]:
-    """Recognize a client's audio from its first message on, and yield results; raises SonorantError."""
+async def _first(inbox: Inbox[bytes]) -> pb.StreamingRecognizeRequest:
+    """Return the first message, checked."""
+    message = await inbox.next()
+    first = pb.StreamingRecognizeRequest() if message is None else parsed(pb.StreamingRecognizeRequest, message)
+    apply_mask(first.streaming_config)
+    check_supported(first)
+    if first.WhichOneof("streaming_request") is None:
+        raise BadRequest("the first message has no streaming_config: expected it; send audio after it")
+    return first
+
+
+async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecognizeRequest) -> AsyncIterator[Answer]:
+    """Recognize a client's audio from its first message on, and yield what comes of it; raises SonorantError."""
     audio = first.audio
     while True:
         if audio:
-            for result in _found(await stream.push(audio)):
+            for answer in await stream.push(audio):
                 inbox.heard()
-                yield result
+                yield answer
             inbox.heard()  # a slow reader's audio may wait here
         message = await inbox.next()
         if message is None:
             return
+        await unhurried(message)
         audio = _audio(message, first.recognizer)
 
 
@@ -163,41 +156,3 @@ def _audio(message: bytes, recognizer: str) -> bytes:
     if request.recognizer not in ("", recognizer):
         raise BadRequest(f"recognizer={request.recognizer!r}: the stream began with {recognizer!r}; open a new one")
     return request.audio
-
-
-def _found(found: Result | None) -> tuple[Result, ...]:
-    """Return what a call of a stream has found, in order."""
-    return () if found is None else (found,)
-
-
-class _Writer:
-    """Writes the responses of one stream."""
-
-    def __init__(self, stream: Stream, config: pb.RecognitionConfig, language: str) -> None:
-        self._stream = stream
-        self._language = language
-        self._formatter = _formatter(config)
-
-    def write(self, result: Result) -> pb.StreamingRecognizeResponse:
-        """Return the response with a result."""
-        response = pb.StreamingRecognizeResponse(metadata=_metadata(self._stream))
-        response.results.add(
-            alternatives=self._formatter.write(result.alternatives),
-            is_final=result.is_final,
-            stability=result.stability,
-            result_end_offset=duration(result.end_s),
-            language_code=self._language,
-        )
-        return response
-
-
-def _formatter(config: pb.RecognitionConfig) -> Formatter[pb.SpeechRecognitionAlternative]:
-    return Formatter(pb.SpeechRecognitionAlternative, config.features)
-
-
-def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
-    return pb.RecognitionResponseMetadata(total_billed_duration=duration(stream.audio_s))
-
-
-def _serialized(message: Message) -> bytes:
-    return message.SerializeToString()

@@ -1,5 +1,6 @@
 """Requests of Google Speech-to-Text v2: which fields are supported, and what they mean to the engine."""
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -19,9 +20,15 @@ SUPPORTED: dict[str, frozenset[str]] = {
         (pb.GetRecognizerRequest, "name"),
         (pb.ListRecognizersRequest, "parent page_size page_token show_deleted"),
         (pb.RecognizeRequest, "recognizer config config_mask content"),
+        (pb.BatchRecognizeRequest, "recognizer config config_mask files recognition_output_config"),
+        (pb.BatchRecognizeFileMetadata, "uri"),
+        (pb.RecognitionOutputConfig, "inline_response_config output_format_config"),
+        (pb.InlineOutputConfig, ""),
+        (pb.OutputFormatConfig, "native"),
+        (pb.NativeOutputFileFormatConfig, ""),
         (pb.StreamingRecognizeRequest, "recognizer streaming_config audio"),
         (pb.StreamingRecognitionConfig, "config config_mask streaming_features"),
-        (pb.StreamingRecognitionFeatures, "interim_results"),
+        (pb.StreamingRecognitionFeatures, "interim_results enable_voice_activity_events"),
         (
             pb.RecognitionConfig,
             "auto_decoding_config explicit_decoding_config model language_codes features adaptation",
@@ -41,6 +48,8 @@ SUPPORTED: dict[str, frozenset[str]] = {
 PARENT = re.compile(r"projects/[^/]+/locations/[^/]+")
 _RECOGNIZER = re.compile(rf"{PARENT.pattern}/recognizers/([^/]+)")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP 47, without its private and grandfathered tags
+_MOST_MESSAGES = 2500  # 1,000 phrases, a set each, and the config
+_MOST_PATHS = 100
 _WHOLE = pb.StreamingRecognitionFeatures()
 _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
 
@@ -48,8 +57,15 @@ _ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
 def check_supported(message: Message, path: str = "") -> None:
     """Raise BadRequest for the first field of a request, named by its path, that would be ignored.
 
-    A field whose value is its default is as good as absent.
+    A field whose value is its default is as good as absent. Raises it too for a request of too many messages, which
+    would hold up others.
     """
+    _check(message, path, itertools.count(1))
+
+
+def _check(message: Message, path: str, visited: Iterator[int]) -> None:
+    if next(visited) > _MOST_MESSAGES:
+        raise BadRequest(f"{path.removesuffix('.')}: more than {_MOST_MESSAGES} messages in a request: send fewer")
     for unknown in UnknownFieldSet(message):
         place = path.removesuffix(".") or message.DESCRIPTOR.name
         raise BadRequest(f"{place}: field number {unknown.field_number}: unknown to this recognizer; leave it out")
@@ -61,15 +77,17 @@ def check_supported(message: Message, path: str = "") -> None:
             raise BadRequest(f"{name}: not supported by this recognizer; leave it out. Supported beside it: {known}")
         if field.message_type is not None and field.label == field.LABEL_REPEATED:
             for number, part in enumerate(value):
-                check_supported(part, f"{name}[{number}].")
+                _check(part, f"{name}[{number}].", visited)
         elif field.message_type is not None:
-            check_supported(value, f"{name}.")
+            _check(value, f"{name}.", visited)
 
 
-def apply_mask(message: pb.RecognizeRequest | pb.StreamingRecognitionConfig) -> None:
+def apply_mask(message: pb.RecognizeRequest | pb.StreamingRecognitionConfig | pb.BatchRecognizeRequest) -> None:
     """Leave in the config of `message` what its mask names; all if it names nothing, or "*"; raises BadRequest."""
     if not message.config_mask.paths or list(message.config_mask.paths) == ["*"]:
         return
+    if len(message.config_mask.paths) > _MOST_PATHS:
+        raise BadRequest(f"config_mask: {len(message.config_mask.paths)} paths: expected {_MOST_PATHS} at most")
     for path in message.config_mask.paths:
         if not FieldMask(paths=[path]).IsValidForDescriptor(pb.RecognitionConfig.DESCRIPTOR):
             raise BadRequest(f"config_mask: {path!r}: no field of RecognitionConfig; for all of them, write *")
@@ -106,6 +124,8 @@ def stream_request(
         interim_results=wanted.interim_results,
         phrases=tuple(_phrases(config.adaptation)),
         language=_language(config),
+        utterances=wanted is not _WHOLE,
+        speech_events=wanted.enable_voice_activity_events,
     )
 
 
@@ -129,7 +149,7 @@ def _phrases(adaptation: pb.SpeechAdaptation) -> Iterator[tuple[str, float]]:
 def _language(config: pb.RecognitionConfig) -> str:
     codes = config.language_codes
     if len(codes) > 1:
-        raise BadRequest(f"config.language_codes={list(codes)}: expected one at most; a model has one language")
+        raise BadRequest(f"config.language_codes={len(codes)} codes: expected one at most; a model has one language")
     if codes and not _LANGUAGE.fullmatch(codes[0]):
-        raise BadRequest(f"config.language_codes={list(codes)}: expected a BCP 47 code, such as en or en-US")
+        raise BadRequest(f"config.language_codes={codes[0]!r}: expected a BCP 47 code, such as en or en-US")
     return codes[0] if codes else ""

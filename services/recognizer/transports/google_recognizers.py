@@ -26,10 +26,10 @@ def list_recognizers(engine: Engine, request: pb.ListRecognizersRequest) -> pb.L
         raise BadRequest(f"parent={request.parent!r}: expected projects/PROJECT/locations/LOCATION")
     if request.page_size < 0:
         raise BadRequest(f"page_size={request.page_size}: expected 1 or more, or 0 for all")
-    names = [name for name in sorted(engine.models) if name > request.page_token]
+    names = [name for name in engine.models if name > request.page_token]
     page = names[: request.page_size or None]
     return pb.ListRecognizersResponse(
-        recognizers=[_recognizer(request.parent, engine.models[name]) for name in page],
+        recognizers=[_recognizer(request.parent, engine.model(name)) for name in page],
         next_page_token=page[-1] if len(page) < len(names) else "",
     )
 

@@ -70,7 +70,7 @@ class RecognizerServicer:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
         except SonorantError as error:
-            await abort(self._engine, context, error)
+            await abort(context, error, self._engine.refuse(error))
             raise
         except Exception as error:
             await fail(context, error)
@@ -94,7 +94,7 @@ class RecognizerServicer:
                         await self._engine.in_time(context.write(response))
         except SonorantError as error:
             await listen_out(messages)
-            await abort(self._engine, context, error)
+            await abort(context, error, self._engine.refuse(error))
         except Exception as error:
             await fail(context, error)
 

@@ -10,22 +10,25 @@ from google.rpc.status_pb2 import Status
 from grpc_status.rpc_status import to_status
 
 from services.coordination.durations import duration
-from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import INTERNAL, TooManyStreams, code_of
 
 __all__ = ["abort", "fail"]
 
+_MOST_DETAILS = 1000  # characters; gRPC ends a call with more than 8 KiB of metadata in a way of its own
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
 log = structlog.get_logger()
 
 
-async def abort(engine: Engine, context: grpc.aio.ServicerContext[Any, Any], error: SonorantError) -> NoReturn:
-    """End a call with the status of an error, which the engine counts."""
-    await context.abort(grpc.StatusCode[engine.refuse(error)], str(error), _retry_details(error))
+async def abort(context: _Context, error: SonorantError, code: str) -> NoReturn:
+    """End a call with an error's canonical code and its message, which may quote a client's field of any length."""
+    await context.abort(grpc.StatusCode[code], str(error)[:_MOST_DETAILS], _retry_details(error))
     raise error
 
 
-async def fail(context: grpc.aio.ServicerContext[Any, Any], error: Exception) -> NoReturn:
+async def fail(context: _Context, error: Exception) -> NoReturn:
     """End a call by a fault of ours, of which gRPC would tell the client all."""
     log.error("request_failed", exc_info=error)
     await context.abort(grpc.StatusCode[INTERNAL.code], "a fault of the recognizer; its log has the reason")
@@ -39,4 +42,4 @@ def _retry_details(error: SonorantError) -> tuple[tuple[str, bytes], ...]:
     number: int = grpc.StatusCode[code_of(error)].value[0]
     detail = any_pb2.Any()
     detail.Pack(RetryInfo(retry_delay=duration(error.retry_s)))
-    return tuple(to_status(Status(code=number, message=str(error), details=[detail])).trailing_metadata)
+    return tuple(to_status(Status(code=number, message=str(error)[:_MOST_DETAILS], details=[detail])).trailing_metadata)

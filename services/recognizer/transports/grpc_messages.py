@@ -1,19 +1,22 @@
 """What the gRPC transports share: parsing, the alternatives of results, and the end of a refused stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+import grpc
 from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
+from services.recognizer.transports.grpc_errors import abort, fail
 from sonorant.decoding import Hypothesis, Word
+from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "listen_out", "parsed", "unhurried"]
+__all__ = ["Formatter", "Handler", "listen_out", "parsed", "serialized", "unary", "unhurried"]
 
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
@@ -22,6 +25,10 @@ _SMALL_BYTES, _SMALL_S = 64, 0.002
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
+
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class _WordFeatures(Protocol):
@@ -44,6 +51,27 @@ async def unhurried(message: bytes) -> None:
     """Wait a moment where a message is tiny: one client's thousands a second would delay all others."""
     if len(message) < _SMALL_BYTES:
         await asyncio.sleep(_SMALL_S)
+
+
+def serialized(message: Message) -> bytes:
+    """Return a message as bytes."""
+    return message.SerializeToString()
+
+
+def unary(
+    kind: type[_Message], answer: Callable[[_Message], Awaitable[Message]], refuse: Callable[[SonorantError], str]
+) -> Handler:
+    """Return the handler of a method with one request of `kind`; refuse: gives an error's code."""
+
+    async def call(message: bytes, context: _Context) -> Message:
+        try:
+            return await answer(parsed(kind, message))
+        except SonorantError as error:
+            await abort(context, error, refuse(error))
+        except Exception as error:
+            await fail(context, error)
+
+    return grpc.unary_unary_rpc_method_handler(call, response_serializer=serialized)
 
 
 async def listen_out(messages: AsyncIterator[bytes]) -> None:

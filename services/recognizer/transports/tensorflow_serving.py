@@ -1,20 +1,16 @@
 """ModelService and PredictionService of TensorFlow Serving over the engine, so that its clients work here."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, TypeVar
 
 import grpc
-from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import Int64Value
 
 from services.recognizer.engine import Engine, Stream
-from services.recognizer.transports.grpc_errors import abort
-from services.recognizer.transports.grpc_messages import parsed
+from services.recognizer.transports.grpc_messages import unary
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
-from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest, UnknownModel
 from sonorant.serving.model_store import VersionState
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -33,37 +29,18 @@ _NOT_FOUND = 5  # of google.rpc.Code
 _FAILED_PRECONDITION = 9
 _NOTHING = Hypothesis((), "", (), 1.0)
 
-_Request = TypeVar("_Request", bound=Message)
-_Context = grpc.aio.ServicerContext[Any, Any]
-_Answer = Callable[[_Request], Awaitable[Message]]
 
-
-class _Servicer:
-    """Parses requests, which come as bytes; errors become statuses."""
+class ModelServicer:
+    """The versions of models, and polls for new ones."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def _unary(self, kind: type[_Request], answer: _Answer[_Request]) -> "grpc.RpcMethodHandler[Any, Any]":
-        async def call(message: bytes, context: _Context) -> Message:
-            try:
-                return await answer(parsed(kind, message))
-            except SonorantError as error:
-                await abort(self._engine, context, error)
-
-        return grpc.unary_unary_rpc_method_handler(
-            call, response_serializer=lambda message: message.SerializeToString()
-        )
-
-
-class ModelServicer(_Servicer):
-    """The versions of models, and polls for new ones."""
-
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the service's methods, for a server."""
         methods = {
-            "GetModelStatus": self._unary(pb.GetModelStatusRequest, self._status),
-            "HandleReloadConfigRequest": self._unary(pb.ReloadConfigRequest, self._reload),
+            "GetModelStatus": unary(pb.GetModelStatusRequest, self._status, self._engine.refuse),
+            "HandleReloadConfigRequest": unary(pb.ReloadConfigRequest, self._reload, self._engine.refuse),
         }
         return grpc.method_handlers_generic_handler(_MODEL.full_name, methods)
 
@@ -92,14 +69,17 @@ class ModelServicer(_Servicer):
         return response
 
 
-class PredictionServicer(_Servicer):
+class PredictionServicer:
     """Recordings to texts, by the signature `serving_default`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the service's methods, for a server."""
         methods = {
-            "Predict": self._unary(pb.PredictRequest, self._predict),
-            "GetModelMetadata": self._unary(pb.GetModelMetadataRequest, self._metadata),
+            "Predict": unary(pb.PredictRequest, self._predict, self._engine.refuse),
+            "GetModelMetadata": unary(pb.GetModelMetadataRequest, self._metadata, self._engine.refuse),
         }
         return grpc.method_handlers_generic_handler(_PREDICTION.full_name, methods)
 

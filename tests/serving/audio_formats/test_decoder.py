@@ -150,6 +150,7 @@ def wav(rate_hz=RATE_HZ, channels=1, kind=1, bits=16, align=None, size=None, bod
         (encoded("OGG_OPUS", sound(48000), 48000)[:-9] + b"damage...", AudioFormat("AUTO"), "checksum"),
         (written(sound(RATE_HZ), RATE_HZ, "OGG", "VORBIS"), AudioFormat("AUTO"), "expected Opus"),
     ],
+    ids=lambda value: f"{len(value)} bytes" if isinstance(value, bytes) else None,
 )
 def test_what_cannot_be_decoded_is_bad_audio(data, audio, reason):
     with pytest.raises(BadAudio, match=reason):

@@ -120,6 +120,12 @@ def test_what_a_client_may_not_send_is_an_invalid_argument(store, requests, reas
     assert reason in details
 
 
+def test_a_name_of_any_length_is_refused_with_a_status(store):
+    code, details = refusal(store, "GetRecognizer", pb.GetRecognizerRequest(name="x" * 2**20))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert details.startswith("recognizer='xxx")
+
+
 def test_a_model_that_is_not_served_is_not_found(store):
     for request in (opening(model="bubble"), opening(f"{PARENT}/recognizers/bubble")):
         assert conversation(store, request)[1] == grpc.StatusCode.NOT_FOUND

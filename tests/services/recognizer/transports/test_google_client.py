@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -29,7 +30,7 @@ def answers(store, tmp_path_factory):
     audio.write_bytes(AUDIO)
 
     async def run():
-        server = RecognizerServer(store, ServingRecipe(port=0))
+        server = RecognizerServer(store, ServingRecipe(port=0, recordings=str(audio.parent)))
         address = f"127.0.0.1:{await server.start()}"
         try:
             command = [sys.executable, "-W", "ignore", str(CLIENT), address, str(audio)]
@@ -68,6 +69,13 @@ def test_a_stream_has_interim_results_and_the_same_transcript_at_the_end(answers
     assert words == rounded((word.word, word.start_s, word.end_s) for word in heard[0].words)
 
 
+def test_files_are_recognized_in_an_operation_and_each_has_its_own_error(answers, heard):
+    found = answers["in_files"]
+    assert found["transcripts"] == [one.text for one in heard]
+    assert found["error"] == [3, "pcm-not: no such file"]
+    assert (found["billed_s"], found["progress"], found["files"]) == (2.0, 100, 2)
+
+
 def test_recognizers_are_the_models_in_service(answers):
     assert answers["recognizers"] == ["projects/p/locations/l/recognizers/babble"]
     assert answers["rate_hz"] == 8000
@@ -75,13 +83,16 @@ def test_recognizers_are_the_models_in_service(answers):
 
 def test_refusals_are_the_client_s_own_exceptions_and_name_the_field(answers):
     kinds, messages = zip(*answers["refused"], strict=True)
-    assert kinds == ("InvalidArgument", "NotFound", "MethodNotImplemented")
+    assert kinds == ("InvalidArgument", "NotFound", "InvalidArgument", "MethodNotImplemented")
     assert messages[0].startswith("config.translation_config: not supported by this recognizer")
     assert messages[1] == "model 'bubble': not served; served are: babble"
+    assert messages[2].startswith("uri='gs://bucket/file': expected file:///PATH")
 
 
 def test_every_method_is_served_or_refused_with_a_reason(answers):
-    known = {path.rpartition("/")[2] for path in SpeechServicer(None).handlers()._method_handlers}
+    known = {
+        path.rpartition("/")[2] for path in SpeechServicer(SimpleNamespace(refuse=None)).handlers()._method_handlers
+    }
     assert known == set(answers["methods"])
 
 
@@ -93,7 +104,7 @@ def flat(messages, prefix="google.cloud.speech.v2."):
 
 def written(field, message):
     oneof = message.oneof_decl[field.oneof_index].name if field.HasField("oneof_index") else ""
-    return field.number, field.type, field.label, field.type_name, oneof
+    return field.number, field.type, field.label, field.type_name.replace(".google.rpc.", ".sonorant.v1."), oneof
 
 
 def test_messages_have_google_s_names_numbers_and_types(answers):

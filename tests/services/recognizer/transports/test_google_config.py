@@ -14,6 +14,10 @@ REQUESTS = (
     pb.GetRecognizerRequest,
     pb.ListRecognizersRequest,
     pb.RecognizeRequest,
+    pb.BatchRecognizeRequest,
+    pb.BatchRecognizeFileMetadata,
+    pb.RecognitionOutputConfig,
+    pb.OutputFormatConfig,
     pb.StreamingRecognizeRequest,
     pb.StreamingRecognitionConfig,
     pb.StreamingRecognitionFeatures,
@@ -86,6 +90,18 @@ def test_a_field_of_a_later_protocol_is_refused_by_its_number():
     request = pb.RecognizeRequest(config=pb.RecognitionConfig.FromString(b"\x98\x06\x05"))
     with pytest.raises(BadRequest, match=r"^config: field number 99: unknown to this recognizer"):
         check_supported(request)
+
+
+def test_a_request_of_too_many_messages_is_refused_before_they_are_looked_at():
+    adaptation = pb.SpeechAdaptation()
+    for _ in range(60):
+        phrases = adaptation.phrase_sets.add().inline_phrase_set.phrases
+        phrases.extend([pb.PhraseSet.Phrase(value="alpha")] * 50)
+    with pytest.raises(BadRequest, match="more than 2500 messages in a request"):
+        check_supported(pb.RecognizeRequest(config=pb.RecognitionConfig(adaptation=adaptation)))
+    mask = FieldMask(paths=["model"] * 101)
+    with pytest.raises(BadRequest, match="101 paths: expected 100 at most"):
+        apply_mask(pb.RecognizeRequest(config_mask=mask))
 
 
 @pytest.mark.parametrize("paths", [[], ["*"]])

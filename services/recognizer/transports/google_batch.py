@@ -1,0 +1,124 @@
+"""BatchRecognize of Google Speech-to-Text v2: recordings in files of this machine, as a long-running operation."""
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from services.coordination.durations import duration, seconds
+from services.recognizer.engine import Engine
+from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
+from services.recognizer.transports.google_results import recognized
+from services.recognizer.transports.operations import Operations, status_of
+from sonorant.errors import SonorantError
+from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.errors import BadRequest, TooManyStreams
+from sonorant.serving.request import StreamRequest
+from sonorant.v1 import google_speech_pb2 as pb
+from sonorant.v1 import longrunning_pb2
+
+__all__ = ["BatchRecognizer"]
+
+_MOST_FILES = 15
+_TRY_AGAIN_S = 1.0
+
+
+class BatchRecognizer:
+    """Recognizes recordings below the folder `serving.recordings`: one at a time, in a slot that no stream takes."""
+
+    def __init__(self, engine: Engine, serving: ServingRecipe, operations: Operations) -> None:
+        self._engine = engine
+        self._operations = operations
+        self._folder = Path(serving.recordings).resolve()
+        self._turn = asyncio.Lock()
+        self._most_bytes = int(serving.max_message_mb * 2**20)
+
+    async def begin(self, request: pb.BatchRecognizeRequest) -> longrunning_pb2.Operation:
+        """Begin an operation; raises BadRequest, UnknownModel, and TooManyStreams for too many operations."""
+        apply_mask(request)
+        check_supported(request)
+        if request.recognition_output_config.WhichOneof("output") is None:
+            raise BadRequest("recognition_output_config.inline_response_config: absent; results are nowhere else")
+        if not 1 <= len({file.uri for file in request.files}) == len(request.files) <= _MOST_FILES:
+            raise BadRequest(f"files: {len(request.files)}: expected 1 to {_MOST_FILES}, each of them once")
+        paths = {file.uri: self._path(file.uri) for file in request.files}
+        opening = stream_request(request.recognizer, request.config)
+        with self._engine.stream(opening):
+            pass  # so that a config that no file can be recognized with is refused at once
+        progress = pb.OperationMetadata(
+            resource=request.recognizer, method="google.cloud.speech.v2.Speech.BatchRecognize"
+        )
+        files = progress.batch_recognize_metadata.transcription_metadata
+        for uri in paths:
+            files[uri].progress_percent = 0
+        parent = request.recognizer.rpartition("/recognizers/")[0]
+        return self._operations.begin(parent, self._work(paths, request.config, opening, progress), lambda: progress)
+
+    async def _work(
+        self,
+        paths: dict[str, Path],
+        config: pb.RecognitionConfig,
+        opening: StreamRequest,
+        progress: pb.OperationMetadata,
+    ) -> pb.BatchRecognizeResponse:
+        response = pb.BatchRecognizeResponse()
+        billed_s = 0.0
+        for number, (uri, path) in enumerate(paths.items(), start=1):
+            found, state = response.results[uri], progress.batch_recognize_metadata.transcription_metadata[uri]
+            try:
+                one = await self._recognize(path, config, opening)
+            except SonorantError as error:
+                found.error.CopyFrom(status_of(error, self._engine.refuse(error)))
+                state.error.CopyFrom(found.error)
+            else:
+                found.transcript.CopyFrom(pb.BatchRecognizeResults(results=one.results, metadata=one.metadata))
+                found.inline_result.transcript.CopyFrom(found.transcript)
+                found.metadata.CopyFrom(one.metadata)
+                billed_s += seconds(one.metadata.total_billed_duration)
+            state.progress_percent = 100
+            progress.progress_percent = 100 * number // len(paths)
+        response.total_billed_duration.CopyFrom(duration(billed_s))
+        return response
+
+    async def _recognize(
+        self, path: Path, config: pb.RecognitionConfig, opening: StreamRequest
+    ) -> pb.RecognizeResponse:
+        async with self._turn:
+            content = await asyncio.to_thread(_read, path, self._most_bytes)
+            with ExitStack() as stack:
+                await self._take_slot(stack)
+                stream = stack.enter_context(self._engine.stream(opening))
+                return await recognized(stream, content, config, opening.language)
+
+    async def _take_slot(self, stack: ExitStack) -> None:
+        """Hold a slot until the stack ends; raises Unavailable while the recognizer shuts down."""
+        while True:
+            try:
+                stack.enter_context(self._engine.admission.slot())
+            except TooManyStreams:  # nobody listens to a batch as to a stream
+                await asyncio.sleep(_TRY_AGAIN_S)
+            else:
+                return
+
+    def _path(self, uri: str) -> Path:
+        """Return the file of a URI, without links; raises BadRequest if it is not below the folder."""
+        parts = urlsplit(uri)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in unquote(parts.path):
+            raise BadRequest(f"uri={uri!r}: expected file:///PATH, below the folder of recordings (serving.recordings)")
+        path = Path(unquote(parts.path)).resolve()
+        if not path.is_relative_to(self._folder):
+            raise BadRequest(f"uri={uri!r}: not below the folder of recordings (serving.recordings)")
+        return path
+
+
+def _read(path: Path, most_bytes: int) -> bytes:
+    try:
+        if not path.is_file():
+            raise BadRequest(f"{path.name}: no such file")
+        with path.open("rb") as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise BadRequest(f"{path.name}: cannot be read: {error.strerror}") from None
+    if len(content) > most_bytes:
+        raise BadRequest(f"{path.name}: more than {most_bytes} bytes (serving.max_message_mb)")
+    return content

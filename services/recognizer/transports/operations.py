@@ -1,0 +1,124 @@
+"""Long-running operations of gRPC clients (google.longrunning), in the memory of this process."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
+
+from services.coordination.durations import seconds
+from services.recognizer.transports.grpc_messages import Handler, unary
+from sonorant.errors import SonorantError
+from sonorant.serving.errors import BadRequest, TooManyStreams
+from sonorant.v1 import longrunning_pb2 as pb
+
+__all__ = ["Operations", "status_of"]
+
+_SERVICE = "google.longrunning.Operations"
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    metadata: Callable[[], Message]
+    task: asyncio.Task[Message]
+
+
+class Operations:
+    """The latest operations by name: work in tasks of this event loop, which other clients may follow or cancel.
+
+    refuse: counts an error, and gives its code.
+    """
+
+    def __init__(self, refuse: Callable[[SonorantError], str]) -> None:
+        self._refuse = refuse
+        self._works: dict[str, _Work] = {}
+
+    def begin(self, parent: str, work: Coroutine[Any, Any, Message], metadata: Callable[[], Message]) -> pb.Operation:
+        """Begin `work`, whose result is the operation's response; raises TooManyStreams.
+
+        Beyond 100 operations the oldest that is done is forgotten. metadata: how far it is.
+        """
+        if len(self._works) >= _MOST:
+            done = next((name for name, one in self._works.items() if one.task.done()), None)
+            if done is None:
+                work.close()
+                raise TooManyStreams(f"{_MOST} operations at work: no more at once; try again later")
+            del self._works[done]
+        name = f"{parent}/operations/{uuid.uuid4().hex}"
+        self._works[name] = _Work(metadata, asyncio.ensure_future(work))
+        return self._operation(name)
+
+    def cancel(self) -> None:
+        """Cancel all that is not done."""
+        for work in self._works.values():
+            work.task.cancel()
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Return the methods of google.longrunning.Operations, for a server."""
+        methods: dict[str, Handler] = {
+            "GetOperation": unary(pb.GetOperationRequest, self._get, self._refuse),
+            "ListOperations": unary(pb.ListOperationsRequest, self._list, self._refuse),
+            "WaitOperation": unary(pb.WaitOperationRequest, self._wait, self._refuse),
+            "CancelOperation": unary(pb.CancelOperationRequest, self._cancel, self._refuse),
+            "DeleteOperation": unary(pb.DeleteOperationRequest, self._delete, self._refuse),
+        }
+        return grpc.method_handlers_generic_handler(_SERVICE, methods)
+
+    async def _get(self, request: pb.GetOperationRequest) -> pb.Operation:
+        return self._operation(request.name)
+
+    async def _list(self, request: pb.ListOperationsRequest) -> pb.ListOperationsResponse:
+        if request.filter or request.page_token:
+            raise BadRequest("filter and page_token: not supported; leave them out: there is one page")
+        names = [name for name in self._works if name.startswith(f"{request.name}/")]
+        return pb.ListOperationsResponse(operations=map(self._operation, names[: request.page_size or None]))
+
+    async def _wait(self, request: pb.WaitOperationRequest) -> pb.Operation:
+        limit_s = seconds(request.timeout) if request.HasField("timeout") else None
+        await asyncio.wait({self._work(request.name).task}, timeout=limit_s)
+        return self._operation(request.name)
+
+    async def _cancel(self, request: pb.CancelOperationRequest) -> Empty:
+        self._work(request.name).task.cancel()
+        return Empty()
+
+    async def _delete(self, request: pb.DeleteOperationRequest) -> Empty:
+        if not self._work(request.name).task.done():
+            raise BadRequest(f"operation {request.name!r}: is at work; cancel it first")
+        del self._works[request.name]
+        return Empty()
+
+    def _work(self, name: str) -> _Work:
+        with suppress(KeyError):
+            return self._works[name]
+        raise BadRequest(f"operation {name!r}: unknown here: forgotten, deleted, or begun on another replica")
+
+    def _operation(self, name: str) -> pb.Operation:
+        work = self._work(name)
+        operation = pb.Operation(name=name, done=work.task.done())
+        operation.metadata.Pack(work.metadata())
+        if not work.task.done():
+            return operation
+        if work.task.cancelled():
+            operation.error.CopyFrom(pb.Status(code=_number("CANCELLED"), message="cancelled"))
+        elif (error := work.task.exception()) is not None:
+            operation.error.CopyFrom(pb.Status(code=_number("INTERNAL"), message=str(error)))
+        else:
+            operation.response.Pack(work.task.result())
+        return operation
+
+
+def status_of(error: SonorantError, code: str) -> pb.Status:
+    """Return an error with its canonical code as a message."""
+    return pb.Status(code=_number(code), message=str(error))
+
+
+def _number(code: str) -> int:
+    number: int = grpc.StatusCode[code].value[0]
+    return number
