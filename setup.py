@@ -60,7 +60,13 @@ def _extension(
 def _kernels(name: str, *macros: str) -> Extension:
     # so that square roots and rounding are vectorised
     flags = ("-fno-math-errno", "-fno-trapping-math")
-    return _extension(f"sonorant.audio.{name}", "sonorant/audio/kernels.cpp", *flags, macros=macros)
+    return _extension(
+        f"sonorant.audio.{name}",
+        "sonorant/audio/kernels.cpp",
+        *flags,
+        headers=_headers("sonorant/audio"),
+        macros=macros,
+    )
 
 
 def _ngrams() -> Extension:

@@ -34,6 +34,7 @@ namespace {
 
 using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Row = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -447,6 +448,8 @@ FAST void power_values(float* values, size_t count, float exponent) {
 
 void power_law(Rows values, float exponent) { power_values(values.data(), values.size(), exponent); }
 
+#include "voice_activity.hpp"
+
 }  // namespace
 
 NB_MODULE(MODULE, module) {
@@ -467,4 +470,7 @@ NB_MODULE(MODULE, module) {
     module.def("filter_power", &filter_power, exact("spectra"), exact("first"), exact("offset"), exact("weight"),
                exact("energies"), free);
     module.def("power_law", &power_law, exact("values"), "exponent"_a, free);
+    nb::class_<VoiceActivity>(module, "VoiceActivity")
+        .def(nb::init<ConstRows, ConstRows, Integers>(), exact("cosines"), exact("sines"), exact("edges"))
+        .def("push", &VoiceActivity::push, exact("samples"), exact("flags"), free);
 }

@@ -96,3 +96,17 @@ def power_law(values: NDArray[np.float32], exponent: float) -> None:
 
     The relative error is below 3e-7 + 1e-5·exponent, up to 1e38; what is below the least normal number becomes 0.
     """
+
+class VoiceActivity:
+    """Detects speech in one stream, for `sonorant.serving.voice_activity`; frame i covers samples [i·hop, (i + 2)·hop).
+
+    cosines, sines: Float32[hop, bins], the transform's rows 1 to hop, windowed and scaled, row hop halved; edges:
+    Int32[bands + 1], the first bin of each of at most 8 bands, and the last one's end.
+    """
+
+    def __init__(self, cosines: NDArray[np.float32], sines: NDArray[np.float32], edges: NDArray[np.int32]) -> None: ...
+    def push(self, samples: NDArray[np.float32], flags: NDArray[np.uint8]) -> int:
+        """Fill flags, UInt8[at least frames], of the frames that Float32[samples] complete; return how many they are.
+
+        0: at the noise floor; 1: active; 3: speech.
+        """
