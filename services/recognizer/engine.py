@@ -21,7 +21,7 @@ from sonorant.serving.admission import Admission
 from sonorant.serving.errors import code_of
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.request import StreamRequest, check_request
-from sonorant.serving.session import Result, Session, SessionOptions
+from sonorant.serving.session import Answer, Result, Session, SessionOptions
 
 __all__ = ["Engine", "Stream"]
 
@@ -40,6 +40,7 @@ class Stream:
         self._session = session
         self._workers = workers
         self._metrics = metrics
+        self._answers: list[Answer] = []  # of a message that is not recognized yet, or only in part
 
     @property
     def model(self) -> str:
@@ -61,36 +62,45 @@ class Stream:
         """Seconds of audio received."""
         return self._session.audio_s
 
-    async def push(self, audio: bytes) -> Result | None:
-        """Recognize the next `audio`; return an interim result if the text is new. Raises as `Session.push`."""
-        result = None
+    async def push(self, audio: bytes) -> list[Answer]:
+        """Recognize the next `audio`; return, and raise, what `Session.push` does; `finish` has the rest."""
         for piece in self._pieces(audio):
-            result = await self._workers.run(self._session.push_steps(piece)) or result
-        return result
+            self._answers += await self._workers.run(self._session.push_steps(piece))
+        return self._taken()
 
-    async def finish(self) -> Result:
-        """End the audio; return the final result."""
+    async def finish(self) -> list[Answer]:
+        """End the audio; return what is left, last a final result."""
         return await self._finish(time.perf_counter())
 
     async def whole(self, audio: bytes) -> Result | None:
-        """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`."""
+        """Return the final result of a whole recording; None if it is empty. Raises as `Session.check`.
+
+        For streams that have one final result: request `utterances=False`.
+        """
         began_s = time.perf_counter()
         self._session.check(audio)
         for piece in self._pieces(audio):
             await self._workers.run(self._session.push_steps(piece))
-        return await self._finish(began_s) if audio else None
+        if not audio:
+            return None
+        (result,) = (one for one in await self._finish(began_s) if isinstance(one, Result))
+        return result
 
     def _pieces(self, audio: bytes) -> Iterator[bytes]:
         size = 2 * max(1, round(_PIECE_S * self.rate_hz))
         return (audio[at : at + size] for at in range(0, len(audio), size))
 
-    async def _finish(self, received_s: float) -> Result:
+    async def _finish(self, received_s: float) -> list[Answer]:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
-        result = await self._workers.run(self._session.finish_steps())
+        self._answers += await self._workers.run(self._session.finish_steps())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self._session.audio_s)
-        return result
+        return self._taken()
+
+    def _taken(self) -> list[Answer]:
+        answers, self._answers = self._answers, []
+        return answers
 
 
 class Engine:
@@ -116,7 +126,13 @@ class Engine:
         """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
         model = self._store.get(request.model)
         check_request(request, model)
-        options = SessionOptions(request.alternatives or 1, request.interim_results, self._serving.max_stream_seconds)
+        options = SessionOptions(
+            request.alternatives or 1,
+            request.interim_results,
+            self._serving.max_stream_seconds,
+            request.utterances,
+            request.speech_events,
+        )
         stream = Stream(Session(model, options), self._workers, self._metrics)
         log.info("stream_began", model=model.name, version=model.version)
         try:

@@ -210,5 +210,6 @@ async def _transcribe_microphone(
         async for response, _ in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
             event = read_event(response, 0.0)
             columns = shutil.get_terminal_size().columns  # it may change
-            line = captions.final(event.text) if event.is_final else captions.interim(event.text, columns)
+            spoken = event.is_final and event.text  # a final result of silence ends no line
+            line = captions.final(event.text) if spoken else captions.interim(event.text, columns)
             click.echo(line, nl=False)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sonorant.section import Section
 
-__all__ = ["DecodingRecipe", "LanguageModelRecipe", "PriorRecipe"]
+__all__ = ["DecodingRecipe", "EndpointingRecipe", "LanguageModelRecipe", "PriorRecipe"]
 
 
 class LanguageModelRecipe(Section):
@@ -43,6 +43,24 @@ class PriorRecipe(Section):
     weight: float = Field(0.3, ge=0, le=10, description="Weight of the prior, lambda_p.")
 
 
+class EndpointingRecipe(Section):
+    """Voice activity gates model and search, and divides a stream into utterances, each with a final result."""
+
+    silence_ms: float = Field(
+        800.0,
+        ge=100,
+        le=10_000,
+        description="An utterance ends after so long without speech, in milliseconds; shorter, and pauses within "
+        "sentences end it.",
+    )
+    pre_roll_ms: float = Field(
+        200.0,
+        ge=0,
+        le=2000,
+        description="Audio before the first speech of an utterance, in milliseconds: as much as in the training.",
+    )
+
+
 class DecodingRecipe(Section):
     """Beam search: by frame (CTC) or by label, as the model's family has it."""
 
@@ -72,6 +90,10 @@ class DecodingRecipe(Section):
     )
     stability_ms: float = Field(
         0.0, ge=0, description="An interim result is sent once it has stood this long, in milliseconds."
+    )
+    endpointing: EndpointingRecipe | None = Field(
+        EndpointingRecipe(),
+        description="Utterances of a stream; null: the whole stream is one, and all of it is searched.",
     )
     lm: LanguageModelRecipe | None = Field(None, description="Language model; absent: none.")
     prior: PriorRecipe | None = Field(

@@ -28,13 +28,16 @@ class StreamRequest:
     """The request that opens a stream.
 
     model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    to return results that may still change.
+    to return results that may still change. utterances: whether each utterance has a final result; else the stream has
+    one, of all of them. speech_events: whether to return where speech begins and ends.
     """
 
     model: str = ""
     audio: AudioFormat = AudioFormat()
     alternatives: int = 0
     interim_results: bool = False
+    utterances: bool = True
+    speech_events: bool = False
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
-from sonorant.decoding import Hypothesis, open_search
+from sonorant.serving.endpointing import Begin, Cut, End, open_endpointer
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
-from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.results import Answer, Result, SpeechEvent, join_results, nothing
 from sonorant.serving.steps import Steps, alone
+from sonorant.serving.utterance import Utterance
 
-__all__ = ["Result", "Session", "SessionOptions"]
+__all__ = ["Answer", "Result", "Session", "SessionOptions", "SpeechEvent"]
 
 _SAMPLE_BYTES = 2
 
@@ -25,47 +25,34 @@ class SessionOptions:
     max_alternatives: length of the N-best list.
     interim_results: whether `push` returns results that may still change.
     max_seconds: longest audio.
+    utterances: whether each utterance has a final result; else the stream has one, and interim results begin with it.
+    speech_events: whether `push` returns SpeechEvents.
     """
 
     max_alternatives: int = 1
     interim_results: bool = True
     max_seconds: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The recognition from the start of the audio up to `end_s`, best first; at least one alternative.
-
-    Silence is an alternative with an empty text. stability: posterior of the best alternative.
-    """
-
-    alternatives: tuple[Hypothesis, ...]
-    is_final: bool
-    stability: float
-    end_s: float
+    utterances: bool = True
+    speech_events: bool = False
 
 
 class Session:
-    """Recognizes one stream; chunks of any size give the transcript of the whole recording.
+    """Recognizes one stream, utterance by utterance; chunks of any size give the transcripts of the whole recording.
 
     An interim result is returned when the best text is new and has stood for the recipe's
     `decoding.stability_ms` of audio.
     """
 
     def __init__(self, model: ServedModel, options: SessionOptions) -> None:
-        decoding = model.recipe.decoding
         self.model = model
         self._options = options
-        self._posteriors = open_posteriors(model, decoding.jitter_ms)
-        self._search = open_search(
-            model.search, model.units, model.frame_seconds, decoding, model.decoder, model.scorer
-        )
-        self._stability_s = decoding.stability_ms / 1000
+        self._endpointer = open_endpointer(model.recipe.decoding.endpointing, model.sample_rate_hz)
+        self._utterance: Utterance | None = None
+        self._ended_s = 0.0  # end of the last utterance
+        self._finals: list[Result] = []  # to be joined
+        self._answers: list[Answer] = []  # to be returned
         self._samples = 0
         self._most_samples = round(options.max_seconds * model.sample_rate_hz)
-        self._seen = ""
-        self._seen_s = 0.0
-        self._sent = ""
 
     @property
     def max_s(self) -> float:
@@ -77,28 +64,32 @@ class Session:
         """Seconds of audio received."""
         return self._samples / self.model.sample_rate_hz
 
-    def push(self, audio: bytes) -> Result | None:
-        """Recognize the next `audio`, 16-bit little-endian samples; return an interim result if the text is new.
+    def push(self, audio: bytes) -> list[Answer]:
+        """Recognize the next `audio`, 16-bit little-endian samples; return what is new.
+
+        Final results of utterances, in order, and then an interim one, if its text is new.
 
         Raises BadRequest for an odd number of bytes, which ends the session; AudioTooLong beyond the limit, up to which
-        the audio is recognized first: `finish` returns its result.
+        the audio is recognized first: `finish` returns its results.
         """
         return alone(self.push_steps(audio))
 
-    def finish(self) -> Result:
-        """End the audio; return the final result."""
+    def finish(self) -> list[Answer]:
+        """End the audio; return what is left, last a final result, whose text is empty if there was no more speech."""
         return alone(self.finish_steps())
 
-    def push_steps(self, audio: bytes) -> Steps[Result | None]:
+    def push_steps(self, audio: bytes) -> Steps[list[Answer]]:
         """As `push`, by a model that other streams' steps may share a call with."""
         samples = self._decoded(audio)
         received = samples[: self._most_samples - self._samples]
-        if len(received):
-            self._samples += len(received)
-            self._search_through((yield from self._posteriors.push(received)))
+        self._samples += len(received)
+        for cut in self._endpointer.push(received):
+            yield from self._follow(cut)
         if beyond := len(samples) - len(received):
             raise self._too_long(self.audio_s + beyond / self.model.sample_rate_hz)
-        return self._interim() if self._options.interim_results and len(samples) else None
+        if self._options.interim_results and self._utterance is not None:
+            self._add_interim(self._utterance)
+        return self._taken()
 
     def check(self, audio: bytes) -> None:
         """Raise, before anything is computed, what `push` would raise of `audio`."""
@@ -106,12 +97,17 @@ class Session:
         if self._samples + len(audio) // _SAMPLE_BYTES > self._most_samples:
             raise self._too_long(self.audio_s + len(audio) / _SAMPLE_BYTES / self.model.sample_rate_hz)
 
-    def finish_steps(self) -> Steps[Result]:
+    def finish_steps(self) -> Steps[list[Answer]]:
         """As `finish`, likewise."""
-        if self._samples:
-            self._search_through((yield from self._posteriors.finish()))
-        self._search.finish()
-        return self._result(is_final=True, end_s=self.audio_s)
+        silent = self._utterance is None
+        for cut in self._endpointer.finish():
+            yield from self._follow(cut)
+        if silent:
+            self._finals.append(nothing(self._ended_s, self.audio_s))
+        if not self._options.utterances:
+            self._finals = [join_results(self._finals, self._options.max_alternatives)]
+        self._answers += self._finals
+        return self._taken()
 
     def _decoded(self, audio: bytes) -> Waveform:
         _check_whole(audio)
@@ -121,22 +117,32 @@ class Session:
         limit = self._options.max_seconds
         return AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; go on in a new one")
 
-    def _search_through(self, log_probs: NDArray[np.float32]) -> None:
-        if len(log_probs):
-            self._search.push(log_probs)
+    def _follow(self, cut: Cut) -> Steps[None]:
+        rate_hz = self.model.sample_rate_hz
+        if isinstance(cut, Begin):
+            self._utterance = Utterance(self.model, cut.start / rate_hz, self._options.max_alternatives)
+            self._add_event(SpeechEvent("begin", cut.speech / rate_hz))
+            return
+        assert self._utterance is not None, f"{type(cut).__name__} outside utterances"
+        if isinstance(cut, End):
+            result = yield from self._utterance.finish(cut.end / rate_hz)
+            self._add_event(SpeechEvent("end", cut.speech / rate_hz))
+            (self._answers if self._options.utterances else self._finals).append(result)
+            self._utterance, self._ended_s = None, result.end_s
+        else:
+            yield from self._utterance.push(cut.samples)
 
-    def _interim(self) -> Result | None:
-        text = self._search.text()
-        if text != self._seen:
-            self._seen, self._seen_s = text, self.audio_s
-        if text == self._sent or self.audio_s - self._seen_s < self._stability_s:
-            return None
-        self._sent = text
-        return self._result(is_final=False, end_s=self._search.frames * self.model.frame_seconds)
+    def _add_event(self, event: SpeechEvent) -> None:
+        if self._options.speech_events:
+            self._answers.append(event)
 
-    def _result(self, *, is_final: bool, end_s: float) -> Result:
-        alternatives = tuple(self._search.hypotheses(self._options.max_alternatives))
-        return Result(alternatives, is_final, 1.0 if is_final else alternatives[0].confidence, end_s)
+    def _add_interim(self, utterance: Utterance) -> None:
+        if result := utterance.interim(self.audio_s):
+            self._answers.append(join_results([*self._finals, result], self._options.max_alternatives))
+
+    def _taken(self) -> list[Answer]:
+        answers, self._answers = self._answers, []
+        return answers
 
 
 def _check_whole(audio: bytes) -> None:

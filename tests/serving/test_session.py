@@ -13,7 +13,7 @@ from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.errors import AudioTooLong, BadRequest
-from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.session import Session, SessionOptions, SpeechEvent
 
 AUDIO = pcm16(murmur(2.0, seed=4))
 CHUNK = RATE_HZ // 10 * 2  # bytes of 100 ms
@@ -22,7 +22,8 @@ CHUNK = RATE_HZ // 10 * 2  # bytes of 100 ms
 def recognized(session, audio, cuts):
     for start, end in zip([0, *cuts], [*cuts, len(audio)], strict=True):
         session.push(audio[start:end])
-    return session.finish()
+    (final,) = session.finish()
+    return final
 
 
 def chunks(audio):
@@ -55,7 +56,7 @@ def test_the_stream_gives_what_features_model_and_search_give_offline(model):
 
 def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(model):
     session = Session(model, SessionOptions())
-    interim = [result for chunk in chunks(AUDIO) if (result := session.push(chunk))]
+    interim = [result for chunk in chunks(AUDIO) for result in session.push(chunk)]
     texts = [result.alternatives[0].text for result in interim]
     assert len(texts) > 3
     assert all(one != next_ for one, next_ in itertools.pairwise(texts))
@@ -63,14 +64,14 @@ def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(mod
     assert all(0 <= result.stability <= 1 for result in interim)
     ends = [result.end_s for result in interim]
     assert ends == sorted(ends)
-    final = session.finish()
+    (final,) = session.finish()
     assert final.is_final
     assert final.end_s == pytest.approx(2.0)
 
 
 def test_no_interim_results_unless_wanted(model):
     session = Session(model, SessionOptions(interim_results=False))
-    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [None] * 20
+    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [[]] * 20
 
 
 def test_an_interim_result_stands_for_the_stability_time(model):
@@ -91,18 +92,91 @@ def _with_recipe(model, recipe):
     return Same()
 
 
+PAUSE = bytes(2 * RATE_HZ)
+NOISE = pcm16(np.random.default_rng(3).standard_normal(20 * RATE_HZ).astype(np.float32) * 0.1)
+TWO = AUDIO + PAUSE + pcm16(murmur(1.5, seed=9)) + PAUSE
+
+
+def answers(session, audio, cuts=()):
+    found = []
+    for start, end in itertools.pairwise([0, *cuts, len(audio)]):
+        found += session.push(audio[start:end])
+    return [*found, *session.finish()]
+
+
+def test_each_utterance_has_a_final_result_with_the_times_of_the_stream(model):
+    first, second, rest = answers(Session(model, SessionOptions(interim_results=False)), TWO)
+    assert len(first.alternatives[0].words) > 3
+    assert len(second.alternatives[0].words) > 3
+    assert first.end_s - 0.8 < second.start_s < 3.0 < second.alternatives[0].words[0].start_s + 0.3
+    assert 4.5 < second.end_s == rest.start_s < 5.5
+    assert (rest.alternatives[0].text, rest.is_final, rest.end_s) == ("", True, 5.5)
+
+
+@given(cuts=st.sets(st.integers(0, len(TWO) // 2), max_size=12))
+@settings(max_examples=10)
+def test_several_final_results_and_events_are_those_of_the_whole(model, cuts):
+    options = SessionOptions(max_alternatives=3, interim_results=False, speech_events=True)
+    whole = answers(Session(model, options), TWO)
+    assert answers(Session(model, options), TWO, sorted(2 * cut for cut in cuts)) == whole
+    kinds = [answer.kind if isinstance(answer, SpeechEvent) else "final" for answer in whole]
+    assert kinds == ["begin", "end", "final", "begin", "end", "final", "final"]
+
+
+def test_one_result_of_all_utterances_is_their_results_joined(model):
+    each = answers(Session(model, SessionOptions(interim_results=False)), TWO)
+    session = Session(model, SessionOptions(utterances=False))
+    *interim, final = answers(session, TWO, range(CHUNK, len(TWO), CHUNK))
+    assert not any(result.is_final for result in interim)
+    assert final.alternatives[0].text == " ".join(r.alternatives[0].text for r in each if r.alternatives[0].text)
+    assert final.alternatives[0].words == tuple(word for r in each for word in r.alternatives[0].words)
+    assert final.end_s == 5.5
+    assert interim[-1].alternatives[0].text.startswith(each[0].alternatives[0].text + " ")
+
+
+def test_silence_and_noise_reach_neither_model_nor_search(model):
+    class Deaf:
+        def __getattr__(self, name):
+            if name == "members":
+                raise AssertionError("the model is asked")
+            return getattr(model, name)
+
+    for nothing in (bytes(2 * 60 * RATE_HZ), NOISE):
+        assert [r.alternatives[0].text for r in answers(Session(Deaf(), SessionOptions()), nothing)] == [""]
+
+
+def test_without_endpointing_the_whole_stream_is_searched(model):
+    decoding = model.recipe.decoding.model_copy(update={"endpointing": None})
+    undivided = _with_recipe(model, model.recipe.model_copy(update={"decoding": decoding}))
+    (final,) = answers(Session(undivided, SessionOptions(interim_results=False)), TWO)
+    samples = (np.frombuffer(TWO, "<i2") / 32768).astype(np.float32)
+    log_probs, _ = model.step(model.extractor(samples), model.initial_state())
+    search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
+    search.push(log_probs)
+    assert list(final.alternatives) == search.hypotheses(1)
+
+
+def test_results_found_before_the_limit_are_returned_at_the_end(model):
+    session = Session(model, SessionOptions(interim_results=False, max_seconds=4.0))
+    with pytest.raises(AudioTooLong):
+        session.push(TWO)
+    first, second = session.finish()
+    assert first == answers(Session(model, SessionOptions(interim_results=False)), TWO)[0]
+    assert second.end_s == 4.0
+
+
 def test_silence_is_an_empty_text_and_no_error(model):
     session = Session(model, SessionOptions())
-    assert session.push(bytes(2 * RATE_HZ)) is None
-    final = session.finish()
+    assert session.push(bytes(2 * RATE_HZ)) == []
+    (final,) = session.finish()
     assert (final.alternatives[0].text, final.alternatives[0].words, final.end_s) == ("", (), 1.0)
 
 
 @pytest.mark.parametrize("audio", [b"", bytes(2), bytes(100)])
 def test_audio_too_short_for_one_vector_is_an_empty_text(model, audio):
     session = Session(model, SessionOptions())
-    assert session.push(audio) is None
-    assert session.finish().alternatives[0].text == ""
+    assert session.push(audio) == []
+    assert session.finish()[-1].alternatives[0].text == ""
 
 
 def test_an_odd_byte_count_is_refused(model):
@@ -123,8 +197,8 @@ def test_sessions_share_a_model_and_not_their_state(model):
     for mine, yours in zip(chunks(AUDIO), chunks(other), strict=True):
         ours.push(mine)
         theirs.push(yours)
-    assert ours.finish() == recognized(Session(model, SessionOptions()), AUDIO, [])
-    assert theirs.finish() == recognized(Session(model, SessionOptions()), other, [])
+    assert ours.finish()[-1] == recognized(Session(model, SessionOptions()), AUDIO, [])
+    assert theirs.finish()[-1] == recognized(Session(model, SessionOptions()), other, [])
 
 
 def test_a_model_of_whole_utterances_has_its_result_at_the_end(tmp_path):
@@ -132,8 +206,8 @@ def test_a_model_of_whole_utterances_has_its_result_at_the_end(tmp_path):
     bins = FeatureExtractor(recipe.features, RATE_HZ).bins
     model = load_exported(export_model(MeanFree(bins, UNITS.size), recipe, UNITS, tmp_path).path)
     session = Session(model, SessionOptions())
-    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [None] * 20
-    final = session.finish()
+    assert [session.push(chunk) for chunk in chunks(AUDIO)] == [[]] * 20
+    (final,) = session.finish()
     assert final == recognized(Session(model, SessionOptions()), AUDIO, [])
     assert len(final.alternatives[0].words) > 3
-    assert Session(model, SessionOptions()).finish().alternatives[0].text == ""
+    assert Session(model, SessionOptions()).finish()[-1].alternatives[0].text == ""

@@ -15,7 +15,7 @@ from sonorant.decoding import Hypothesis, Word
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
-from sonorant.serving.session import Result
+from sonorant.serving.session import Answer, Result, SpeechEvent
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["SERVICE", "RecognizerServicer"]
@@ -28,6 +28,11 @@ _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
     IdleStream: pb.END_REASON_IDLE,
     Draining: pb.END_REASON_DRAIN,
 }
+_SPEECH_EVENTS = {
+    "begin": pb.StreamingRecognizeResponse.SPEECH_ACTIVITY_BEGIN,
+    "end": pb.StreamingRecognizeResponse.SPEECH_ACTIVITY_END,
+}
+_WHOLE = pb.StreamingRecognitionFeatures(single_result=True)
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
 _Message = TypeVar("_Message", bound=Message)
@@ -59,7 +64,7 @@ class RecognizerServicer:
         """Recognize a whole recording."""
         try:
             request = _parsed(pb.RecognizeRequest, message)
-            with self._engine.admission.slot(), self._engine.stream(_request(request.config)) as stream:
+            with self._engine.admission.slot(), self._engine.stream(_request(request.config, _WHOLE)) as stream:
                 result = await stream.whole(request.content)
                 response = pb.RecognizeResponse(metadata=_metadata(stream))
         except SonorantError as error:
@@ -93,18 +98,18 @@ class RecognizerServicer:
             sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
             raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
         config, wanted = first.streaming_config.config, first.streaming_config.streaming_features
-        with self._engine.stream(_request(config, wanted.interim_results)) as stream:
+        with self._engine.stream(_request(config, wanted)) as stream:
             formatter = _Formatter(config.features)
             try:
-                async for result in _results(inbox, stream):
-                    yield _response(stream, result, formatter)
+                async for answer in _answers(inbox, stream):
+                    yield _response(stream, answer, formatter)
             except tuple(_END_REASONS) as error:
                 if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
-                    final = _response(stream, await stream.finish(), formatter)
-                    final.end_reason = _END_REASONS[type(error)]
-                    yield final
+                    async for response in _last_responses(stream, formatter, _END_REASONS[type(error)]):
+                        yield response
                 raise
-            yield _response(stream, await stream.finish(), formatter)
+            async for response in _last_responses(stream, formatter):
+                yield response
 
     async def _abort(self, context: _Context, error: SonorantError) -> None:
         await context.abort(grpc.StatusCode[self._engine.refuse(error)], str(error))
@@ -120,28 +125,47 @@ def _parsed(kind: type[_Message], message: bytes) -> _Message:
         ) from None
 
 
-async def _results(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Result]:
-    """Recognize a client's audio, and yield interim results; an empty message is no audio. Raises SonorantError."""
+async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
+    """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
         request = _parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
         if not request.audio:
             continue
-        result = await stream.push(request.audio)
+        answers = await stream.push(request.audio)
         inbox.heard()
-        if result is not None:
-            yield result
+        for answer in answers:
+            yield answer
             inbox.heard()  # a slow reader's audio may wait here
 
 
-def _request(config: pb.RecognitionConfig, interim_results: bool = False) -> StreamRequest:
+async def _last_responses(
+    stream: Stream, formatter: "_Formatter", end_reason: pb.EndReason.ValueType = pb.END_REASON_UNSPECIFIED
+) -> AsyncIterator[pb.StreamingRecognizeResponse]:
+    """Finish a stream; the last response, a final result, says why it ends."""
+    *answers, last = await stream.finish()
+    for answer in answers:
+        yield _response(stream, answer, formatter)
+    response = _response(stream, last, formatter)
+    response.end_reason = end_reason
+    yield response
+
+
+def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatures) -> StreamRequest:
     audio = config.explicit_decoding_config
     encoding = str(audio.encoding)  # unknown to this version
     if audio.encoding in _ENCODINGS.values():
         encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
-    return StreamRequest(config.model, spoken, config.features.max_alternatives, interim_results)
+    return StreamRequest(
+        config.model,
+        spoken,
+        config.features.max_alternatives,
+        wanted.interim_results,
+        not wanted.single_result,
+        wanted.enable_voice_activity_events,
+    )
 
 
 class _Formatter:
@@ -182,15 +206,24 @@ class _Formatter:
             info.confidence = word.confidence
 
 
-def _response(stream: Stream, result: Result, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
+def _response(stream: Stream, answer: Answer, formatter: _Formatter) -> pb.StreamingRecognizeResponse:
     response = pb.StreamingRecognizeResponse(metadata=_metadata(stream))
+    if isinstance(answer, SpeechEvent):
+        response.speech_event_type = _SPEECH_EVENTS[answer.kind]
+        response.speech_event_offset.CopyFrom(duration(answer.time_s))
+    else:
+        _add_result(response, answer, formatter)
+    return response
+
+
+def _add_result(response: pb.StreamingRecognizeResponse, result: Result, formatter: _Formatter) -> None:
     response.results.add(
         alternatives=formatter.write(result.alternatives),
         is_final=result.is_final,
         stability=result.stability,
         result_end_offset=duration(result.end_s),
+        result_start_offset=duration(result.start_s),
     )
-    return response
 
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:

@@ -28,7 +28,7 @@ async def ended(call):
 def heard(store, content):
     session = Session(store.get(), SessionOptions())
     session.push(content)
-    return session.finish().alternatives[0].text
+    return session.finish()[-1].alternatives[0].text
 
 
 def check(store, response, reason, content):

@@ -37,7 +37,7 @@ def alone(store, samples, cuts):
     for begin, end in itertools.pairwise([0, *cuts, len(samples)]):
         session = Session(store.get(), SessionOptions())
         session.push(pcm16(samples[begin:end]))
-        best = session.finish().alternatives[0]
+        best = session.finish()[-1].alternatives[0]
         texts.append(best.text)
         words += [(word.word, pytest.approx(begin / RATE_HZ + word.start_s, abs=1e-3)) for word in best.words]
     return " ".join(filter(None, texts)), words

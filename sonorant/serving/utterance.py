@@ -1,0 +1,60 @@
+"""One utterance of a stream: samples in, results out, by a search of its own."""
+
+from sonorant.arrays import Waveform
+from sonorant.decoding import open_search
+from sonorant.serving.model import ServedModel
+from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.results import Result, later
+from sonorant.serving.steps import Steps
+
+__all__ = ["Utterance"]
+
+
+class Utterance:
+    """Recognizes one utterance, which begins with the model's initial state, as those of the training do.
+
+    start_s: where it begins in the stream; alternatives: length of its N-best list.
+    """
+
+    def __init__(self, model: ServedModel, start_s: float, alternatives: int) -> None:
+        decoding = model.recipe.decoding
+        self.start_s = start_s
+        self._model = model
+        self._alternatives = alternatives
+        self._posteriors = open_posteriors(model, decoding.jitter_ms)
+        self._search = open_search(
+            model.search, model.units, model.frame_seconds, decoding, model.decoder, model.scorer
+        )
+        self._stability_s = decoding.stability_ms / 1000
+        self._seen = ""
+        self._seen_s = 0.0
+        self._sent = ""
+
+    def push(self, samples: Waveform) -> Steps[None]:
+        """Recognize the next Float32[samples]."""
+        log_probs = yield from self._posteriors.push(samples)
+        if len(log_probs):
+            self._search.push(log_probs)
+
+    def interim(self, audio_s: float) -> Result | None:
+        """Return a result, `audio_s` into the stream, if the text is new and has stood for `decoding.stability_ms`."""
+        text = self._search.text()
+        if text != self._seen:
+            self._seen, self._seen_s = text, audio_s
+        if text == self._sent or audio_s - self._seen_s < self._stability_s:
+            return None
+        self._sent = text
+        return self._result(is_final=False, end_s=self.start_s + self._search.frames * self._model.frame_seconds)
+
+    def finish(self, end_s: float) -> Steps[Result]:
+        """End the utterance, at `end_s` of the stream; return its final result."""
+        log_probs = yield from self._posteriors.finish()
+        if len(log_probs):
+            self._search.push(log_probs)
+        self._search.finish()
+        return self._result(is_final=True, end_s=end_s)
+
+    def _result(self, *, is_final: bool, end_s: float) -> Result:
+        found = self._search.hypotheses(self._alternatives)
+        alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in found)
+        return Result(alternatives, is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)
