@@ -44,7 +44,7 @@ def heard(run):
     def heard(samples):
         session = Session(model, SessionOptions())
         session.push(pcm16(samples))
-        return session.finish().alternatives[0].text
+        return session.finish()[-1].alternatives[0].text
 
     return heard
 

@@ -85,6 +85,16 @@ def test_a_short_pause_ends_a_long_utterance():
     assert len(utterances(Endpointer(RECIPE, RATE_HZ), long)) == 2
 
 
+def test_a_word_that_begins_as_the_pause_is_over_is_not_cut():
+    t = np.arange(round(0.6 * RATE_HZ)) / RATE_HZ
+    swell = np.exp(-np.maximum(0, t - 0.3) / 0.05)  # speech only by its fall, 0.3 s after its onset
+    word = (np.random.default_rng(1).standard_normal(len(t)) * 0.1 * swell).astype(np.float32)
+    said = np.concatenate([murmur(0.9, seed=4), silence(0.42), word, silence(1.0)])
+    ((begin, _, end),) = utterances(Endpointer(RECIPE, RATE_HZ), said)
+    assert begin.start == 0
+    assert end.speech > round(1.6 * RATE_HZ)
+
+
 def test_little_is_held_in_silence():
     endpointer = Endpointer(RECIPE, RATE_HZ)
     for _ in range(60):
