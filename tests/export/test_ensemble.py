@@ -58,7 +58,7 @@ def test_probabilities_are_the_mean_of_the_members_however_audio_is_cut(exports,
 def test_it_is_served_as_one_model(ensemble):
     session = Session(load_exported(ensemble), SessionOptions())
     session.push((AUDIO * 32767).astype("<i2").tobytes())
-    assert session.finish().alternatives[0].text
+    assert session.finish()[-1].alternatives[0].text
     assert (session.model.name, session.model.version) == ("three", 1)
 
 

@@ -111,7 +111,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
     model = load_exported(export.path)
     session = Session(model, SessionOptions(max_alternatives=3))
     session.push(AUDIO)
-    found = session.finish().alternatives
+    found = session.finish()[-1].alternatives
     samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
     scoring = Scoring(model.scorer.by_label, BONUS)
     assert scoring.fusion.prior_weight == 0.3
@@ -166,7 +166,7 @@ def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_the_sea
     np.testing.assert_allclose(frames, trained, atol=1e-4)
     session = Session(exported, SessionOptions(max_alternatives=3))
     session.push(AUDIO)
-    found = [one.units for one in session.finish().alternatives]
+    found = [one.units for one in session.finish()[-1].alternatives]
     beams = [LabelBeam(exported.decoder, UNITS.size, 8, Scoring(length_bonus=BONUS, ctc_weight=w)) for w in (0.4, 0.0)]
     with_ctc, without = ([one.labels for one in beam.search([encoded])[0][:3]] for beam in beams)
     assert found == with_ctc != without

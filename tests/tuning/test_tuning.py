@@ -63,7 +63,7 @@ def test_a_trial_counts_the_errors_of_the_recognizers_sessions(tunable):
     for waveform, _ in spoken:
         session = Session(model, SessionOptions())
         session.push((waveform * 32768).astype("<i2").tobytes())
-        texts.append(session.finish().alternatives[0].text)
+        texts.append(session.finish()[-1].alternatives[0].text)
     wrong = [text != reference for text, (_, reference) in zip(texts, spoken, strict=True)]
     rate = TrialRunner(subject, map).rate(START)
     assert [errors > 0 for errors, _ in rate.per_utterance] == wrong
