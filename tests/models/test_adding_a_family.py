@@ -71,7 +71,7 @@ run(trainer)
 model = load_exported(export_model(trainer.parts.step.model, recipe, tiny_units(), folder).path)
 session = Session(model, SessionOptions())
 session.push(np.random.default_rng(0).integers(-9999, 9999, 8000, np.int16).tobytes())
-print(type(trainer.parts.step.model).__name__, trainer.progress.dev, session.finish().is_final)
+print(type(trainer.parts.step.model).__name__, trainer.progress.dev, session.finish()[-1].is_final)
 """
 
 
