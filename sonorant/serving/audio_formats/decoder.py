@@ -1,5 +1,6 @@
 """A client's bytes to samples for the model: read, checked, mixed to one channel, resampled, within a limit."""
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,7 +28,7 @@ class AudioDecoder:
 
     Samples do not depend on how its bytes are cut, except that headerless samples come whole. Where the audio is longer
     than the limit, one sample beyond it comes, and nothing after that is decoded: a file of a few bytes may hold hours.
-    An error ends the stream.
+    16-bit samples at the model's rate, which are no more than their bytes, come all. An error ends the stream.
     """
 
     def __init__(self, audio: AudioFormat, rate_hz: int, max_s: float) -> None:
@@ -36,7 +37,8 @@ class AudioDecoder:
         self._reader = open_reader(audio, rate_hz)
         self._found: tuple[int, int] | None = None  # rate and channels of the first samples
         self._resampler: soxr.ResampleStream | None = None
-        self._left = round(max_s * rate_hz) + 1
+        plain = audio.encoding in ("", "LINEAR16") and audio.rate_hz in (0, rate_hz)
+        self._left = sys.maxsize if plain else round(max_s * rate_hz) + 1
         self._silent = 0
 
     def push(self, data: bytes) -> Waveform:
@@ -83,6 +85,8 @@ class AudioDecoder:
             mono: Waveform = frames[:, 0]
         else:
             mono = frames.mean(axis=1, dtype=np.float32)
+        if block.bounded:
+            return mono
         if not np.isfinite(mono).all():
             raise bad_audio("samples that are not finite; expected numbers in [-1, 1]")
         return np.clip(mono, -1, 1)

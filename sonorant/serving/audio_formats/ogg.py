@@ -78,8 +78,8 @@ class OggOpusReader:
         """Yield the last page's blocks, of which the last one may go on behind the `end` of the audio."""
         surplus = self._opus.samples - end if self._opus is not None else 0
         if blocks and surplus > 0:
-            frames, rate_hz = blocks[-1]
-            blocks[-1] = Block(frames[: max(0, len(frames) - surplus)], rate_hz)
+            frames = blocks[-1].frames
+            blocks[-1] = blocks[-1]._replace(frames=frames[: max(0, len(frames) - surplus)])
         yield from blocks
 
     def _packets_of(self, page: bytes) -> Iterator[bytes]:

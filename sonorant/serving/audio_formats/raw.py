@@ -44,7 +44,7 @@ class RawReader:
             raise BadRequest(f"{len(data)} bytes of audio: {_expected(self._width, self._channels)}")
         step = max(1, _BLOCK // self._channels) * size
         for at in range(0, len(data), step):
-            yield Block(self._frames(data[at : at + step]), self._rate_hz)
+            yield Block(self._frames(data[at : at + step]), self._rate_hz, bounded=True)
 
     def finish(self) -> Iterator[Block]:
         """Yield nothing: no sample is held back."""

@@ -14,10 +14,11 @@ Frames: TypeAlias = NDArray[np.float32]  # [samples, channels], full scale ±1
 
 
 class Block(NamedTuple):
-    """Samples of all channels, and their rate."""
+    """Samples of all channels, and their rate; bounded: of integers, which are finite and within full scale."""
 
     frames: Frames
     rate_hz: int
+    bounded: bool = False
 
 
 class Reader(Protocol):
