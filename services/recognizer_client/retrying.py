@@ -21,5 +21,6 @@ def retry_delay_s(error: grpc.aio.AioRpcError) -> float | None:
             for detail in Status.FromString(value).details:
                 info = RetryInfo()
                 if detail.Unpack(info):
-                    return info.retry_delay.ToMicroseconds() / 1e6 * random.uniform(1.0, 1.5)
+                    delay_s: float = info.retry_delay.ToMicroseconds() / 1e6
+                    return delay_s * random.uniform(1.0, 1.5)
     return None

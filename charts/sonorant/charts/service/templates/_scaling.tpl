@@ -28,5 +28,5 @@ spec:
     {{- end }}
   behavior:
     scaleDown:
-      stabilizationWindowSeconds: {{ int ($scaling.stabilizationWindowSeconds | default .root.Values.autoscaling.stabilizationWindowSeconds) }}
+      stabilizationWindowSeconds: {{ int (get (hasKey $scaling "stabilizationWindowSeconds" | ternary $scaling .root.Values.autoscaling) "stabilizationWindowSeconds") }}
 {{- end }}
