@@ -15,7 +15,7 @@ from sonorant.v1 import coordinator_pb2, example_pb2, recognizer_pb2, record_pb2
 
 ROOT = Path(sonorant.__file__).parent
 HEAVY = {"models", "objectives", "training", "export", "tensorflow.py"}  # the packages that may import TensorFlow
-EDGES = {"cli", "v1"}  # the command line, and code that the proto compiler wrote
+EDGES = {"cli", "client.py", "v1"}  # command line, client of the recognizer, code that the proto compiler wrote
 TRANSPORT = {"zmq", "grpc", "grpc_health", "grpc_reflection", "redis", "kubernetes", "socket", "services"}
 TRANSPORT |= {"asyncio", "ftplib", "http", "httpx", "requests", "smtplib", "socketserver", "ssl", "urllib", "xmlrpc"}
 TENSORS = {"tensorflow", "keras", "horovod", "sonorant.tensorflow"}

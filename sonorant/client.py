@@ -1,0 +1,137 @@
+"""A client of the recognizer, synchronous and asynchronous; the import path for other programs.
+
+A streaming loop, with a recording in place of a microphone:
+
+    >>> import soundfile
+    >>> from sonorant.client import Recognizer
+    >>> audio, rate_hz = soundfile.read("speech.wav", dtype="int16")
+    >>> chunks = (audio[at : at + 800].tobytes() for at in range(0, len(audio), 800))
+    >>> with Recognizer("localhost:50051") as recognizer:
+    ...     for result in recognizer.stream(chunks, rate_hz):
+    ...         print("final" if result.is_final else "interim", result.text)
+
+In a coroutine it is `async with AsyncRecognizer(...)` and `async for`, over chunks of an asynchronous iterator. Where
+the recognizer ends a stream (a limit, a drain), the audio that it has not recognized goes on in another. Every call may
+raise grpc.aio.AioRpcError, with a status that docs/recognizer.md lists.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from services.recognizer_client.client import (
+    ModelInfo,
+    StreamedTranscript,
+    StreamEvent,
+    ask_model,
+    connect,
+    open_recognizer,
+    read_event,
+    stream_audio,
+    stream_recording,
+)
+from sonorant.arrays import Waveform
+from sonorant.v1 import recognizer_pb2 as pb
+
+__all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a client wants of results.
+
+    model: its name; empty: the only one. written: language, en, fr or ko, of final results' written form; empty:
+    verbatim. alternatives: length of the N-best list, 1 to 30.
+    """
+
+    model: str = ""
+    written: str = ""
+    alternatives: int = 1
+
+    def config(self) -> pb.RecognitionConfig:
+        """Return the config that a stream begins with."""
+        features = pb.RecognitionFeatures(
+            enable_word_time_offsets=True,
+            enable_word_confidence=True,
+            max_alternatives=self.alternatives,
+            written=self.written,
+        )
+        return pb.RecognitionConfig(model=self.model, features=features)
+
+
+class AsyncRecognizer:
+    """The recognizers at HOST:PORT, within `async with`."""
+
+    def __init__(self, address: str, wanted: Wanted | None = None) -> None:
+        self._address = address
+        self._wanted = wanted or Wanted()
+
+    async def __aenter__(self) -> Self:
+        self._channel = open_recognizer(self._address)
+        self._stub = connect(self._channel)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._channel.close()
+
+    async def model(self) -> ModelInfo:
+        """Return the model that answers, and the rate of its audio."""
+        return await ask_model(self._stub, self._wanted.model)
+
+    async def stream(self, chunks: AsyncIterator[bytes], rate_hz: int) -> AsyncGenerator[StreamEvent, None]:
+        """Stream 16-bit little-endian samples; yield results, interim and final, as they arrive.
+
+        rate_hz: the model's. Arrivals count from the call, on the event loop's clock.
+        """
+        clock = asyncio.get_running_loop().time
+        start_s = clock()
+        async for response, begin_s in stream_audio(self._stub, chunks, rate_hz, self._wanted.config()):
+            yield read_event(response, clock() - start_s, begin_s)
+
+    async def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
+        """Return the transcript of a recording [samples] in [-1, 1] of any length, at the model's rate."""
+        limit_s = (await self.model()).max_stream_s
+        return await stream_recording(self._stub, samples, rate_hz, self._wanted.config(), max_stream_s=limit_s)
+
+
+class Recognizer:
+    """As `AsyncRecognizer`, for programs without an event loop; within `with`, on one thread."""
+
+    def __init__(self, address: str, wanted: Wanted | None = None) -> None:
+        self._client = AsyncRecognizer(address, wanted)
+
+    def __enter__(self) -> Self:
+        self._runner = asyncio.Runner()
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._runner.run(self._client.__aexit__())
+        self._runner.close()
+
+    def model(self) -> ModelInfo:
+        """Return the model that answers, and the rate of its audio."""
+        return self._runner.run(self._client.model())
+
+    def stream(self, chunks: Iterable[bytes], rate_hz: int) -> Iterator[StreamEvent]:
+        """As `AsyncRecognizer.stream`; chunks are read, on a thread, while a result is waited for."""
+        results = self._client.stream(_asynchronous(iter(chunks)), rate_hz)
+        try:
+            while (result := self._runner.run(_next(results))) is not None:
+                yield result
+        finally:
+            self._runner.run(results.aclose())
+
+    def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
+        """As `AsyncRecognizer.transcribe`."""
+        return self._runner.run(self._client.transcribe(samples, rate_hz))
+
+
+async def _asynchronous(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+        yield chunk
+
+
+async def _next(results: AsyncIterator[StreamEvent]) -> StreamEvent | None:
+    return await anext(results, None)

@@ -1,0 +1,76 @@
+"""The client that other programs import, against a recognizer in a process of its own."""
+
+import asyncio
+import doctest
+
+import grpc
+import pytest
+import soundfile
+from rigs.babble import RATE_HZ, export_babble, murmur
+
+import sonorant.client
+from services.recognizer.process import running_recognizer
+from services.recognizer_client.client import pcm16
+from sonorant.client import AsyncRecognizer, Recognizer, Wanted
+from sonorant.export.loading import load_exported
+from sonorant.serving.session import Session, SessionOptions
+
+SPEECH = murmur(1.5, seed=4)
+AUDIO = pcm16(SPEECH)
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    exports = tmp_path_factory.mktemp("run")
+    export_babble(exports)
+    return exports
+
+
+@pytest.fixture(scope="module")
+def address(exports):
+    with running_recognizer(exports) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def text(exports):
+    session = Session(load_exported(exports / "babble/1"), SessionOptions())
+    session.push(AUDIO)
+    return session.finish().alternatives[0].text
+
+
+def test_the_loop_of_the_docstring_runs_as_it_stands(address, text, tmp_path, monkeypatch, capsys):
+    soundfile.write(tmp_path / "speech.wav", SPEECH, RATE_HZ)
+    monkeypatch.chdir(tmp_path)
+    examples = doctest.DocTestParser().get_examples(sonorant.client.__doc__)
+    exec("".join(example.source for example in examples).replace("localhost:50051", address), {})
+    *interim, final = capsys.readouterr().out.splitlines()
+    assert interim
+    assert all(line.startswith("interim ") for line in interim)
+    assert final == f"final {text}"
+
+
+def test_the_asynchronous_client_hears_the_same(address, text):
+    async def chunks():
+        for at in range(0, len(AUDIO), 1600):
+            yield AUDIO[at : at + 1600]
+
+    async def heard():
+        async with AsyncRecognizer(address, Wanted(alternatives=3)) as recognizer:
+            events = [event async for event in recognizer.stream(chunks(), RATE_HZ)]
+            return events, await recognizer.transcribe(SPEECH, RATE_HZ), await recognizer.model()
+
+    events, transcript, model = asyncio.run(heard())
+    assert (events[-1].is_final, events[-1].text, transcript.text) == (True, text, text)
+    assert len(events[-1].alternatives) == 3
+    assert (model.model, model.sample_rate_hz) == ("babble/1", RATE_HZ)
+
+
+def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, text):
+    with Recognizer(address, Wanted(written="xx")) as recognizer:
+        assert recognizer.model().model == "babble/1"
+        with pytest.raises(grpc.aio.AioRpcError, match="written='xx'"):
+            list(recognizer.stream([], RATE_HZ))
+    with Recognizer(address) as recognizer:
+        assert recognizer.transcribe(SPEECH, RATE_HZ).text == text
+        assert [event.text for event in recognizer.stream([AUDIO], RATE_HZ) if event.is_final] == [text]
