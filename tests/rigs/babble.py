@@ -1,11 +1,13 @@
 """An untrained model: it outputs made-up words for noise, always the same ones, and nothing for silence."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from sonorant.export.manifest import MANIFEST, read_manifest
 from sonorant.export.saved_model import export_model
 from sonorant.export.versions import Export, newest_version
 from sonorant.features.front_end import FeatureExtractor
@@ -60,6 +62,7 @@ def export_babble(exports, name="babble", seed=1, blank=8, **serving):
     version = newest_version(exports / name)[0] + 1
     path = exports / name / str(version)
     shutil.copytree(_EXPORTED[key][1], part := path.with_name(f".{version}"))
+    (part / MANIFEST).write_text(replace(read_manifest(part), version=version).to_json())
     part.rename(path)  # a recognizer may be looking
     return Export(path, version, is_new=True)
 
