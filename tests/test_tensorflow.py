@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sonorant.tensorflow import as_if_absent
+from sonorant.tensorflow import as_if_absent, graph_function, tf
 
 
 def test_it_loads_neither_matplotlib_nor_scikit_learn():
@@ -23,3 +23,9 @@ def test_what_is_hidden_can_be_loaded_afterwards_and_what_was_loaded_stays(monke
         with pytest.raises(ImportError):
             importlib.import_module("wave")
     assert importlib.import_module("wave").__name__ == "wave"
+
+
+def test_a_graph_is_traced_without_autograph():
+    assert float(graph_function(lambda x: 2 * x, [tf.TensorSpec([], tf.float32)])(3.0)) == 6
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        graph_function(lambda x: x if x > 0 else -x)(tf.constant(1.0))

@@ -13,7 +13,7 @@ from typing import Any
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
 from sonorant.models.monotonic_decoder import monotonic_functions
 from sonorant.models.tensor_decoder import decoder_functions
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["signature", "signatures"]
 
@@ -65,8 +65,8 @@ def _stream(model: Streaming) -> dict[str, Any]:
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
     return {
-        "start": tf.function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
-        "stream": tf.function(stream, input_signature=[features, *states]),
+        "start": graph_function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
+        "stream": graph_function(stream, input_signature=[features, *states]),
     }
 
 
@@ -82,7 +82,7 @@ def _whole(model: Model) -> dict[str, Any]:
 
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
     lengths = tf.TensorSpec([None], tf.int32, "lengths")
-    return {"whole": tf.function(whole, input_signature=[features, lengths])}
+    return {"whole": graph_function(whole, input_signature=[features, lengths])}
 
 
 def _named(state: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -10,7 +10,7 @@ from sonorant.decoding import LabelBeam
 from sonorant.decoding.label_beam import Ended
 from sonorant.models.family import LabelSynchronous
 from sonorant.models.tensor_decoder import model_decoder
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["BatchSearch", "batch_search"]
 
@@ -24,7 +24,7 @@ def batch_search(model: LabelSynchronous, beam: int) -> BatchSearch:
     An utterance without encoded frames has no hypotheses, and neither has one whose hypotheses all have probability 0.
     """
     signature = [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]
-    encode = tf.function(model.encode, input_signature=signature)
+    encode = graph_function(model.encode, input_signature=signature)
     assert model.symbols.end is not None
     search = LabelBeam(model_decoder(model), model.symbols.end, beam)
 

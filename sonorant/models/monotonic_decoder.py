@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.monotonic_decoder import States
 from sonorant.models.family import Monotonic
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["TensorMonotonicDecoder", "monotonic_functions"]
 
@@ -70,9 +70,9 @@ def monotonic_functions(model: Monotonic) -> dict[str, Any]:
     before = tf.TensorSpec([None], tf.int32, "before")
     frames = tf.TensorSpec([None, model.encoded_size], tf.float32, "frames")
     return {
-        "monotonic_begin": tf.function(begin, input_signature=[]),
-        "monotonic_seek": tf.function(seek, input_signature=[before, *specs]),
-        "monotonic_look": tf.function(look, input_signature=[frames, *specs]),
+        "monotonic_begin": graph_function(begin, input_signature=[]),
+        "monotonic_seek": graph_function(seek, input_signature=[before, *specs]),
+        "monotonic_look": graph_function(look, input_signature=[frames, *specs]),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.models.family import LabelSynchronous
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["TensorDecoder", "common_shape", "decoder_functions", "model_decoder", "numbered"]
 
@@ -99,11 +99,11 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
 
     labels = [tf.TensorSpec([None, None], tf.int32, name) for name in ("before", "parents")]
     functions = {
-        "decoder_begin": tf.function(begin, input_signature=frames),
-        "decoder_next": tf.function(advance, input_signature=[*labels, *specs]),
+        "decoder_begin": graph_function(begin, input_signature=frames),
+        "decoder_next": graph_function(advance, input_signature=[*labels, *specs]),
     }
     if model.joint_ctc:
-        functions["decoder_frames"] = tf.function(by_frame, input_signature=frames[:1])
+        functions["decoder_frames"] = graph_function(by_frame, input_signature=frames[:1])
     return functions
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.tensor_decoder import common_shape, numbered
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["TensorLanguageModel", "language_model_functions"]
 
@@ -95,8 +95,8 @@ def language_model_functions(model: LanguageModel) -> dict[str, Any]:
     specs = [tf.TensorSpec(common_shape(one, other), one.dtype, f"state_{i}") for i, (one, other) in pairs]
     labels = [tf.TensorSpec([None, None], tf.int32, name) for name in ("before", "parents")]
     return {
-        "lm_begin": tf.function(begin, input_signature=[tf.TensorSpec([], tf.int32, "batch")]),
-        "lm_next": tf.function(advance, input_signature=[*labels, *specs]),
+        "lm_begin": graph_function(begin, input_signature=[tf.TensorSpec([], tf.int32, "batch")]),
+        "lm_next": graph_function(advance, input_signature=[*labels, *specs]),
     }
 
 

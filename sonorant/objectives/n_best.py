@@ -10,7 +10,7 @@ from sonorant.decoding import CtcBeamSearch, Scorer
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import Inputs, LabelSynchronous, Model
 from sonorant.objectives.objective import BatchTensors, Padded
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 from sonorant.text.alignment import align
 from sonorant.text.units import Units
 
@@ -57,7 +57,7 @@ class NBest:
         return lambda batch: [[one.labels for one in ended] for ended in search(batch.features, batch.lengths)]
 
     def _by_frame(self, model: Model) -> _Search:
-        predict = tf.function(
+        predict = graph_function(
             lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
         )
 

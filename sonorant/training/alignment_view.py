@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.models.family import Inputs, Model
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 from sonorant.text.units import Units
 
 __all__ = ["Alignment", "aligner", "shown"]
@@ -41,7 +41,7 @@ def aligner(model: Model, units: Units) -> Align:
         return tf.transpose(tf.exp(tf.gather(outputs.frames[0, : outputs.lengths[0]], labels[0], axis=1)))
 
     signature = [tf.TensorSpec([1, None, model.bins], tf.float32), tf.TensorSpec([1, None], tf.int32)]
-    compute = tf.function(weights, input_signature=signature)
+    compute = graph_function(weights, input_signature=signature)
 
     def align(features: Features, labels: Sequence[int]) -> Alignment:
         found = np.asarray(compute(features[None], np.array([labels], np.int32)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sonorant.decoding import best_path
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import Inputs, LabelSynchronous, Model
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["greedy"]
 
@@ -25,7 +25,7 @@ def greedy(model: Model) -> Greedy:
 
 
 def _by_frame(model: Model) -> Greedy:
-    predict = tf.function(
+    predict = graph_function(
         lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
     )
 

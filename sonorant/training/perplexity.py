@@ -8,7 +8,7 @@ import numpy as np
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import RejectedExample
 from sonorant.models.language_model import LanguageModel
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 from sonorant.text.units import Units
 from sonorant.training.collective import Collective
 
@@ -44,7 +44,7 @@ class PerplexityEvaluator:
     def retrace(self) -> None:
         """See `Evaluator`."""
         signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
-        self._log_probs = tf.function(self._model.sentence_log_probs, input_signature=signature)
+        self._log_probs = graph_function(self._model.sentence_log_probs, input_signature=signature)
 
     def load(self) -> None:
         """Read and spell the sentences; those of similar length share a batch."""

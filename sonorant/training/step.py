@@ -9,7 +9,7 @@ import numpy as np
 from sonorant.models.family import Model
 from sonorant.objectives.objective import BatchTensors, Losses, Objective
 from sonorant.recipe.schema import Recipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 from sonorant.training.accumulation import Accumulation
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature, empty_tensors
@@ -112,9 +112,9 @@ class TrainStep(tf.Module):
             batch_signature(self.model.bins, (*self.objective.padding, *found)),
             *self._other_inputs(),
         ]
-        self._graph = tf.function(self._step, input_signature=signature)
-        self._summed_graph = tf.function(self._summed, input_signature=signature)
-        self._update_graph = tf.function(self._update)
+        self._graph = graph_function(self._step, input_signature=signature)
+        self._summed_graph = graph_function(self._summed, input_signature=signature)
+        self._update_graph = graph_function(self._update)
 
     def _other_inputs(self) -> list[tf.TensorSpec]:
         """Return the specs of rates, seed and notes."""

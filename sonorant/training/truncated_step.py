@@ -22,7 +22,7 @@ from sonorant.models.carrying import Carrying
 from sonorant.models.family import Inputs, Model
 from sonorant.objectives.objective import BatchTensors, ByFrame, Objective
 from sonorant.recipe.schema import Recipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import graph_function, tf
 from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.chunks import BEGINS
 from sonorant.training.collective import Collective
@@ -62,7 +62,7 @@ class TruncatedStep(TrainStep):
             *self._other_inputs(),
         ]
         self._no_chunk = empty_tensors(self.model.bins, {**self.objective.padding, BEGINS: 0})
-        self._chunk_graph = tf.function(self._chunk, input_signature=signature)
+        self._chunk_graph = graph_function(self._chunk, input_signature=signature)
 
     def __call__(self, batch: BatchTensors | None, step: int, notes: Notes) -> StepResult:
         """Do steps `step`, `step` + 1, …; all ranks must call it with the same `step`."""

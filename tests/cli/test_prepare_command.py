@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from rigs import command_line
 from ruamel.yaml import YAML
 
 from sonorant.recipe import Recipe
@@ -40,15 +41,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sonorant(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sonorant.cli", *arguments]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SONORANT")}
-    return subprocess.run(
-        command, cwd=folder, env=clean | environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    return command_line.sonorant(*arguments, folder=folder, environment=clean | environment)
+
+
+def sonorant_as_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sonorant.cli", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_prepare_writes_the_run_folder_and_then_has_nothing_to_do(folder: Path) -> None:
-    done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--jobs", "2")
+    done = sonorant_as_process(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--jobs", "2")
     assert (done.returncode, done.stderr) == (0, "")
     assert "train: 20 utterances" in done.stdout
     assert " 1 speaker(s), 3 shard(s)\n" in done.stdout

@@ -2,12 +2,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from rigs.command_line import sonorant
 
 from sonorant.cli.espeak import find_espeak
 from sonorant.cli.espeak_corpus import manner_of, read_script
@@ -33,11 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def espeak(folder: Path, *arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sonorant.cli", "prepare", "espeak", *arguments]
     environment = os.environ | ({} if path is None else {"PATH": path})
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    return sonorant("prepare", "espeak", *arguments, folder=folder, environment=environment)
 
 
 def lines(folder: Path) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from rigs.babble import babble_recipe, export_babble
 from rigs.recognizer import AUDIO
+from rigs.waiting import eventually
 
 from services.process.log_tail import last_lines
 from sonorant.cli import serve
@@ -37,8 +38,8 @@ def served(exports, folder, *arguments, **environment):
             command(exports, "--port-file", str(port), *arguments), stderr=log, env=os.environ | environment
         )
     try:
-        while not port.exists():
-            assert process.poll() is None, last_lines(folder / "log", 3)
+        eventually(lambda: port.exists() or process.poll() is not None)
+        assert process.poll() is None, last_lines(folder / "log", 3)
         with grpc.insecure_channel(f"127.0.0.1:{port.read_text().strip()}") as channel:
             yield recognizer_pb2_grpc.RecognizerStub(channel)
     finally:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.command_line import sonorant
 
 from services.recognizer.process import running_recognizer
 from services.recognizer_client.client import pcm16
@@ -51,6 +52,10 @@ def heard(run):
 
 
 def transcribe(*arguments):
+    return sonorant("transcribe", *arguments)
+
+
+def transcribe_as_process(*arguments):
     command = [sys.executable, "-m", "sonorant.cli", "transcribe", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
@@ -62,7 +67,7 @@ def recording(path, samples, rate_hz=RATE_HZ, **options):
 
 def test_one_recording_is_its_transcript(server, heard, tmp_path):
     samples = murmur(2.0, seed=4)
-    done = transcribe("--server", server, recording(tmp_path / "a.wav", samples))
+    done = transcribe_as_process("--server", server, recording(tmp_path / "a.wav", samples))
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{heard(samples)}\n", "")
 
 
@@ -159,7 +164,7 @@ def test_names_that_are_not_utf_8_are_transcribed_and_shown(server, heard, tmp_p
     paths = [tmp_path / os.fsdecode(name) for name in names]
     for path, said in zip(paths, samples, strict=True):
         recording(tmp_path / "a.wav", said).rename(path)
-    done = transcribe("--server", server, *paths)
+    done = transcribe_as_process("--server", server, *paths)
     assert (done.returncode, done.stderr) == (0, "")
     shown = [f"{tmp_path}/one\\udcff.wav", f"{tmp_path}/two\\udcfe.wav"]
     assert done.stdout.splitlines() == [f"{name}: {heard(said)}" for name, said in zip(shown, samples, strict=True)]

@@ -18,6 +18,7 @@ from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder, monotonic_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.tensorflow import tf
 
 RUNNING = {"normalisation": "running", "memory_vectors": 10}
 RECIPE = Recipe.model_validate(
@@ -137,7 +138,7 @@ class Deaf(Mocha):
 
     def look(self, frames, state):
         attends, log_probs, state = super().look(frames, state)
-        return attends & (len(frames) == 0), log_probs, state
+        return attends & (tf.shape(frames)[0] == 0), log_probs, state
 
 
 def test_a_decoder_that_differs_from_the_training_is_not_exported(trained, tmp_path):

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble
+from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe
 from rigs.mean_free import MeanFree
 
 from sonorant.export.loading import load_exported
@@ -30,7 +30,8 @@ class Leaky(MeanFree):
 
 
 def test_versions_count_up(tmp_path):
-    exports = [export_babble(tmp_path, seed=seed) for seed in (1, 2)]
+    recipe = babble_recipe()
+    exports = [export_model(babble_model(recipe, seed), recipe, UNITS, tmp_path) for seed in (1, 2)]
     assert [(e.version, e.is_new) for e in exports] == [(1, True), (2, True)]
     assert sorted(path.name for path in (tmp_path / "babble").iterdir()) == ["1", "2"]
 

@@ -1,8 +1,15 @@
 """An untrained model: it outputs made-up words for noise, always the same ones, and nothing for silence."""
 
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 
+from sonorant.export.manifest import MANIFEST, read_manifest
 from sonorant.export.saved_model import export_model
+from sonorant.export.versions import Export, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
@@ -10,6 +17,7 @@ from sonorant.text.units import Units
 
 RATE_HZ = 8000
 UNITS = Units("words", ("alpha", "beta", "delta", "gamma"))
+_EXPORTED = {}  # folder of a first version by what it follows from
 
 
 def babble_recipe(name="babble", normalisation="global", **serving):
@@ -45,8 +53,18 @@ def babble_model(recipe, seed=1, blank=8):
 
 
 def export_babble(exports, name="babble", seed=1, blank=8, **serving):
+    """Write the next version as `export_model` does; what this process has exported before is copied."""
     recipe = babble_recipe(name, **serving)
-    return export_model(babble_model(recipe, seed, blank), recipe, UNITS, exports)
+    key = recipe.model_dump_json(), seed, blank
+    if key not in _EXPORTED:
+        folder = TemporaryDirectory()
+        _EXPORTED[key] = folder, export_model(babble_model(recipe, seed, blank), recipe, UNITS, Path(folder.name)).path
+    version = newest_version(exports / name)[0] + 1
+    path = exports / name / str(version)
+    shutil.copytree(_EXPORTED[key][1], part := path.with_name(f".{version}"))
+    (part / MANIFEST).write_text(replace(read_manifest(part), version=version).to_json())
+    part.rename(path)  # a recognizer may be looking
+    return Export(path, version, is_new=True)
 
 
 def murmur(seconds, seed=0):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ class Helm:
     def __init__(self, program, folder):
         self.program = program
         self._folder = folder
+        self._rendered = {}  # manifests, pickled as tests may change theirs, by everything that they follow from
 
     def run(self, *arguments):
         return subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
@@ -47,11 +49,14 @@ class Helm:
         return self.run("template", "words", str(CHART), *where, "--values", self.values(values), *arguments)
 
     def render(self, values, *arguments, namespace="speech"):
-        """Return the manifests by (kind, name)."""
-        done = self.template(values, *arguments, namespace=namespace)
-        assert done.returncode == 0, done.stderr
-        documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
-        return {(d["kind"], d["metadata"]["name"]): d for d in documents if d}
+        """Return the manifests by (kind, name); the same values are rendered once."""
+        key = json.dumps(values), arguments, namespace
+        if key not in self._rendered:
+            done = self.template(values, *arguments, namespace=namespace)
+            assert done.returncode == 0, done.stderr
+            documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
+            self._rendered[key] = pickle.dumps({(d["kind"], d["metadata"]["name"]): d for d in documents if d})
+        return pickle.loads(self._rendered[key])
 
     def refusal(self, values):
         """Return why Helm does not render these values."""

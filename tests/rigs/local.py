@@ -28,7 +28,7 @@ def make_workplace(folder, **training):
     values["pipeline"] = {"layout": "fused", "lease_examples": 8, "dead_after_s": 2.5}
     values["model"] = {"layers": 1, "cells": 8}
     values["training"] = {
-        **{"epochs": 1000, "batch_examples": 4, "pool_examples": 16, "checkpoint_every_steps": 5, "patience": 50},
+        **{"epochs": 1000, "batch_examples": 4, "pool_examples": 16, "checkpoint_every_steps": 5, "patience": 1000},
         **{"warmup_steps": 5, "decay_steps": 100},
         **training,
     }

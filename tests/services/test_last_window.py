@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import pytest
-from rigs.accident import AFTER_TOTALS, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
+from rigs.accident import AFTER_TOTALS, KILLED, accident
 from rigs.training_run import MPIRUN, PATIENCE_S, TOTAL, Run, tiny_recipe, write_run
 
 from services.supervisor.past_run import audit_run
@@ -24,18 +24,6 @@ def assert_exact(run):
     found = audit_run(run.folder)
     assert found.exact
     assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TOTAL, TOTAL)] * EPOCHS
-
-
-@pytest.mark.parametrize("deed", [KILLED, DISK_FULL], ids=["killed", "disk full"])
-def test_a_rank_lost_before_its_last_checkpoint_gets_everything_again(run, tmp_path, deed):
-    unlucky = accident(tmp_path / "accident", LAST_CHECKPOINT, deed, EPOCHS)
-    assert run.train(environment=unlucky).wait(PATIENCE_S) != 0
-    assert happened(tmp_path / "accident"), run.log("trainer")
-    assert not run.status().finished
-    again = run.train(environment=unlucky)
-    assert again.wait(PATIENCE_S) == 0, run.log("trainer")
-    assert_exact(run)
-    assert run.status().finished
 
 
 def test_a_trainer_that_is_started_again_tells_the_end_that_nobody_was_told(run, tmp_path):

@@ -68,17 +68,25 @@ def test_an_epoch_of_six_batches_has_two_steps_and_all_its_examples(tmp_path):
     assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
 
 
+ACCUMULATING = tiny_recipe(epochs=2, accumulate_batches=4, weight_average=0.9)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nobody stopped."""
+    trainer = tiny_trainer(ACCUMULATING, tmp_path_factory.mktemp("whole"), MemoryLedger(22), total=22)
+    run(trainer)
+    return trainer
+
+
 @pytest.mark.parametrize("iterations", [3, 4, 5, 9])
-def test_a_run_that_is_stopped_between_the_batches_of_a_step_ends_with_the_same_bits(tmp_path, iterations):
-    recipe = tiny_recipe(epochs=2, accumulate_batches=4, weight_average=0.9)
-    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
-    run(whole)
+def test_a_run_that_is_stopped_between_the_batches_of_a_step_ends_with_the_same_bits(whole, tmp_path, iterations):
     ledger = MemoryLedger(22)
-    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=iterations)
+    first = tiny_trainer(ACCUMULATING, tmp_path / "cut", ledger, total=22, terminate_after=iterations)
     assert run(first) is Reason.TERMINATED
     stopped = load_checkpoint(tmp_path / "cut" / "checkpoints", "latest")
     assert (iterations == 4) == (not stopped.accumulated)  # after so many batches a step has just been done
-    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
+    second = tiny_trainer(ACCUMULATING, tmp_path / "cut", ledger, total=22)
     assert run(second) is Reason.EPOCHS
     np.testing.assert_array_equal(weights(second), weights(whole))
     assert second.progress.examples == whole.progress.examples == 44

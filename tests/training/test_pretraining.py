@@ -93,19 +93,26 @@ def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
     assert trainer.progress.best_dev == 0.6
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nobody stopped, and its folder."""
+    folder = tmp_path_factory.mktemp("whole")
+    trainer = tiny_trainer(growing(LSTM), folder, MemoryLedger(22), total=22)
+    run(trainer)
+    return trainer, folder
+
+
 @pytest.mark.parametrize("iterations", [4, 9, 17])
-def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(tmp_path, iterations):
-    recipe = growing(LSTM)
-    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
-    run(whole)
-    ledger = MemoryLedger(22)
+def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(whole, tmp_path, iterations):
+    recipe, ledger = growing(LSTM), MemoryLedger(22)
     assert (
         run(tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=iterations)) is Reason.TERMINATED
     )
     second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
     run(second)
-    np.testing.assert_array_equal(weights(second), weights(whole))
-    assert [r["wer"] for r in lines(tmp_path / "cut", "dev")] == [r["wer"] for r in lines(tmp_path / "whole", "dev")]
+    undisturbed, folder = whole
+    np.testing.assert_array_equal(weights(second), weights(undisturbed))
+    assert [r["wer"] for r in lines(tmp_path / "cut", "dev")] == [r["wer"] for r in lines(folder, "dev")]
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,13 @@ def workplace(tmp_path):
     return made
 
 
-@pytest.fixture
-def trained(workplace):
-    """A training that makes steps; killed at the end."""
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """A workplace and a training in it that makes steps, which a file's tests hit one after another."""
+    workplace = make_workplace(tmp_path_factory.mktemp("training"))
+    prepared(workplace)
     process = sonorant(workplace, "train")
     eventually(lambda: steps(workplace) >= 5, process=process)
-    yield process
+    yield workplace, process
     process.kill()
     process.communicate()

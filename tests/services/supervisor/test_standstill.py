@@ -16,7 +16,8 @@ def stalled(workplace):
     return [event["restarting"] for event in supervised(workplace) if event["event"] == "stalled"]
 
 
-def test_whoever_is_stopped_for_good_is_started_again(workplace, trained):
+def test_whoever_is_stopped_for_good_is_started_again(training):
+    workplace, trained = training
     for name in ALL:
         old = find_process_of(workplace, name)
         hit(workplace, name, signal.SIGSTOP)
@@ -35,7 +36,8 @@ def test_a_rank_that_is_stopped_while_it_loads_is_started_again(workplace):
     assert hung == ["trainer-0"]
 
 
-def test_a_pause_of_seconds_ends_nobody(workplace, trained):
+def test_a_pause_of_seconds_ends_nobody(training):
+    workplace, trained = training
     pids = {name: find_process_of(workplace, name) for name in ALL}
     for name in ALL:
         hit(workplace, name, signal.SIGSTOP)

@@ -24,21 +24,12 @@ from services.supervisor.past_run import audit_run
 from sonorant.run_folder import RunFolder
 
 
-def test_whoever_leaves_because_somebody_else_asked_it_to_is_started_again(workplace, trained):
+def test_whoever_leaves_because_somebody_else_asked_it_to_is_started_again(training):
+    workplace, trained = training
     for name in ("services.example_server", "services.coordinator", "redis-server", "services.trainer", "mpirun"):
         old = find_process_of(workplace, name)
         hit(workplace, name, signal.SIGTERM)
         back(workplace, name, old, trained)
-
-
-def test_a_coordinator_killed_before_it_listens_does_not_end_the_run(workplace):
-    process = sonorant(workplace, "train")
-    eventually(lambda: find_process_of(workplace, "services.coordinator"), process=process)
-    hit(workplace, "services.coordinator")
-    assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
-    eventually(lambda: steps(workplace) >= 5, process=process)
-    process.kill()
-    process.communicate()
 
 
 @pytest.mark.parametrize("deed", [KILLED, DISK_FULL, COMMAND_KILLED], ids=["rank", "disk full", "command"])
@@ -57,10 +48,13 @@ def test_a_run_that_is_hit_before_its_last_checkpoint_goes_on_and_completes(tmp_
     assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
 
 
-def test_a_run_whose_append_only_file_redis_cannot_read_goes_on_from_its_checkpoint(tmp_path):
+def test_a_run_whose_coordinator_died_before_it_listened_and_then_its_append_only_file_goes_on_to_its_end(tmp_path):
     workplace = make_workplace(tmp_path, epochs=2)
     prepared(workplace)
     process = sonorant(workplace, "train")
+    eventually(lambda: find_process_of(workplace, "services.coordinator"), process=process)
+    hit(workplace, "services.coordinator")
+    assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
     eventually(lambda: (workplace / "run/checkpoints/latest").exists(), process=process)
     process.kill()
     process.communicate()
@@ -82,7 +76,8 @@ def snapshot(folder):
     }
 
 
-def test_a_second_command_on_a_run_in_use_changes_nothing(workplace, trained):
+def test_a_second_command_on_a_run_in_use_changes_nothing(training):
+    workplace, trained = training
     before = snapshot(workplace / "run")
     begun = [event for event in supervised(workplace) if event["event"] == "process_started"]
     for command in ("train", "prepare", "demo"):
