@@ -13,12 +13,12 @@ from starlette.types import Receive, Scope, Send
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.transports.http_errors import HttpError, error_answer
 from services.recognizer.transports.http_upload import Fields, read_upload
+from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import UnknownModel
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
-from sonorant.text.captions import cues_of, srt, webvtt
 
 __all__ = ["list_models", "show_model", "transcribe"]
 
@@ -132,9 +132,9 @@ def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
         case "text":
             return PlainTextResponse(text + "\n")
         case "srt":
-            return PlainTextResponse(srt(cues_of(words)), media_type="application/x-subrip")
+            return PlainTextResponse(srt(cues(words)), media_type="application/x-subrip")
         case "vtt":
-            return PlainTextResponse(webvtt(cues_of(words)), media_type="text/vtt")
+            return PlainTextResponse(vtt(cues(words)), media_type="text/vtt")
         case "verbose_json":
             return JSONResponse(_verbose(wanted, text, finals, stream))
     return JSONResponse({"text": text, "usage": _usage(stream.audio_s)})
