@@ -11,6 +11,7 @@ from services.recognizer.transports.http import HttpServer
 from services.recognizer.workers import Workers
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
+from sonorant.serving.lag import LagWatch
 
 
 @asynccontextmanager
@@ -19,7 +20,8 @@ async def http_recognizer(store, **limits):
     serving = ServingRecipe(**limits)
     workers = Workers(1)
     admission = Admission(serving.max_streams)
-    engine = Engine(store, serving, workers, admission, RecognizerMetrics(CollectorRegistry(), admission))
+    metrics = RecognizerMetrics(CollectorRegistry(), admission, lambda: 0.0)
+    engine = Engine(store, serving, workers, admission, metrics, LagWatch(60.0))
     server = HttpServer(engine, serving)
     port = await server.start("127.0.0.1", 0)
     try:

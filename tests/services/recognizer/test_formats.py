@@ -28,7 +28,7 @@ def _heard(model, encoding, file):
     samples = np.concatenate([decoder.push(file), decoder.finish()])
     session = Session(model, SessionOptions())
     session.push((samples * 32768).astype("<i2").tobytes())
-    return session.finish().alternatives[0].text
+    return session.finish()[-1].alternatives[0].text
 
 
 async def _streamed(channel, encoding, file, size):

@@ -75,7 +75,7 @@ def heard(store, phrases=(), content=AUDIO):
     model = store.get()
     session = Session(model, SessionOptions(max_alternatives=4), scorer_with_phrases(model, phrases))
     session.push(content)
-    return session.finish().alternatives
+    return session.finish()[-1].alternatives
 
 
 def test_a_stream_is_recognized_as_by_the_engine_alone(store):

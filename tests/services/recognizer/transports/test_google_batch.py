@@ -48,7 +48,7 @@ def call(channel, method, request, answer=lro.Operation):
 def transcript(store, content):
     session = Session(store.get(), SessionOptions())
     session.push(content)
-    return session.finish().alternatives[0].text
+    return session.finish()[-1].alternatives[0].text
 
 
 def response_of(operation):

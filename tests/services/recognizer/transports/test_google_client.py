@@ -48,7 +48,7 @@ def answers(store, tmp_path_factory):
 def heard(store):
     session = Session(store.get(), SessionOptions(max_alternatives=3))
     session.push(AUDIO)
-    return session.finish().alternatives
+    return session.finish()[-1].alternatives
 
 
 def rounded(words):
