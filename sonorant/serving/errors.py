@@ -62,49 +62,52 @@ class TooManyStreams(SonorantError):
 class Status(NamedTuple):
     """What a client gets of an error, by protocol.
 
-    when: the condition. code: canonical code (google.rpc.Code), of gRPC and metrics. http: status. websocket: close
-    code (RFC 6455, section 7.4.1; 4000 + HTTP's where that has none). retry: what to send again, and when.
+    when: the condition. code: canonical code (google.rpc.Code), of gRPC and metrics. http: status. retry: what to send
+    again, and when.
     """
 
     when: str
     code: str
     http: int
-    websocket: int
     retry: str
 
+    @property
+    def websocket(self) -> int:
+        """The close code, of those that RFC 6455, section 7.4.2, leaves to applications."""
+        return _CLOSE + self.http
 
-_INVALID = ("INVALID_ARGUMENT", 400, 1007, "no")
+
+_CLOSE = 4000
+_INVALID = ("INVALID_ARGUMENT", 400, "no")
 
 STATUSES: dict[type[SonorantError], Status] = {
     BadRequest: Status("the request is wrong: no message of the protocol, an unknown value, an odd byte", *_INVALID),
     BadAudio: Status("the audio cannot be decoded", *_INVALID),
     RejectedExample: Status("the audio cannot be recognized, such as samples that are not finite", *_INVALID),
-    UnknownModel: Status("no such model", "NOT_FOUND", 404, 4404, "no"),
+    UnknownModel: Status("no such model", "NOT_FOUND", 404, "no"),
     AudioTooLong: Status(
-        "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, 1009, "the rest, in a new stream"
+        "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"
     ),
     IdleStream: Status(
         "no message, no audio or no result read for `serving.idle_timeout_s`",
         "DEADLINE_EXCEEDED",
         408,
-        4408,
         "the rest, in a new stream",
     ),
     TooManyStreams: Status(
         "one more stream would delay the others, or exceed `serving.max_streams`",
         "RESOURCE_EXHAUSTED",
         429,
-        1013,
         "all, after the time in `RetryInfo` or `Retry-After`",
     ),
     Draining: Status(
-        "this replica shuts down, in the middle of a stream", "UNAVAILABLE", 503, 1012, "the rest, in a new stream"
+        "this replica shuts down, in the middle of a stream", "UNAVAILABLE", 503, "the rest, in a new stream"
     ),
-    Unavailable: Status("this replica shuts down, before the stream", "UNAVAILABLE", 503, 1013, "all, at once"),
+    Unavailable: Status("this replica shuts down, before the stream", "UNAVAILABLE", 503, "all, at once"),
 }
 """The status of each error that a client may get."""
 
-INTERNAL = Status("a fault of the recognizer", "INTERNAL", 500, 1011, "no")
+INTERNAL = Status("a fault of the recognizer", "INTERNAL", 500, "no")
 
 
 def status_of(error: SonorantError) -> Status:

@@ -5,20 +5,12 @@ from typing import Any
 
 from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import BadRequest
+from sonorant.serving.errors import BadRequest, TooManyStreams, status_of
 
-__all__ = ["HttpError", "error_answer", "retry_after_s", "status_of"]
+__all__ = ["HttpError", "error_answer", "retry_after_s"]
 
-_STATUSES = {
-    "INVALID_ARGUMENT": 400,
-    "NOT_FOUND": 404,
-    "OUT_OF_RANGE": 413,
-    "RESOURCE_EXHAUSTED": 429,
-    "DEADLINE_EXCEEDED": 408,
-    "UNAVAILABLE": 503,
-}
 _TYPES = {429: "rate_limit_error", 408: "timeout_error"}
-_RETRY_S = 1.0  # unless the error says when
+_RETRY_S = 1.0  # on another replica
 
 
 class HttpError(SonorantError):
@@ -35,24 +27,19 @@ class HttpError(SonorantError):
         self.param = param
 
 
-def status_of(error: SonorantError, code: str) -> int:
-    """Return the status of an error with a canonical code."""
-    return error.status if isinstance(error, HttpError) else _STATUSES.get(code, 500)
-
-
-def retry_after_s(error: SonorantError, code: str) -> float | None:
+def retry_after_s(error: SonorantError) -> float | None:
     """Return after how many seconds a retry may help; None: never."""
-    if code not in ("RESOURCE_EXHAUSTED", "UNAVAILABLE"):
-        return None
-    return float(getattr(error, "retry_s", _RETRY_S))
+    if isinstance(error, TooManyStreams):
+        return error.retry_s
+    return _RETRY_S if status_of(error).code == "UNAVAILABLE" else None
 
 
 def error_answer(engine: Engine, error: SonorantError) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Count an error; return its status, headers and content."""
     code = engine.refuse(BadRequest(str(error)) if isinstance(error, HttpError) else error)
-    status = status_of(error, code)
+    status = error.status if isinstance(error, HttpError) else status_of(error).http
     headers = {"Connection": "close"} if status in (408, 413) else {}
-    if (seconds := retry_after_s(error, code)) is not None:
+    if (seconds := retry_after_s(error)) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(seconds)))
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     param = error.param if isinstance(error, HttpError) else "model" if status == 404 else None

@@ -8,16 +8,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
-from services.recognizer.transports.http_errors import retry_after_s, status_of
+from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream, status_of
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
 
 __all__ = ["serve_stream"]
 
-_CLOSE = 4000  # close codes are 4000 and HTTP's status
 _NUMBERS = ("sample_rate", "channels", "alternatives")
 _SWITCHES = ("interim_results", "words")
 _CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES)
@@ -37,10 +36,10 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
     except SonorantError as error:
         code = engine.refuse(error)
         told: dict[str, Any] = {"type": "Error", "code": code, "message": str(error)}
-        if (seconds := retry_after_s(error, code)) is not None:
+        if (seconds := retry_after_s(error)) is not None:
             told["retry_after_s"] = seconds
         await socket.send_json(told)
-        await socket.close(_CLOSE + status_of(error, code), code)
+        await socket.close(status_of(error).websocket, code)
     else:
         await socket.close(1000)
 
