@@ -4,7 +4,7 @@ Everything else stands in pyproject.toml.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nanobind
@@ -32,19 +32,20 @@ class _BuildBothVariants(build_ext):
 
     def finalize_options(self) -> None:
         if self.inplace or self.editable_mode:
-            self.distribution.ext_modules = [*_EXTENSIONS, _kernels("kernels_portable", "PORTABLE")]
+            portable = _kernels("kernels_portable", PORTABLE=None, NB_DOMAIN="portable")  # whose types are its own
+            self.distribution.ext_modules = [*_EXTENSIONS, portable]
         super().finalize_options()
 
 
 def _extension(
-    module: str, source: str, *flags: str, headers: Iterable[str] = (), macros: Iterable[str] = ()
+    module: str, source: str, *flags: str, headers: Iterable[str] = (), macros: Mapping[str, str | None] | None = None
 ) -> Extension:
     return Extension(
         module,
         [source],
         depends=list(headers),
         include_dirs=[str(_NANOBIND / folder) for folder in ("include", "src", "ext/robin_map/include")],
-        define_macros=[("MODULE", module.rpartition(".")[2]), *((macro, None) for macro in macros)],
+        define_macros=[("MODULE", module.rpartition(".")[2]), *(macros or {}).items()],
         extra_compile_args=[
             "-std=c++17",
             "-O3",
@@ -57,7 +58,7 @@ def _extension(
     )
 
 
-def _kernels(name: str, *macros: str) -> Extension:
+def _kernels(name: str, **macros: str | None) -> Extension:
     # so that square roots and rounding are vectorised
     flags = ("-fno-math-errno", "-fno-trapping-math")
     return _extension(

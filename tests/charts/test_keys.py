@@ -82,7 +82,7 @@ def test_they_are_mounted_read_only_where_the_program_looks_for_them(manifests):
 def test_stages_and_trainer_have_one_key_of_links_and_another_release_another(helm, manifests, tmp_path):
     room = mounted(manifests, "room", tmp_path / "room").curve
     assert mounted(manifests, "trainer", tmp_path / "trainer").curve == room
-    assert mounted(helm.render(digits_values()), "room", tmp_path / "other").curve != room
+    assert mounted(helm.render_anew(digits_values()), "room", tmp_path / "other").curve != room
 
 
 @pytest.mark.parametrize("name", ["words-coordinator", "words-coordinator.speech.svc.cluster.local", "localhost"])
@@ -94,7 +94,7 @@ def test_a_stage_and_the_coordinator_believe_each_other(manifests, tmp_path, nam
 def test_the_coordinator_refuses_who_has_no_certificate_and_another_release_s(helm, manifests, tmp_path):
     coordinator = mounted(manifests, "coordinator", tmp_path / "coordinator")
     tester = mounted(manifests, "test", tmp_path / "tester")  # knows the authority and shows nothing
-    stranger = mounted(helm.render(digits_values()), "room", tmp_path / "stranger")
+    stranger = mounted(helm.render_anew(digits_values()), "room", tmp_path / "stranger")
     for client in (tester, stranger):
         with pytest.raises(grpc.RpcError):
             ask(coordinator, client, "words-coordinator")

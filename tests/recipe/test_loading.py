@@ -68,8 +68,8 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (HEAD + "training:\n  cells: 3\n", "r.yaml:7: training.cells: unknown key; did you mean model.cells?"),
         (
             HEAD + "decoding:\n  zzz: 3\n",
-            "r.yaml:7: decoding.zzz: unknown key; known here: beam, coverage_weight, ctc_weight, jitter_ms, "
-            "length_bonus, lm, phrase_boost, phrases, prior, stability_ms, unit_candidates",
+            "r.yaml:7: decoding.zzz: unknown key; known here: beam, coverage_weight, ctc_weight, endpointing, "
+            "jitter_ms, length_bonus, lm, phrase_boost, phrases, prior, stability_ms, unit_candidates",
         ),
         (HEAD + "seed: one\n", 'r.yaml:6: seed="one": must be a valid integer'),
         (HEAD + "seed: '1'\n", 'r.yaml:6: seed="1": must be a valid integer'),

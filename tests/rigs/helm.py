@@ -49,14 +49,18 @@ class Helm:
         return self.run("template", "words", str(CHART), *where, "--values", self.values(values), *arguments)
 
     def render(self, values, *arguments, namespace="speech"):
-        """Return the manifests by (kind, name); the same values are rendered once."""
+        """Return the manifests by (kind, name); the same values are rendered once, and have the same random keys."""
         key = json.dumps(values), arguments, namespace
         if key not in self._rendered:
-            done = self.template(values, *arguments, namespace=namespace)
-            assert done.returncode == 0, done.stderr
-            documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
-            self._rendered[key] = pickle.dumps({(d["kind"], d["metadata"]["name"]): d for d in documents if d})
+            self._rendered[key] = pickle.dumps(self.render_anew(values, *arguments, namespace=namespace))
         return pickle.loads(self._rendered[key])
+
+    def render_anew(self, values, *arguments, namespace="speech"):
+        """Return the manifests of another release, with random keys of its own."""
+        done = self.template(values, *arguments, namespace=namespace)
+        assert done.returncode == 0, done.stderr
+        documents = yaml.load_all(done.stdout, yaml.CSafeLoader)  # YAML 1.1, as Kubernetes reads it; and it is fast
+        return {(d["kind"], d["metadata"]["name"]): d for d in documents if d}
 
     def refusal(self, values):
         """Return why Helm does not render these values."""
