@@ -62,7 +62,13 @@ class Engine:
         return self._store.versions(name)
 
     async def refresh(self) -> None:
-        """Poll for new versions, one poll at a time; raises Unavailable if their folder cannot be read."""
+        """Poll for new versions, one poll at a time; raises Unavailable if their folder cannot be read.
+
+        A poll that has begun goes on when its caller is cancelled, before any other.
+        """
+        await asyncio.shield(asyncio.ensure_future(self._poll()))
+
+    async def _poll(self) -> None:
         try:
             async with self._polling:
                 changes = await asyncio.to_thread(self._store.refresh)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 
 from services.recognizer.metrics import RecognizerMetrics
@@ -74,6 +75,9 @@ class Stream:
     async def finalize(self) -> list[Answer]:
         """End the utterance; return what is left of it, last a final result. The audio goes on with another one."""
         session = self._session
+        if not session.speaking:  # what may yet turn out to be speech is left to the next utterance
+            self._add([session.silence()])
+            return self._taken()
         self._add(await self._workers.run(session.finish_steps()))
         self._ended_s += session.audio_s
         self._session = session.next()
@@ -109,9 +113,9 @@ class Stream:
         """Recognize `samples` on workers, piece by piece, each in this stream's turn."""
         pieces, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), True
         while more:
-            due_s, before_s = self._turns.due_s(time.monotonic()), self.audio_s
-            steps = _recognize_next(pieces, self._session)
-            found, more = await self._workers.run(steps, due_s, lambda: self._session.audio_s)
+            due_s, before_s, session = self._turns.due_s(time.monotonic()), self.audio_s, self._session
+            steps = _recognize_next(pieces, session)
+            found, more = await self._workers.run(steps, due_s, partial(_speech_s, session))
             self._turns.took(due_s, self.audio_s - before_s)
             self._add(found)
 
@@ -126,9 +130,10 @@ class Stream:
         finally:
             done_s = time.monotonic()
             self._watch.ended(self)
-            lag_s = done_s - self._arrivals.arrived_s(read_s, self.audio_s - before_s)
+            audio_s = self.audio_s - before_s
+            lag_s = done_s - self._arrivals.arrived_s(read_s, audio_s)
             self._arrivals.recognized(done_s)
-            if not self._turns.ahead(done_s):
+            if audio_s and not self._turns.ahead(done_s):
                 self._watch.heard(done_s, lag_s)
                 self._metrics.lag.observe(lag_s)
 
@@ -148,6 +153,10 @@ class Stream:
     def _taken(self) -> list[Answer]:
         answers, self._answers = self._answers, []
         return answers
+
+
+def _speech_s(session: Session) -> float:
+    return session.speech_s
 
 
 def _next(pieces: Pieces) -> Steps[tuple[Waveform, bool]]:

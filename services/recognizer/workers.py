@@ -59,7 +59,7 @@ class Workers:
         """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
 
         due_s: on the clock `time.monotonic`; None: now. One that is due later runs earlier if nothing else is due.
-        audio_s: returns the seconds of audio that its stream has recognized, before and after the computation.
+        audio_s: returns the seconds of audio that its model has had, before and after the computation.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
@@ -78,22 +78,29 @@ class Workers:
                 self._round(left)
 
     def _round(self, jobs: Sequence[_Job]) -> None:
-        began_s, before_s = time.monotonic(), [job.audio_s() for job in jobs]
-        _run(jobs)
+        began_s = time.monotonic()
+        heard_s = _run(jobs)
         ended_s = time.monotonic()
-        audio_s = sum(job.audio_s() for job in jobs) - sum(before_s)
-        with suppress(RuntimeError):  # the loop has ended
-            jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, len(jobs), audio_s, ended_s - began_s)
+        counted = sum(seconds > 0 for seconds in heard_s)
+        if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
+            with suppress(RuntimeError):  # the loop has ended
+                jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, counted, sum(heard_s), ended_s - began_s)
 
 
-def _run(jobs: Sequence[_Job]) -> None:
+def _run(jobs: Sequence[_Job]) -> list[float]:
+    """Run computations to their ends; return the seconds of audio in each, read before its stream may go on."""
     left = dict(enumerate(jobs))
+    before_s = [job.audio_s() for job in jobs]
+    heard_s = [0.0] * len(jobs)
     try:
         for number, done in together([job.steps for job in jobs]):
-            left.pop(number).settle(done)
+            job = left.pop(number)
+            heard_s[number] = job.audio_s() - before_s[number]
+            job.settle(done)
     except Exception as error:  # of a model that breaks its contract: no stream may wait for ever
         for job in left.values():
             job.settle(Done(error=error))
+    return heard_s
 
 
 def _settle(future: asyncio.Future[Any], done: Done) -> None:

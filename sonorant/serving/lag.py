@@ -46,10 +46,17 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._arrived_s = self._done_s = -math.inf
+        self._waited_s = 0.0  # since the last message with audio
 
     def arrived_s(self, read_s: float, audio_s: float) -> float:
-        """Return when a message that was read at `read_s` arrived: then, unless it was there when it was asked for."""
-        waited = read_s - self._done_s >= audio_s / 4
+        """Return when a message that was read at `read_s` arrived: then, unless it was there when it was asked for.
+
+        audio_s: what came of it; 0: a part of a container, whose audio comes of a later one.
+        """
+        self._waited_s += read_s - self._done_s
+        if not audio_s:
+            return read_s
+        waited, self._waited_s = self._waited_s >= audio_s / 4, 0.0
         self._arrived_s = read_s if waited else min(read_s, self._arrived_s + audio_s)
         return self._arrived_s
 

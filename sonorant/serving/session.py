@@ -57,7 +57,7 @@ class Session:
         self._ended_s = 0.0  # end of the last utterance
         self._finals: list[Result] = []  # to be joined
         self._answers: list[Answer] = []  # to be returned
-        self._samples = 0
+        self._samples = self._speech = 0
         self._most_samples = round(options.max_seconds * model.sample_rate_hz)
 
     @property
@@ -69,6 +69,20 @@ class Session:
     def audio_s(self) -> float:
         """Seconds of audio received."""
         return self._samples / self.model.sample_rate_hz
+
+    @property
+    def speech_s(self) -> float:
+        """Seconds of audio that the model has had."""
+        return self._speech / self.model.sample_rate_hz
+
+    @property
+    def speaking(self) -> bool:
+        """Whether an utterance is open."""
+        return self._utterance is not None
+
+    def silence(self) -> Result:
+        """Return the final result of the time since the last utterance, in which there was none."""
+        return nothing(self._ended_s, self.audio_s)
 
     def push(self, audio: bytes) -> list[Answer]:
         """Recognize the next `audio`, 16-bit little-endian samples; return what is new.
@@ -112,7 +126,7 @@ class Session:
         for cut in self._endpointer.finish():
             yield from self._follow(cut)
         if silent:
-            self._finals.append(nothing(self._ended_s, self.audio_s))
+            self._finals.append(self.silence())
         if not self._options.utterances:
             self._finals = [join_results(self._finals, self._options.max_alternatives)]
         self._answers += map(self._written, self._finals)
@@ -143,6 +157,7 @@ class Session:
                 self._finals.append(result)
             self._utterance, self._ended_s = None, result.end_s
         else:
+            self._speech += len(cut.samples)
             yield from self._utterance.push(cut.samples)
 
     def _written(self, result: Result) -> Result:

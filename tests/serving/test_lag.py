@@ -97,3 +97,13 @@ def test_the_worst_lag_is_that_of_the_last_five_seconds_and_none_older_than_fift
     assert worst_s >= max(lag_s for at_s, lag_s in told if now_s - at_s < 5)
     assert worst_s <= max(lag_s for at_s, lag_s in told if now_s - at_s < 15)
     assert watch.worst_s(now_s + 10.1) == 0.0
+
+
+def test_parts_of_a_container_without_audio_do_not_hide_a_backlog():
+    arrivals = Arrivals()
+    arrivals.arrived_s(0.0, 1.0)
+    arrivals.recognized(6.0)
+    for _ in range(9):
+        arrivals.arrived_s(6.0, 0.0)
+        arrivals.recognized(6.0)
+    assert arrivals.arrived_s(6.0, 1.0) == 1.0  # it lay there while the one before was recognized

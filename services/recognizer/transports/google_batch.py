@@ -1,6 +1,7 @@
 """BatchRecognize of Google Speech-to-Text v2: recordings in files of this machine, as a long-running operation."""
 
 import asyncio
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -84,7 +85,7 @@ class BatchRecognizer:
         self, path: Path, config: pb.RecognitionConfig, opening: StreamRequest
     ) -> pb.RecognizeResponse:
         async with self._turn:
-            content = await asyncio.to_thread(_read, path, self._most_bytes)
+            content = await asyncio.to_thread(_read, self._folder, path, self._most_bytes)
             with ExitStack() as stack:
                 await self._take_slot(stack)
                 stream = stack.enter_context(self._engine.stream(opening))
@@ -102,7 +103,10 @@ class BatchRecognizer:
 
     def _path(self, uri: str) -> Path:
         """Return the file of a URI, without links; raises BadRequest if it is not below the folder."""
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError as error:
+            raise BadRequest(f"uri={uri!r}: {error}") from None
         if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in unquote(parts.path):
             raise BadRequest(f"uri={uri!r}: expected file:///PATH, below the folder of recordings (serving.recordings)")
         path = Path(unquote(parts.path)).resolve()
@@ -111,12 +115,21 @@ class BatchRecognizer:
         return path
 
 
-def _read(path: Path, most_bytes: int) -> bytes:
+def _open_itself(path: str, flags: int) -> int:
+    """Open a file, but no link, and wait for no pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _read(folder: Path, path: Path, most_bytes: int) -> bytes:
+    """Return a file's content; what has been put in its place meanwhile is refused, outside the folder or no file."""
     try:
-        if not path.is_file():
-            raise BadRequest(f"{path.name}: no such file")
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_itself) as file:
+            opened = Path(f"/proc/self/fd/{file.fileno()}")
+            if not (opened.is_file() and Path(os.readlink(opened)).is_relative_to(folder)):
+                raise BadRequest(f"{path.name}: no such file")
             content = file.read(most_bytes + 1)
+    except FileNotFoundError:
+        raise BadRequest(f"{path.name}: no such file") from None
     except OSError as error:
         raise BadRequest(f"{path.name}: cannot be read: {error.strerror}") from None
     if len(content) > most_bytes:

@@ -24,7 +24,9 @@ from sonorant.recipe.serving import ServingRecipe
 
 __all__ = ["HttpServer"]
 
-_PING_S = 5.0  # between WebSocket's pings, and for an answer: a client that has vanished is gone after both
+_PING_S = 5.0  # between WebSocket's pings, whose answers wait behind a client's audio: none is a sign of nothing
+# Connections whose peer has vanished end after some 15 s.
+_KEEP_ALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 2}
 _KEPT_S = 5.0  # an idle connection
 _STOP_S = 2.0  # for connections to end, when streams have
 _LISTEN_OUT_S = 0.25  # for a refused client to end its body: it would not read the answer before
@@ -55,7 +57,8 @@ class HttpServer:
                 ws="websockets-sansio",
                 ws_max_size=self._most_bytes,
                 ws_ping_interval=_PING_S,
-                ws_ping_timeout=_PING_S,
+                ws_ping_timeout=None,
+                ws_per_message_deflate=False,  # kilobytes would inflate to megabytes, before they are read
                 timeout_keep_alive=int(_KEPT_S),
                 server_header=False,
             )
@@ -66,6 +69,9 @@ class HttpServer:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEP_ALIVE.items():
+            listening.setsockopt(socket.IPPROTO_TCP, option, value)
         try:
             listening.bind((host, port))
         except OSError as error:
@@ -104,7 +110,7 @@ class HttpServer:
         async def tell(message: Message) -> None:
             nonlocal begun
             begun = True
-            await send(message)
+            await self._engine.in_time(send(message))
 
         with self._counted():
             try:

@@ -4,14 +4,16 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from services.recognizer.engine import Engine, Stream
 from services.recognizer.inbox import Inbox
+from services.recognizer.transports.grpc_messages import unhurried
 from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream, status_of
+from sonorant.serving.errors import INTERNAL, AudioTooLong, BadRequest, Draining, IdleStream, Status, status_of
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
 
@@ -26,6 +28,8 @@ _WITH_RESULT = (AudioTooLong, IdleStream, Draining)
 
 _Message = bytes | dict[str, Any]
 
+log = structlog.get_logger()
+
 
 async def serve_stream(engine: Engine, socket: WebSocket) -> None:
     """Recognize one client's stream; an error is named, and closes the socket."""
@@ -38,10 +42,30 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
         told: dict[str, Any] = {"type": "Error", "code": code, "message": str(error)}
         if (seconds := retry_after_s(error)) is not None:
             told["retry_after_s"] = seconds
-        await socket.send_json(told)
-        await socket.close(status_of(error).websocket, code)
+        await _end(engine, socket, status_of(error), told)
+    except WebSocketDisconnect:
+        raise
+    except Exception as error:
+        log.error("stream_failed", exc_info=error)
+        told = {"type": "Error", "code": INTERNAL.code, "message": "a fault of the recognizer; its log has the reason"}
+        await _end(engine, socket, INTERNAL, told)
     else:
         await socket.close(1000)
+
+
+async def _end(engine: Engine, socket: WebSocket, status: Status, told: dict[str, Any]) -> None:
+    """Name an error, and close the socket."""
+    await _send(engine, socket, told)
+    await socket.close(status.websocket, status.code)
+
+
+async def _send(engine: Engine, socket: WebSocket, told: dict[str, Any]) -> None:
+    """Send a message; a client that does not read it within the idle limit is as good as gone: WebSocketDisconnect."""
+    try:
+        await engine.in_time(socket.send_json(told))
+    except IdleStream as error:
+        engine.refuse(error)
+        raise WebSocketDisconnect(status_of(error).websocket) from None
 
 
 async def _serve(engine: Engine, socket: WebSocket) -> None:
@@ -53,7 +77,7 @@ async def _serve(engine: Engine, socket: WebSocket) -> None:
         first = await inbox.next()
     request, with_words = _request(config)
     with engine.stream(request) as stream:
-        writer = _Writer(socket, stream, with_words)
+        writer = _Writer(engine, socket, stream, with_words)
         await writer.ready()
         try:
             await _recognize(inbox, first, stream, writer)
@@ -82,6 +106,7 @@ async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Str
                 f"a message of type {str(message.get('type'))[:40]!r}: expected {', '.join(_COMMANDS)}; or Configure, "
                 "as the first one"
             )
+        await unhurried(message if isinstance(message, bytes) else b"")
         message = await inbox.next()
     await writer.write(await stream.finish())
     await writer.closed()
@@ -150,7 +175,8 @@ def _switch(config: dict[str, Any], key: str) -> bool:
 class _Writer:
     """Writes one stream's messages."""
 
-    def __init__(self, socket: WebSocket, stream: Stream, with_words: bool) -> None:
+    def __init__(self, engine: Engine, socket: WebSocket, stream: Stream, with_words: bool) -> None:
+        self._engine = engine
         self._socket = socket
         self._stream = stream
         self._with_words = with_words
@@ -159,7 +185,7 @@ class _Writer:
         """Tell the model, and the limits."""
         stream = self._stream
         told = {"type": "Ready", "model": stream.model, "sample_rate": stream.rate_hz, "max_s": stream.max_s}
-        await self._socket.send_json(told)
+        await _send(self._engine, self._socket, told)
 
     async def write(self, answers: Sequence[Answer], finalized: bool = False) -> None:
         """Write results; finalized: of a Finalize message."""
@@ -178,11 +204,13 @@ class _Writer:
         }
         if finalized:
             told["from_finalize"] = True
-        await self._socket.send_json(told)
+        await _send(self._engine, self._socket, told)
 
     async def closed(self) -> None:
         """Tell the end of the stream."""
-        await self._socket.send_json({"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s})
+        await _send(
+            self._engine, self._socket, {"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s}
+        )
 
     def _alternative(self, hypothesis: Hypothesis) -> dict[str, Any]:
         told: dict[str, Any] = {"transcript": hypothesis.text, "confidence": hypothesis.confidence}

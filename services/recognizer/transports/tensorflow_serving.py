@@ -92,7 +92,10 @@ class PredictionServicer:
             first = streams.enter_context(self._open(request.model_spec))
             files, shape = recordings(_INPUT, request.inputs[_INPUT], first.rate_hz)
             others = [streams.enter_context(self._open(request.model_spec)) for _ in files[1:]]  # of the same version
-            found = await _recognized([first, *others], files)
+            more = min(len(others), self._engine.admission.fitting // 2)  # the other half is for other clients
+            for _ in range(more):
+                streams.enter_context(self._engine.admission.slot())
+            found = await _recognized([first, *others], files, at_once=1 + more)
         outputs = {
             _TEXT: strings([hypothesis.text for hypothesis in found], shape),
             _CONFIDENCE: floats([hypothesis.confidence for hypothesis in found], shape),
@@ -122,9 +125,15 @@ class PredictionServicer:
         return response
 
 
-async def _recognized(streams: Sequence[Stream], files: Sequence[bytes]) -> list[Hypothesis]:
+async def _recognized(streams: Sequence[Stream], files: Sequence[bytes], at_once: int) -> list[Hypothesis]:
     """Return the best hypothesis of each recording; raises the first error when all have ended."""
-    ended = await asyncio.gather(*map(Stream.whole, streams, files), return_exceptions=True)
+    turns = asyncio.Semaphore(at_once)
+
+    async def recognize(stream: Stream, file: bytes) -> Result | None:
+        async with turns:
+            return await stream.whole(file)
+
+    ended = await asyncio.gather(*map(recognize, streams, files), return_exceptions=True)
     for result in ended:
         if isinstance(result, BaseException):
             raise result

@@ -12,6 +12,7 @@ __all__ = ["floats", "recordings", "strings"]
 
 _MOST_RECORDINGS = 64
 _FLOAT_BYTES = 4
+_MOST_FLOATS = 1 << 17  # which take 10 ms to read one by one
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")  # of a WAV file: RIFF, a format chunk, and the data chunk's begin
 _WAV_FLOAT = 3
 
@@ -62,6 +63,8 @@ def _texts(name: str, tensor: pb.TensorProto, count: int) -> list[bytes]:
 
 def _rows(name: str, tensor: pb.TensorProto, count: int, samples: int) -> list[bytes]:
     """Return the rows as little-endian 32-bit floats."""
+    if len(tensor.float_val) > _MOST_FLOATS:
+        raise BadRequest(f"inputs[{name!r}]: {len(tensor.float_val)} values in float_val; send them as tensor_content")
     values = tensor.tensor_content or np.asarray(tensor.float_val, "<f4").tobytes()
     size = samples * _FLOAT_BYTES
     if len(values) != count * size:

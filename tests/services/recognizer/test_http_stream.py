@@ -182,3 +182,30 @@ async def _until_closed(call):
             yield await call.recv()
     except ConnectionClosed:
         return
+
+
+def test_finalize_in_silence_tells_of_it_and_keeps_what_may_be_the_beginning_of_a_word(store, heard):
+    finalize = json.dumps({"type": "Finalize"})
+    read, _ = told(store, bytes(RATE_HZ), finalize, CHUNKS[0], finalize, *CHUNKS[1:], CLOSE)
+    finals = [result for result in read if result["type"] == "Results"]
+    assert [result["alternatives"][0]["transcript"] for result in finals] == ["", "", heard.text]
+    assert [result.get("from_finalize", False) for result in finals] == [True, True, False]
+    assert finals[0]["end_s"] == 0.5
+
+
+def test_messages_are_not_inflated(store):
+    async def run():
+        async with opened(store) as (_, call):
+            return call.protocol.extensions
+
+    assert asyncio.run(run()) == []
+
+
+def test_a_fault_of_the_recognizer_is_named_without_its_text(store, monkeypatch):
+    def fail(*_):
+        raise ValueError("a secret")
+
+    monkeypatch.setattr(Session, "push_steps", fail)
+    read, code = told(store, AUDIO, CLOSE)
+    assert (read[-1]["code"], code) == ("INTERNAL", 4500)
+    assert "secret" not in str(read)

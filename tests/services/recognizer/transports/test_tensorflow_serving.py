@@ -115,6 +115,11 @@ def test_files_and_samples_have_the_transcripts_of_their_recordings(store):
             "INVALID_ARGUMENT",
             "1 values, its shape has 3",
         ),
+        (
+            predict(samples(np.zeros(1 << 18), content=False)),
+            "INVALID_ARGUMENT",
+            "262144 values in float_val; send them as tensor_content",
+        ),
         (predict(pb.TensorProto(dtype=3, tensor_shape=shape_of([1]))), "INVALID_ARGUMENT", "dtype=3"),
         (predict(files(b""), inputs={"sound": files(b"")}), "INVALID_ARGUMENT", "['sound'], expected ['audio']"),
         (predict(files(b""), output_filter=["times"]), "INVALID_ARGUMENT", "output_filter: ['times']"),
