@@ -5,14 +5,18 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from sonorant.errors import Unavailable
 
 __all__ = ["Workers", "open_workers"]
+
+_AHEAD = 4  # tasks a worker, so that none waits for this process
+_LOOK_EVERY_S = 0.1
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -35,19 +39,50 @@ def open_workers(jobs: int) -> Iterator[Workers]:
     # Spawned, not forked: a forked copy of a progress bar's thread may hold a lock for ever.
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_begin)
 
-    def apply(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    with _interrupts() as check:
+
+        def apply(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+            left, pending = iter(tasks), set[Future[Result]]()
+            try:
+                while True:
+                    check()
+                    pending |= {pool.submit(function, task) for task in islice(left, _AHEAD * jobs - len(pending))}
+                    if not pending:
+                        return
+                    done, pending = wait(pending, _LOOK_EVERY_S, FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+            except BrokenProcessPool as error:
+                check()  # a worker that has not begun yet dies of Ctrl-C, too
+                reason = "a worker process died, perhaps of exhausted memory; try again with --jobs 1"
+                raise Unavailable(reason) from error
+
         try:
-            for future in as_completed([pool.submit(function, task) for task in tasks]):
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise Unavailable("a worker process died, perhaps of exhausted memory; try again with --jobs 1") from error
+            yield apply
+        except BaseException:
+            _end_now(pool)
+            raise
+        pool.shutdown()
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Yield a check that raises KeyboardInterrupt after Ctrl-C: anywhere else it may leave a lock of the pool taken."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: came.set())
+
+    def check() -> None:
+        if came.is_set():
+            raise KeyboardInterrupt
 
     try:
-        yield apply
-    except BaseException:
-        _end_now(pool)
-        raise
-    pool.shutdown()
+        yield check
+        check()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _in_this_process(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
