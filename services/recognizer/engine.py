@@ -29,7 +29,7 @@ from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Session, SessionOptions
 
-__all__ = ["Engine", "Stream"]
+__all__ = ["Engine"]
 
 log = structlog.get_logger()
 

@@ -9,6 +9,10 @@ from sonorant.serving.errors import Draining, IdleStream
 
 __all__ = ["Ending", "Inbox"]
 
+# A flood of tiny messages is read at this rate, and the rest stays with its client, so that it delays no other's. A
+# message of so many bytes has 4 ms of audio at 8 kHz.
+_SMALL_BYTES, _SMALL_S = 64, 0.002
+
 _T = TypeVar("_T")
 
 
@@ -37,7 +41,7 @@ class Ending:
 
 
 class Inbox(Generic[_T]):
-    """Messages of one client; for one event loop.
+    """Messages of one client; for one event loop. After the first, tiny ones, or such as are no bytes, come at a rate.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
     """
@@ -46,6 +50,7 @@ class Inbox(Generic[_T]):
         self._messages = messages
         self._idle_s = idle_s
         self._ending = ending
+        self._opened = False
         self.heard()
 
     def heard(self) -> None:
@@ -54,6 +59,13 @@ class Inbox(Generic[_T]):
 
     async def next(self) -> _T | None:
         """Return the next message, or None after the last; raises IdleStream, and Draining when the drain ends."""
+        message = await self._received()
+        if self._opened and message is not None and not (isinstance(message, bytes) and len(message) >= _SMALL_BYTES):
+            await asyncio.sleep(_SMALL_S)
+        self._opened = True
+        return message
+
+    async def _received(self) -> _T | None:
         try:
             if not self._ending.begun:
                 async with asyncio.timeout_at(self._idle_at_s) as wait:

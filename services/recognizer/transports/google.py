@@ -1,21 +1,20 @@
 """The Speech service of Google Speech-to-Text v2 over the engine, so that its clients work here."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from typing import Any
 
 import grpc
 from google.protobuf.message import Message
 
-from services.recognizer.engine import Engine, Stream
+from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
+from services.recognizer.stream import Stream
 from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
 from services.recognizer.transports.google_recognizers import get_recognizer, list_recognizers
 from services.recognizer.transports.google_results import StreamWriter, recognized
-from services.recognizer.transports.grpc_errors import abort, fail
-from services.recognizer.transports.grpc_messages import Handler, listen_out, parsed, serialized, unary, unhurried
-from sonorant.errors import SonorantError
+from services.recognizer.transports.grpc_messages import parsed
+from services.recognizer.transports.grpc_methods import Handler, serialized, streaming, unary
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.results import Answer
 from sonorant.v1 import google_speech_pb2 as pb
@@ -55,9 +54,7 @@ class SpeechServicer:
             "GetRecognizer": unary(pb.GetRecognizerRequest, self._get_recognizer, refuse),
             "ListRecognizers": unary(pb.ListRecognizersRequest, self._list_recognizers, refuse),
             "Recognize": unary(pb.RecognizeRequest, self._recognize, refuse),
-            "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
-                self.streaming_recognize, response_serializer=serialized
-            ),
+            "StreamingRecognize": streaming(self._engine, _first, self._stream),
         }
         methods |= {name: self._not_served(name, reason) for name, reason in _NOT_SERVED.items()}
         if self._batch is not None:
@@ -86,21 +83,6 @@ class SpeechServicer:
         opening = stream_request(request.recognizer, request.config)
         with self._engine.admission.slot(), self._engine.stream(opening) as stream:
             return await recognized(stream, request.content, request.config, opening.language)
-
-    async def streaming_recognize(self, messages: AsyncIterator[bytes], context: _Context) -> None:
-        """Recognize a stream; its slot is taken with the first message, and freed when either side ends it."""
-        try:
-            inbox = self._engine.inbox(messages)
-            first = await _first(inbox)
-            with self._engine.admission.slot():
-                async with aclosing(self._stream(first, inbox)) as responses:
-                    async for response in responses:
-                        await self._engine.in_time(context.write(response))
-        except SonorantError as error:
-            await listen_out(messages)
-            await abort(context, error, self._engine.refuse(error))
-        except Exception as error:
-            await fail(context, error)
 
     async def _stream(
         self, first: pb.StreamingRecognizeRequest, inbox: Inbox[bytes]
@@ -144,7 +126,6 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecog
         message = await inbox.next()
         if message is None:
             return
-        await unhurried(message)
         audio = _audio(message, first.recognizer)
 
 

@@ -8,6 +8,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from services.recognizer.transports.grpc_messages import encoding_name
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.v1 import google_speech_pb2 as pb
@@ -51,7 +52,6 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP 47, without 
 _MOST_MESSAGES = 2500  # 1,000 phrases, a set each, and the config
 _MOST_PATHS = 100
 _WHOLE = pb.StreamingRecognitionFeatures()
-_ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
 
 
 def check_supported(message: Message, path: str = "") -> None:
@@ -133,9 +133,7 @@ def _audio_format(config: pb.RecognitionConfig) -> AudioFormat:
     if config.WhichOneof("decoding_config") == "auto_decoding_config":
         return AudioFormat("AUTO")
     audio = config.explicit_decoding_config
-    encoding = str(audio.encoding)  # unknown to this version
-    if audio.encoding in _ENCODINGS.values():
-        encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
+    encoding = encoding_name(pb.ExplicitDecodingConfig.AudioEncoding, audio.encoding)
     return AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
 
 

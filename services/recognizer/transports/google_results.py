@@ -1,7 +1,7 @@
 """Results in the messages of Google Speech-to-Text v2."""
 
 from services.coordination.durations import duration
-from services.recognizer.engine import Stream
+from services.recognizer.stream import Stream
 from services.recognizer.transports.grpc_messages import Formatter
 from sonorant.serving.results import Answer, SpeechEvent
 from sonorant.v1 import google_speech_pb2 as pb

@@ -1,16 +1,15 @@
 """The Recognizer service of `sonorant.v1` over the engine."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from typing import Any
 
 import grpc
 
 from services.coordination.durations import duration
-from services.recognizer.engine import Engine, Stream
+from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
-from services.recognizer.transports.grpc_errors import abort, fail
-from services.recognizer.transports.grpc_messages import Formatter, listen_out, parsed, unhurried
+from services.recognizer.stream import Stream
+from services.recognizer.transports.grpc_messages import Formatter, encoding_name, parsed
+from services.recognizer.transports.grpc_methods import streaming, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -21,7 +20,6 @@ __all__ = ["SERVICE", "RecognizerServicer"]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Recognizer"].full_name
 
-_ENCODINGS = pb.ExplicitDecodingConfig.AudioEncoding
 _END_REASONS: dict[type[SonorantError], pb.EndReason.ValueType] = {
     AudioTooLong: pb.END_REASON_LENGTH_LIMIT,
     IdleStream: pb.END_REASON_IDLE,
@@ -34,47 +32,31 @@ _SPEECH_EVENTS = {
 _WHOLE = pb.StreamingRecognitionFeatures(single_result=True)
 
 _Formatter = Formatter[pb.SpeechRecognitionAlternative]
-_Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class RecognizerServicer:
-    """Parses requests, calls the engine, formats its results; errors become statuses.
-
-    Requests come as bytes: of those that its own parser refuses, gRPC says INTERNAL.
-    """
+    """Calls the engine, and formats its results."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Return the service's methods, for a server."""
-        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            "Recognize": grpc.unary_unary_rpc_method_handler(
-                self.recognize, response_serializer=pb.RecognizeResponse.SerializeToString
-            ),
-            "StreamingRecognize": grpc.stream_stream_rpc_method_handler(
-                self.streaming_recognize, response_serializer=pb.StreamingRecognizeResponse.SerializeToString
-            ),
+        methods = {
+            "Recognize": unary(pb.RecognizeRequest, self._recognize, self._engine.refuse),
+            "StreamingRecognize": streaming(self._engine, _opening, self._stream),
         }
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
-    async def recognize(self, message: bytes, context: _Context) -> pb.RecognizeResponse:
+    async def _recognize(self, request: pb.RecognizeRequest) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
-        try:
-            request = parsed(pb.RecognizeRequest, message)
-            admission = self._engine.admission
-            with (
-                admission.slot() if request.content else admission.open(),
-                self._engine.stream(_request(request.config, _WHOLE)) as stream,
-            ):
-                result = await stream.whole(request.content)
-                response = pb.RecognizeResponse(metadata=_metadata(stream))
-        except SonorantError as error:
-            await abort(context, error, self._engine.refuse(error))
-            raise
-        except Exception as error:
-            await fail(context, error)
-            raise
+        admission = self._engine.admission
+        with (
+            admission.slot() if request.content else admission.open(),
+            self._engine.stream(_request(request.config, _WHOLE)) as stream,
+        ):
+            result = await stream.whole(request.content)
+            response = pb.RecognizeResponse(metadata=_metadata(stream))
         if result is not None:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
             response.results.add(
@@ -82,21 +64,6 @@ class RecognizerServicer:
                 result_end_offset=duration(result.end_s),
             )
         return response
-
-    async def streaming_recognize(self, messages: AsyncIterator[bytes], context: _Context) -> None:
-        """Recognize a stream; its slot is taken with the first message, and freed when either side ends it."""
-        try:
-            inbox = self._engine.inbox(messages)
-            opening = await _opening(inbox)
-            with self._engine.admission.slot():
-                async with aclosing(self._stream(opening, inbox)) as responses:
-                    async for response in responses:
-                        await self._engine.in_time(context.write(response))
-        except SonorantError as error:
-            await listen_out(messages)
-            await abort(context, error, self._engine.refuse(error))
-        except Exception as error:
-            await fail(context, error)
 
     async def _stream(
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
@@ -129,7 +96,6 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
 async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
     while (message := await inbox.next()) is not None:
-        await unhurried(message)
         request = parsed(pb.StreamingRecognizeRequest, message)
         if request.WhichOneof("request") == "streaming_config":
             raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
@@ -156,9 +122,7 @@ async def _last_responses(
 
 def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatures) -> StreamRequest:
     audio = config.explicit_decoding_config
-    encoding = str(audio.encoding)  # unknown to this version
-    if audio.encoding in _ENCODINGS.values():
-        encoding = _ENCODINGS.Name(audio.encoding) if audio.encoding else ""
+    encoding = encoding_name(pb.ExplicitDecodingConfig.AudioEncoding, audio.encoding)
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
     features = config.features
     return StreamRequest(

@@ -1,34 +1,20 @@
-"""What the gRPC transports share: parsing, the alternatives of results, and the end of a refused stream."""
+"""What the gRPC transports share of messages: parsing, names of encodings, the alternatives of results."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
-import grpc
 from google.protobuf.message import DecodeError, Message
 
 from services.coordination.durations import duration
-from services.recognizer.transports.grpc_errors import abort, fail
 from sonorant.decoding import Hypothesis, Word
-from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "Handler", "listen_out", "parsed", "serialized", "unary", "unhurried"]
-
-_LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
-
-# A flood of tiny messages is read at this rate, and the rest stays with its client: 4 ms of audio at 8 kHz, each 2 ms.
-_SMALL_BYTES, _SMALL_S = 64, 0.002
+__all__ = ["Formatter", "encoding_name", "parsed"]
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
-
-
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-_Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class _WordFeatures(Protocol):
@@ -47,42 +33,12 @@ def parsed(kind: type[_Message], message: bytes) -> _Message:
         ) from None
 
 
-async def unhurried(message: bytes) -> None:
-    """Wait a moment where a message is tiny: one client's thousands a second would delay all others."""
-    if len(message) < _SMALL_BYTES:
-        await asyncio.sleep(_SMALL_S)
-
-
-def serialized(message: Message) -> bytes:
-    """Return a message as bytes."""
-    return message.SerializeToString()
-
-
-def unary(
-    kind: type[_Message], answer: Callable[[_Message], Awaitable[Message]], refuse: Callable[[SonorantError], str]
-) -> Handler:
-    """Return the handler of a method with one request of `kind`; refuse: gives an error's code."""
-
-    async def call(message: bytes, context: _Context) -> Message:
-        try:
-            return await answer(parsed(kind, message))
-        except SonorantError as error:
-            await abort(context, error, refuse(error))
-        except Exception as error:
-            await fail(context, error)
-
-    return grpc.unary_unary_rpc_method_handler(call, response_serializer=serialized)
-
-
-async def listen_out(messages: AsyncIterator[bytes]) -> None:
-    """Read and drop a refused client's messages, for a while.
-
-    If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
-    """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LISTEN_OUT_S):
-            async for _ in messages:
-                pass
+def encoding_name(encodings: Any, number: int) -> str:
+    """Return the name of a client's encoding; empty if it is unspecified, its number if this version knows no such."""
+    if number not in encodings.values():
+        return str(number)
+    name: str = encodings.Name(number)
+    return name if number else ""
 
 
 class Formatter(Generic[_Alternative]):

@@ -7,9 +7,9 @@ from typing import Any
 import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from services.recognizer.engine import Engine, Stream
+from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
-from services.recognizer.transports.grpc_messages import unhurried
+from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
@@ -106,7 +106,6 @@ async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Str
                 f"a message of type {str(message.get('type'))[:40]!r}: expected {', '.join(_COMMANDS)}; or Configure, "
                 "as the first one"
             )
-        await unhurried(message if isinstance(message, bytes) else b"")
         message = await inbox.next()
     await writer.write(await stream.finish())
     await writer.closed()

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from services.recognizer.engine import Engine, Stream
+from services.recognizer.engine import Engine
+from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import HttpError, error_answer
 from services.recognizer.transports.http_upload import Fields, read_upload
 from sonorant.captions import cues, srt, vtt

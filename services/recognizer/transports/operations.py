@@ -12,7 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from services.coordination.durations import seconds
-from services.recognizer.transports.grpc_messages import Handler, unary
+from services.recognizer.transports.grpc_methods import Handler, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest, TooManyStreams
 from sonorant.v1 import longrunning_pb2 as pb

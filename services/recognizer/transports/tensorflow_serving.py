@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, ExitStack
 import grpc
 from google.protobuf.wrappers_pb2 import Int64Value
 
-from services.recognizer.engine import Engine, Stream
-from services.recognizer.transports.grpc_messages import unary
+from services.recognizer.engine import Engine
+from services.recognizer.stream import Stream
+from services.recognizer.transports.grpc_methods import unary
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
 from sonorant.serving.errors import BadRequest, UnknownModel

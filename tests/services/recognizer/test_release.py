@@ -9,8 +9,8 @@ from rigs.black_hole import proxied
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening, recognizer
 
 from services.process import channels
+from services.recognizer import inbox
 from services.recognizer import server as server_module
-from services.recognizer.transports import grpc_messages
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.serving.errors import IdleStream
 from sonorant.v1 import recognizer_pb2 as pb
@@ -68,7 +68,7 @@ def test_a_client_whose_network_is_gone_gives_its_slot_back(store, monkeypatch):
 
 
 def test_a_flood_of_tiny_messages_waits_and_the_others_do_not(store, monkeypatch):
-    monkeypatch.setattr(grpc_messages, "_SMALL_S", 3600.0)
+    monkeypatch.setattr(inbox, "_SMALL_S", 3600.0)
 
     async def run():
         async with recognizer(store) as (_, channel):
