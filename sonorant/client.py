@@ -16,7 +16,9 @@ raise grpc.aio.AioRpcError, with a status that docs/recognizer.md lists.
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -86,8 +88,9 @@ class AsyncRecognizer:
         """
         clock = asyncio.get_running_loop().time
         start_s = clock()
-        async for response, begin_s in stream_audio(self._stub, chunks, rate_hz, self._wanted.config()):
-            yield read_event(response, clock() - start_s, begin_s)
+        async with aclosing(stream_audio(self._stub, chunks, rate_hz, self._wanted.config())) as responses:
+            async for response, begin_s in responses:
+                yield read_event(response, clock() - start_s, begin_s)
 
     async def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
         """Return the transcript of a recording [samples] in [-1, 1] of any length, at the model's rate."""
@@ -129,8 +132,33 @@ class Recognizer:
 
 
 async def _asynchronous(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
+    """Yield chunks, each read on a thread for which nobody waits at the end: a microphone may block it for ever."""
+    loop = asyncio.get_running_loop()
+    while True:
+        future: asyncio.Future[bytes | None] = loop.create_future()
+        threading.Thread(target=_read, args=(chunks, future), daemon=True).start()
+        if (chunk := await future) is None:
+            return
         yield chunk
+
+
+def _read(chunks: Iterator[bytes], future: "asyncio.Future[bytes | None]") -> None:
+    chunk, error = None, None
+    try:
+        chunk = next(chunks, None)
+    except Exception as raised:
+        error = raised
+    with suppress(RuntimeError):  # the loop has ended
+        future.get_loop().call_soon_threadsafe(_settle, future, chunk, error)
+
+
+def _settle(future: "asyncio.Future[bytes | None]", chunk: bytes | None, error: Exception | None) -> None:
+    if future.done():  # the stream has ended
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(chunk)
 
 
 async def _next(results: AsyncIterator[StreamEvent]) -> StreamEvent | None:

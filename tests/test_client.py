@@ -1,7 +1,9 @@
 """The client that other programs import, against a recognizer in a process of its own."""
 
 import asyncio
+import contextlib
 import doctest
+import threading
 
 import grpc
 import pytest
@@ -10,9 +12,12 @@ from rigs.babble import RATE_HZ, export_babble, murmur
 
 import sonorant.client
 from services.recognizer.process import running_recognizer
+from services.recognizer.server import RecognizerServer
 from services.recognizer_client.client import pcm16
 from sonorant.client import AsyncRecognizer, Recognizer, Wanted
 from sonorant.export.loading import load_exported
+from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 
 SPEECH = murmur(1.5, seed=4)
@@ -74,3 +79,41 @@ def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, t
     with Recognizer(address) as recognizer:
         assert recognizer.transcribe(SPEECH, RATE_HZ).text == text
         assert [event.text for event in recognizer.stream([AUDIO], RATE_HZ) if event.is_final] == [text]
+
+
+def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
+    blocked = threading.Event()
+
+    def source():
+        yield AUDIO
+        blocked.wait()
+
+    async def active(server):
+        while server.engine.admission.active:
+            await asyncio.sleep(0.01)
+
+    store = ModelStore(exports, load_exported)
+    store.refresh()
+    with recognizer_on_a_thread(store) as (server, loop, address):
+        with Recognizer(address) as recognizer:
+            for _ in recognizer.stream(source(), RATE_HZ):
+                break
+        asyncio.run_coroutine_threadsafe(active(server), loop).result(timeout=30)
+    blocked.set()
+
+
+@contextlib.contextmanager
+def recognizer_on_a_thread(store):
+    """A recognizer in an event loop of its own, and its address."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    server = RecognizerServer(store, ServingRecipe(slo_ms=60_000.0), 60.0)
+    port = asyncio.run_coroutine_threadsafe(server.start(), loop).result(timeout=30)
+    try:
+        yield server, loop, f"127.0.0.1:{port}"
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(0.0), loop).result(timeout=30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

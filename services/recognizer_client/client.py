@@ -5,7 +5,8 @@ All times are in seconds since the stream began, on the event loop's clock.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -125,9 +126,10 @@ async def stream_recording(
     model = ""
     cuts = quiet_cuts(samples, rate_hz, max_stream_s) if max_stream_s else []
     for begin, end in pairwise([0, *cuts, len(samples)]):
-        async for response, begin_s in stream_audio(stub, chunks(begin, end), rate_hz, config):
-            events.append(read_event(response, clock() - start, begin / rate_hz + begin_s))
-            model = response.metadata.model
+        async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config)) as responses:
+            async for response, begin_s in responses:
+                events.append(read_event(response, clock() - start, begin / rate_hz + begin_s))
+                model = response.metadata.model
     finals = [event for event in events if event.is_final]
     alternatives = join_alternatives([event.alternatives for event in finals])
     words = tuple(word for event in finals for word in event.words)
@@ -142,7 +144,7 @@ async def stream_audio(
     chunks: AsyncIterator[bytes],
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
-) -> AsyncIterator[tuple[pb.StreamingRecognizeResponse, float]]:
+) -> AsyncGenerator[tuple[pb.StreamingRecognizeResponse, float], None]:
     """Stream 16-bit chunks; yield responses as they arrive, and where their stream begins in the audio, in seconds.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
@@ -174,6 +176,8 @@ async def stream_audio(
                 raise
             await asyncio.sleep(delay_s)
             ended = True
+        finally:
+            call.cancel()  # where the caller leaves in the midst of it
 
 
 async def _requests(config: pb.RecognitionConfig, audio: Replay) -> AsyncIterator[pb.StreamingRecognizeRequest]:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Literal
 
+from services.recognizer_client.outputs import Output
 from services.recognizer_client.transcript import StreamedTranscript
 from sonorant.captions import cues, srt, vtt
 from sonorant.file_names import shown
@@ -29,13 +29,13 @@ class Layout:
         return ".txt" if self.format == "text" else f".{self.format}"
 
 
-def render(path: Path, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> str:
-    """Return the transcript of the recording `path`, with its name in front of lines of text if `named`."""
+def render(output: Output, transcript: StreamedTranscript, layout: Layout, *, named: bool) -> str:
+    """Return a recording's transcript, with its name in front of lines of text if `named`."""
     if layout.format == "json":
-        return json.dumps({"id": path.stem, "file": str(path), **_figures(transcript)}) + "\n"
+        return json.dumps({"id": output.id, "file": str(output.recording), **_fields(transcript)}) + "\n"
     if captions := _CAPTIONS.get(layout.format):
         return captions(transcript)
-    return _text(f"{shown(path)}: " if named else "", transcript, layout)
+    return _text(f"{shown(output.recording)}: " if named else "", transcript, layout)
 
 
 _CAPTIONS: dict[Format, Callable[[StreamedTranscript], str]] = {
@@ -54,7 +54,7 @@ def _text(prefix: str, transcript: StreamedTranscript, layout: Layout) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _figures(transcript: StreamedTranscript) -> dict[str, object]:
+def _fields(transcript: StreamedTranscript) -> dict[str, object]:
     """Return a transcript as JSON has it: of its interim results only the first one's arrival."""
     interim = [event.arrival_s for event in transcript.events if not event.is_final]
     return {

@@ -7,34 +7,41 @@ from typing import NamedTuple
 from sonorant.errors import BadAudio
 from sonorant.file_names import files_below, shown
 
-__all__ = ["Task", "plan"]
+__all__ = ["Output", "outputs_of"]
 
 _SUFFIXES = frozenset(
     {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav"}
 )
 
 
-class Task(NamedTuple):
-    """A recording, and the file for its transcript; None: it is printed."""
+class Output(NamedTuple):
+    """Where the transcript of a recording goes.
+
+    id: the recording's name without suffix, below the folder that was named. path: the file; None: it is printed.
+    """
 
     recording: Path
-    output: Path | None
+    id: str
+    path: Path | None
 
 
-def plan(paths: Sequence[Path], output: Path | None, suffix: str) -> list[Task]:
-    """Return a task for each file, and for each recording below a folder, sorted by name.
+def outputs_of(paths: Sequence[Path], folder: Path | None, suffix: str) -> list[Output]:
+    """Return the output of each file, and of each recording below a folder, sorted by name.
 
-    A folder that has none, or may not be listed, is a task itself, which fails. output: folder of transcripts, in
-    subfolders as the recordings are. Raises BadAudio of two recordings with one output.
+    A folder that has none, or may not be listed, has one itself, which fails. folder: of transcripts, in subfolders as
+    the recordings are. Raises BadAudio of two recordings with one output.
     """
-    tasks = [Task(path, _output(output, name, suffix)) for path, name in _recordings(paths)]
+    outputs = [
+        Output(path, name.with_suffix("").as_posix(), folder and folder / name.with_suffix(suffix))
+        for path, name in _recordings(paths)
+    ]
     recordings: dict[Path, Path] = {}
-    for recording, target in tasks:
+    for recording, _, target in outputs:
         if target is not None and recordings.setdefault(target, recording) != recording:
             raise BadAudio(
                 shown(recording), f"its output {shown(target)} is that of {shown(recordings[target])}; rename one"
             )
-    return tasks
+    return outputs
 
 
 def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
@@ -49,7 +56,3 @@ def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
 
 def _is_recording(name: str) -> bool:
     return Path(name).suffix.lower() in _SUFFIXES
-
-
-def _output(folder: Path | None, name: Path, suffix: str) -> Path | None:
-    return None if folder is None else folder / name.with_suffix(suffix)

@@ -4,11 +4,11 @@ import random
 
 import grpc
 from google.rpc.error_details_pb2 import RetryInfo
-from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+
+from services.coordination.durations import seconds
 
 __all__ = ["retry_delay_s"]
-
-_DETAILS = "grpc-status-details-bin"
 
 
 def retry_delay_s(error: grpc.aio.AioRpcError) -> float | None:
@@ -16,11 +16,7 @@ def retry_delay_s(error: grpc.aio.AioRpcError) -> float | None:
 
     Up to half as long again, at random, so that those who were refused together do not come back together.
     """
-    for key, value in error.trailing_metadata() or ():
-        if key == _DETAILS:
-            for detail in Status.FromString(value).details:
-                info = RetryInfo()
-                if detail.Unpack(info):
-                    delay_s: float = info.retry_delay.ToMicroseconds() / 1e6
-                    return delay_s * random.uniform(1.0, 1.5)
-    return None
+    status, info = rpc_status.from_call(error), RetryInfo()
+    if status is None or not any(detail.Unpack(info) for detail in status.details):
+        return None
+    return seconds(info.retry_delay) * random.uniform(1.0, 1.5)

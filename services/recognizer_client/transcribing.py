@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import signal
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from services.recognizer_client.client import (
     stream_recording,
 )
 from services.recognizer_client.layout import Layout, render
-from services.recognizer_client.outputs import plan
+from services.recognizer_client.outputs import Output, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.transcript import StreamedTranscript, read_event
 from sonorant.atomic import atomic_write
@@ -118,19 +119,18 @@ class _Batch:
         self._lost: SonorantError | None = None
 
     async def transcribe(self) -> None:
-        """Show the transcripts in the order of the files; raises SonorantError at the end if any failed."""
+        """Print transcripts in the order of the files, or write them; raises SonorantError at the end if any failed."""
         layout, failed = self._request.layout, 0
-        planned = plan(self._request.files, self._request.output, layout.suffix)
-        wanted = [task for task in planned if task.output is None or not task.output.exists()]
-        if len(wanted) < len(planned):
-            click.echo(f"{len(planned) - len(wanted)} of {len(planned)} recordings have their output already", err=True)
+        found = outputs_of(self._request.files, self._request.output, layout.suffix)
+        wanted = [one for one in found if one.path is None or not one.path.exists()]
+        if len(wanted) < len(found):
+            click.echo(f"{len(found) - len(wanted)} of {len(found)} recordings have their output already", err=True)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._one(path)) for path, _ in wanted]
-            for (path, output), task in zip(wanted, tasks, strict=True):
+            tasks = [group.create_task(self._one(output, named=len(found) > 1)) for output in wanted]
+            for task in tasks:
                 outcome = await task
-                if isinstance(outcome, StreamedTranscript):
-                    named = output is None and len(planned) > 1
-                    await _show(render(path, outcome, layout, named=named), output)
+                if isinstance(outcome, str):
+                    click.echo(outcome, nl=False)
                 elif outcome is not self._lost:
                     failed += 1
                     click.echo(f"sonorant: {outcome}", err=True)
@@ -139,26 +139,38 @@ class _Batch:
         if failed:
             raise _Refused(f"{failed} of {len(wanted)} recordings could not be transcribed")
 
-    async def _one(self, path: Path) -> StreamedTranscript | SonorantError:
-        request, rate_hz = self._request, self._info.sample_rate_hz
+    async def _one(self, output: Output, *, named: bool) -> str | SonorantError:
+        """Transcribe a recording; return what is to be printed: nothing of one that is written to its file at once.
+
+        named: whether lines of text are printed with the recording's name.
+        """
         async with self._slots:
             if self._lost:
                 return self._lost
             try:
-                samples = await asyncio.to_thread(read_recording, path, rate_hz)
-                return await stream_recording(
-                    self._stub,
-                    samples,
-                    rate_hz,
-                    request.config(),
-                    chunk_ms=request.chunk_ms,
-                    paced=request.paced,
-                    max_stream_s=self._info.max_stream_s,
-                )
+                transcript = await self._transcript(output.recording)
             except BadAudio as error:
                 return error
             except grpc.aio.AioRpcError as error:
-                return await self._failure(path, error)
+                return await self._failure(output.recording, error)
+        rendered = render(output, transcript, self._request.layout, named=named and output.path is None)
+        if output.path is None:
+            return rendered
+        await asyncio.to_thread(atomic_write, output.path, rendered)
+        return ""
+
+    async def _transcript(self, recording: Path) -> StreamedTranscript:
+        request, rate_hz = self._request, self._info.sample_rate_hz
+        samples = await asyncio.to_thread(read_recording, recording, rate_hz)
+        return await stream_recording(
+            self._stub,
+            samples,
+            rate_hz,
+            request.config(),
+            chunk_ms=request.chunk_ms,
+            paced=request.paced,
+            max_stream_s=self._info.max_stream_s,
+        )
 
     async def _failure(self, path: Path, error: grpc.aio.AioRpcError) -> SonorantError:
         """Return why a recording's stream failed: by its own fault, or because no recognizer answers."""
@@ -169,13 +181,6 @@ class _Batch:
                 self._lost = self._lost or _in_words(self._address, gone)
                 return self._lost
         return _Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
-
-
-async def _show(text: str, output: Path | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        await asyncio.to_thread(atomic_write, output, text)
 
 
 async def _transcribe_microphone(
@@ -194,9 +199,10 @@ async def _transcribe_microphone(
         click.echo("listening; Ctrl-C ends", err=True)
         audio = until_stopped(chunks)
         captions = Captions()
-        async for response, _ in stream_audio(stub, audio, info.sample_rate_hz, request.config()):
-            event = read_event(response, 0.0)
-            columns = shutil.get_terminal_size().columns  # it may change
-            spoken = event.is_final and event.text  # a final result of silence ends no line
-            line = captions.final(event.text) if spoken else captions.interim(event.text, columns)
-            click.echo(line, nl=False)
+        async with aclosing(stream_audio(stub, audio, info.sample_rate_hz, request.config())) as responses:
+            async for response, _ in responses:
+                event = read_event(response, 0.0)
+                columns = shutil.get_terminal_size().columns  # it may change
+                spoken = event.is_final and event.text  # a final result of silence ends no line
+                line = captions.final(event.text) if spoken else captions.interim(event.text, columns)
+                click.echo(line, nl=False)

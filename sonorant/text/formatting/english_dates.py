@@ -39,7 +39,9 @@ def _month_first(tokens: Tokens, i: int, month: str) -> Match | None:
         return None
     if (said := _year(tokens, day.end)) is not None:
         return Match(f"{month} {day.value}, {said.value}", said.end)
-    sure = tokens.at(i - 1) in _DATES_FOLLOW if tokens.at(i) in _VERBS else ordered or tokens.at(i) != ""
+    sure = tokens.at(i - 1) in _DATES_FOLLOW  # else "April three" may begin "April three books"
+    if tokens.at(i) not in _VERBS:
+        sure = sure or ordered or day.end == len(tokens)
     if is_number(tokens.at(day.end)) or not sure or (at > i + 1 and not ordered):
         return None
     return Match(f"{month} {day.value}", day.end)

@@ -107,7 +107,7 @@ def ordinal(tokens: Tokens, i: int) -> Read | None:
 
 def year(tokens: Tokens, i: int) -> Read | None:
     """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six"."""
-    century = below_hundred(tokens.cut(i + 1), i)
+    century = below_hundred(Tokens((tokens.at(i),), (0,)), 0)  # the word alone
     if century and 11 <= century.value <= 20:
         at = i + 1
         if tokens.at(at) in ("oh", "o") and DIGITS.get(tokens.at(at + 1), 0):

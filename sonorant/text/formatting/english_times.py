@@ -46,6 +46,9 @@ def _relative(tokens: Tokens, i: int) -> Match | None:
     hour = _hour(tokens, at + 2)
     if hour is None or is_number(tokens.at(hour.end)):
         return None
+    closed = hour.end == len(tokens) or phrase(tokens, hour.end, _HALVES) or tokens.at(i - 1) in _TIMES_FOLLOW
+    if before and not closed:
+        return None  # "a quarter to two people"
     text = f"{(hour.value - 2) % 12 + 1}:{60 - minutes}" if before else f"{hour.value}:{minutes:02}"
     return _closed(tokens, text, hour.end)
 

@@ -1,7 +1,8 @@
 """French times of day and dates: 15 h 30; 1er mars 2025."""
 
 from sonorant.text.formatting.french_numbers import Read, below_hundred, cardinal, is_number
-from sonorant.text.formatting.rules import Match, Tokens, listed
+from sonorant.text.formatting.french_units import CURRENCIES, UNITS
+from sonorant.text.formatting.rules import Match, Tokens, listed, phrase
 
 __all__ = ["date", "time"]
 
@@ -62,6 +63,8 @@ def _minutes(tokens: Tokens, i: int, *, spelt: bool) -> Read | None:
     read = below_hundred(tokens, i + 1 if word == "moins" else i)
     if read is None or not 1 <= read.value <= 59 or is_number(tokens.at(read.end)):
         return None
+    if phrase(tokens, read.end, CURRENCIES) or phrase(tokens, read.end, UNITS):
+        return None  # "huit heures dix euros"
     if tokens.at(read.end) in ("minute", "minutes"):
         read = Read(read.value, read.end + 1)
     if word == "moins":

@@ -18,11 +18,15 @@ class _Language(Protocol):
     def rules(self, words_below: int) -> Sequence[Rule]: ...
 
 
-@cache
 def formatter(language: str, *, words_below: int = 10, hooks: tuple[Hook, ...] = ()) -> Formatter:
     """Return the formatter of a language, one of `LANGUAGES`, which is loaded by the first call.
 
     words_below: cardinals below it that count nothing with a unit stay words; 0: none does, for scoring.
     """
+    return Formatter(_rules(language, words_below), hooks)
+
+
+@cache
+def _rules(language: str, words_below: int) -> Sequence[Rule]:
     module = import_module(f"sonorant.text.formatting.{LANGUAGES[language]}")
-    return Formatter(cast(_Language, module).rules(words_below), hooks)
+    return cast(_Language, module).rules(words_below)

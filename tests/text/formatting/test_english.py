@@ -24,6 +24,9 @@ VERBATIM = [
     "fifteen twenty",
     "he won",
     "oh no",
+    "june five people came",
+    "april three books",
+    "he gave a quarter to two people",
 ]
 
 
@@ -99,6 +102,7 @@ def test_times(said, written):
     ("said", "written"),
     [
         ("five dollars", "$5"),
+        ("pay june twenty dollars", "pay june $20"),
         ("a hundred dollars", "$100"),
         ("it costs five dollars fifty", "it costs $5.50"),
         ("five dollars and five cents", "$5.05"),

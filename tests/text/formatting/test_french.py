@@ -62,6 +62,8 @@ def test_numbers_are_figures(said, expected):
         ("à quinze heures", "à 15~h"),
         ("à une heure", "à 1~h"),
         ("huit heures et demie", "8~h~30"),
+        ("huit heures dix euros", "huit heures 10~€"),
+        ("deux heures vingt kilos", "deux heures 20~kg"),
         ("huit heures moins le quart", "7~h~45"),
         ("une heure moins dix", "0~h~50"),
         ("midi et demi", "12~h~30"),
