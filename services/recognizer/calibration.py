@@ -29,7 +29,6 @@ async def calibrate(model: ServedModel, workers: Workers, headroom: Headroom) ->
         for streams in _STREAMS:
             if time.monotonic() < until_s:
                 await asyncio.gather(*(_push(workers, utterance, chunk) for utterance in utterances[:streams]))
-    await asyncio.sleep(0)  # for the last measurement
     headroom.cost.settle()
 
 

@@ -11,7 +11,7 @@ from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
 from sonorant.serving.audio_formats import AudioDecoder, Pieces
 from sonorant.serving.lag import Arrivals, LagWatch, Turns
-from sonorant.serving.results import Answer, Result, shifted
+from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session
 from sonorant.serving.steps import Steps
 
@@ -29,7 +29,6 @@ class Stream:
         self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch
     ) -> None:
         self._session = session
-        self._ended_s = 0.0  # of what was finalized
         self._answers: list[Answer] = []  # of a message that is not recognized yet, or only in part
         self._decoder = decoder
         self._workers = workers
@@ -56,12 +55,12 @@ class Stream:
     @property
     def max_s(self) -> float:
         """Longest audio, in seconds."""
-        return self._ended_s + self._session.max_s
+        return self._session.max_s
 
     @property
     def audio_s(self) -> float:
         """Seconds of audio received."""
-        return self._ended_s + self._session.audio_s
+        return self._session.audio_s
 
     async def push(self, audio: bytes) -> list[Answer]:
         """Recognize the next `audio`; return what `Session.push` does.
@@ -74,13 +73,7 @@ class Stream:
 
     async def finalize(self) -> list[Answer]:
         """End the utterance; return what is left of it, last a final result. The audio goes on with another one."""
-        session = self._session
-        if not session.speaking:  # what may yet turn out to be speech is left to the next utterance
-            self._add([session.silence()])
-            return self._taken()
-        self._add(await self._workers.run(session.finish_steps()))
-        self._ended_s += session.audio_s
-        self._session = session.next()
+        self._answers += await self._workers.run(self._session.finalize_steps())
         return self._taken()
 
     async def finish(self) -> list[Answer]:
@@ -117,7 +110,9 @@ class Stream:
             steps = _recognize_next(pieces, session)
             found, more = await self._workers.run(steps, due_s, partial(_speech_s, session))
             self._turns.took(due_s, self.audio_s - before_s)
-            self._add(found)
+            if self._turns.ahead(time.monotonic()):
+                self._watch.ended(self)  # a long message waits for nobody but its own time
+            self._answers += found
 
     @contextmanager
     def _lag(self) -> Iterator[None]:
@@ -140,15 +135,11 @@ class Stream:
     async def _finish(self, received_s: float) -> list[Answer]:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
         await self._recognize(self._decoder.last_pieces())
-        self._add(await self._workers.run(self._session.finish_steps()))
+        self._answers += await self._workers.run(self._session.finish_steps())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self.audio_s)
         return self._taken()
-
-    def _add(self, answers: list[Answer]) -> None:
-        """Keep answers, with times from the start of the audio."""
-        self._answers += [shifted(answer, self._ended_s) for answer in answers] if self._ended_s else answers
 
     def _taken(self) -> list[Answer]:
         answers, self._answers = self._answers, []

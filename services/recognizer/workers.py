@@ -79,16 +79,22 @@ class Workers:
 
     def _round(self, jobs: Sequence[_Job]) -> None:
         began_s = time.monotonic()
-        heard_s = _run(jobs)
-        ended_s = time.monotonic()
-        counted = sum(seconds > 0 for seconds in heard_s)
-        if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
-            with suppress(RuntimeError):  # the loop has ended
-                jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, counted, sum(heard_s), ended_s - began_s)
+
+        def ended(heard_s: Sequence[float]) -> None:
+            ended_s = time.monotonic()
+            counted = sum(seconds > 0 for seconds in heard_s)
+            if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
+                with suppress(RuntimeError):  # the loop has ended
+                    jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, counted, sum(heard_s), ended_s - began_s)
+
+        _run(jobs, ended)
 
 
-def _run(jobs: Sequence[_Job]) -> list[float]:
-    """Run computations to their ends; return the seconds of audio in each, read before its stream may go on."""
+def _run(jobs: Sequence[_Job], ended: Callable[[Sequence[float]], None]) -> None:
+    """Run computations to their ends, and settle each; ended: called before the last, with the audio of each.
+
+    The seconds of audio in a computation are read before its stream may go on.
+    """
     left = dict(enumerate(jobs))
     before_s = [job.audio_s() for job in jobs]
     heard_s = [0.0] * len(jobs)
@@ -96,11 +102,13 @@ def _run(jobs: Sequence[_Job]) -> list[float]:
         for number, done in together([job.steps for job in jobs]):
             job = left.pop(number)
             heard_s[number] = job.audio_s() - before_s[number]
+            if not left:
+                ended(heard_s)
             job.settle(done)
     except Exception as error:  # of a model that breaks its contract: no stream may wait for ever
+        ended(heard_s)
         for job in left.values():
             job.settle(Done(error=error))
-    return heard_s
 
 
 def _settle(future: asyncio.Future[Any], done: Done) -> None:

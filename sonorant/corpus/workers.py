@@ -62,7 +62,7 @@ def open_workers(jobs: int) -> Iterator[Workers]:
         except BaseException:
             _end_now(pool)
             raise
-        pool.shutdown()
+        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -71,12 +71,18 @@ def _interrupts() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
-    came = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: came.set())
+    came = False
+
+    def note(*_: object) -> None:
+        nonlocal came
+        came = True
+        signal.signal(signal.SIGINT, before)  # a second one is not noted but raised, wherever that is
 
     def check() -> None:
-        if came.is_set():
+        if came:
             raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
 
     try:
         yield check

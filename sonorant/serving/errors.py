@@ -5,8 +5,10 @@ from typing import NamedTuple
 from sonorant.errors import BadAudio, RejectedExample, SonorantError, Unavailable
 
 __all__ = [
+    "FAULT",
     "INTERNAL",
     "STATUSES",
+    "STREAM_ENDS",
     "AudioTooLong",
     "BadRequest",
     "Draining",
@@ -108,6 +110,11 @@ STATUSES: dict[type[SonorantError], Status] = {
 """The status of each error that a client may get."""
 
 INTERNAL = Status("a fault of the recognizer", "INTERNAL", 500, "no")
+FAULT = "a fault of the recognizer; its log has the reason"
+"""What a client is told of it."""
+
+STREAM_ENDS = (AudioTooLong, IdleStream, Draining)
+"""Errors by which the recognizer ends a stream after its final result, so that nothing is lost."""
 
 
 def status_of(error: SonorantError) -> Status:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonorant.decoding import Hypothesis
 
-__all__ = ["Answer", "Result", "SpeechEvent", "join_results", "later", "nothing", "shifted"]
+__all__ = ["Answer", "Result", "SpeechEvent", "join_results", "later", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,6 @@ def later(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
         return hypothesis
     words = (replace(word, start_s=word.start_s + seconds, end_s=word.end_s + seconds) for word in hypothesis.words)
     return replace(hypothesis, words=tuple(words))
-
-
-def shifted(answer: Answer, seconds: float) -> Answer:
-    """Return a result or an event whose times are later by `seconds`."""
-    if isinstance(answer, SpeechEvent):
-        return replace(answer, time_s=answer.time_s + seconds)
-    alternatives = tuple(later(one, seconds) for one in answer.alternatives)
-    return replace(answer, alternatives=alternatives, start_s=answer.start_s + seconds, end_s=answer.end_s + seconds)
 
 
 def join_results(results: Sequence[Result], most: int) -> Result:

@@ -53,9 +53,10 @@ class Session:
         self._options = options
         self._scorer = scorer or model.scorer
         self._endpointer = open_endpointer(model.recipe.decoding.endpointing, model.sample_rate_hz)
+        self._endpointed = 0  # samples before those of the endpointer
         self._utterance: Utterance | None = None
-        self._ended_s = 0.0  # end of the last utterance
-        self._finals: list[Result] = []  # to be joined
+        self._ended_s = 0.0  # end of the last utterance, or of the last silence that was told
+        self._final: Result | None = None  # of the utterances so far, joined
         self._answers: list[Answer] = []  # to be returned
         self._samples = self._speech = 0
         self._most_samples = round(options.max_seconds * model.sample_rate_hz)
@@ -74,15 +75,6 @@ class Session:
     def speech_s(self) -> float:
         """Seconds of audio that the model has had."""
         return self._speech / self.model.sample_rate_hz
-
-    @property
-    def speaking(self) -> bool:
-        """Whether an utterance is open."""
-        return self._utterance is not None
-
-    def silence(self) -> Result:
-        """Return the final result of the time since the last utterance, in which there was none."""
-        return nothing(self._ended_s, self.audio_s)
 
     def push(self, audio: bytes) -> list[Answer]:
         """Recognize the next `audio`, 16-bit little-endian samples; return what is new.
@@ -110,27 +102,52 @@ class Session:
             self._add_interim(self._utterance)
         return self._taken()
 
-    def next(self) -> "Session":
-        """Return a session of what follows, within what is left of the limit."""
-        left_s = self._options.max_seconds - self.audio_s
-        return Session(self.model, replace(self._options, max_seconds=left_s), self._scorer)
-
     def check(self, samples: int) -> None:
         """Raise, before anything is computed, what `push` would raise of so many samples."""
         if self._samples + samples > self._most_samples:
             raise self._too_long(self.audio_s + samples / self.model.sample_rate_hz)
 
+    def finalize_steps(self) -> Steps[list[Answer]]:
+        """End the utterance, if one is open, and return what is left of it, last a final result; the stream goes on.
+
+        What may yet turn out to be speech is left to the next one. For sessions whose utterances have final results.
+        """
+        if self._utterance is None:
+            self._end(self._silence())
+            return self._taken()
+        yield from self._end_utterance()
+        self._endpointer = open_endpointer(self.model.recipe.decoding.endpointing, self.model.sample_rate_hz)
+        self._endpointed = self._samples
+        return self._taken()
+
     def finish_steps(self) -> Steps[list[Answer]]:
         """As `finish`, likewise."""
         silent = self._utterance is None
+        yield from self._end_utterance()
+        if silent:
+            self._end(self._silence())
+        if self._final is not None:
+            self._answers.append(self._written(self._final))
+        return self._taken()
+
+    def _end_utterance(self) -> Steps[None]:
         for cut in self._endpointer.finish():
             yield from self._follow(cut)
-        if silent:
-            self._finals.append(self.silence())
-        if not self._options.utterances:
-            self._finals = [join_results(self._finals, self._options.max_alternatives)]
-        self._answers += map(self._written, self._finals)
-        return self._taken()
+
+    def _silence(self) -> Result:
+        return nothing(self._ended_s, self.audio_s)
+
+    def _end(self, result: Result) -> None:
+        """Return a final result, or keep it joined to those before."""
+        self._ended_s = result.end_s
+        if self._options.utterances:
+            self._answers.append(self._written(result))
+        else:
+            self._final = self._joined(result)
+
+    def _joined(self, result: Result) -> Result:
+        before = [] if self._final is None else [self._final]
+        return join_results([*before, result], self._options.max_alternatives)
 
     def _decoded(self, audio: bytes) -> Waveform:
         if len(audio) % _SAMPLE_BYTES:
@@ -142,23 +159,24 @@ class Session:
         return AudioTooLong(f"{seconds:.1f} s of audio: a stream may have {limit:g} s; go on in a new one")
 
     def _follow(self, cut: Cut) -> Steps[None]:
-        rate_hz = self.model.sample_rate_hz
         if isinstance(cut, Begin):
-            self._utterance = Utterance(self.model, self._scorer, cut.start / rate_hz, self._options.max_alternatives)
-            self._add_event(SpeechEvent("begin", cut.speech / rate_hz))
+            start_s = self._at_s(cut.start)
+            self._utterance = Utterance(self.model, self._scorer, start_s, self._options.max_alternatives)
+            self._add_event(SpeechEvent("begin", self._at_s(cut.speech)))
             return
         assert self._utterance is not None, f"{type(cut).__name__} outside utterances"
         if isinstance(cut, End):
-            result = yield from self._utterance.finish(cut.end / rate_hz)
-            self._add_event(SpeechEvent("end", cut.speech / rate_hz))
-            if self._options.utterances:
-                self._answers.append(self._written(result))
-            else:
-                self._finals.append(result)
-            self._utterance, self._ended_s = None, result.end_s
+            result = yield from self._utterance.finish(self._at_s(cut.end))
+            self._add_event(SpeechEvent("end", self._at_s(cut.speech)))
+            self._end(result)
+            self._utterance = None
         else:
             self._speech += len(cut.samples)
             yield from self._utterance.push(cut.samples)
+
+    def _at_s(self, sample: int) -> float:
+        """Return the time, in the stream, of one of the endpointer's samples."""
+        return (self._endpointed + sample) / self.model.sample_rate_hz
 
     def _written(self, result: Result) -> Result:
         language = self._options.written
@@ -172,7 +190,7 @@ class Session:
 
     def _add_interim(self, utterance: Utterance) -> None:
         if result := utterance.interim(self.audio_s):
-            self._answers.append(join_results([*self._finals, result], self._options.max_alternatives))
+            self._answers.append(self._joined(result))
 
     def _taken(self) -> list[Answer]:
         answers, self._answers = self._answers, []

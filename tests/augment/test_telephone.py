@@ -6,16 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import firwin
 
-from sonorant.augment.telephone import (
-    TelephoneRecipe,
-    decode_a_law,
-    decode_mu_law,
-    encode_a_law,
-    encode_mu_law,
-    line_filter,
-    telephone,
-    telephone_stage,
-)
+from sonorant.audio.g711 import decode_a_law, decode_mu_law, encode_a_law, encode_mu_law
+from sonorant.augment.telephone import TelephoneRecipe, line_filter, telephone, telephone_stage
 from sonorant.delivery.example import Example, Lineage
 from sonorant.randomness import generator
 

@@ -15,7 +15,7 @@ from services.recognizer.transports.google_recognizers import get_recognizer, li
 from services.recognizer.transports.google_results import StreamWriter, recognized
 from services.recognizer.transports.grpc_messages import parsed
 from services.recognizer.transports.grpc_methods import Handler, serialized, streaming, unary
-from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.errors import STREAM_ENDS, BadRequest
 from sonorant.serving.results import Answer
 from sonorant.v1 import google_speech_pb2 as pb
 
@@ -23,7 +23,6 @@ __all__ = ["SERVICE", "SpeechServicer"]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["Speech"].full_name
 
-_ENDS = (AudioTooLong, IdleStream, Draining)  # where we end a stream, and nothing may be lost
 _MODELS = "recognizers are the models in service; `sonorant export` adds one"
 _PHRASES = "phrases come with each request, in config.adaptation.phrase_sets.inline_phrase_set"
 _NOT_SERVED = {
@@ -96,7 +95,7 @@ class SpeechServicer:
                     yield write(answer)
                 for answer in await stream.finish():
                     yield write(answer)
-            except _ENDS:
+            except STREAM_ENDS:
                 if stream.audio_s:
                     for answer in await stream.finish():
                         yield write(answer)

@@ -6,19 +6,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import structlog
+
 from services.coordination.durations import duration, seconds
 from services.recognizer.engine import Engine
 from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
 from services.recognizer.transports.google_results import recognized
-from services.recognizer.transports.operations import Operations, status_of
+from services.recognizer.transports.operations import Operations, rpc_status
 from sonorant.errors import SonorantError
 from sonorant.recipe.serving import ServingRecipe
-from sonorant.serving.errors import BadRequest, TooManyStreams
+from sonorant.serving.errors import FAULT, INTERNAL, BadRequest, TooManyStreams
 from sonorant.serving.request import StreamRequest
 from sonorant.v1 import google_speech_pb2 as pb
 from sonorant.v1 import longrunning_pb2
 
 __all__ = ["BatchRecognizer"]
+
+log = structlog.get_logger()
 
 _MOST_FILES = 15
 _TRY_AGAIN_S = 1.0
@@ -69,7 +73,11 @@ class BatchRecognizer:
             try:
                 one = await self._recognize(path, config, opening)
             except SonorantError as error:
-                found.error.CopyFrom(status_of(error, self._engine.refuse(error)))
+                found.error.CopyFrom(rpc_status(error, self._engine.refuse(error)))
+                state.error.CopyFrom(found.error)
+            except Exception as error:  # a fault of ours costs this file, and its log has the reason
+                log.error("file_failed", exc_info=error)
+                found.error.CopyFrom(rpc_status(SonorantError(FAULT), INTERNAL.code))
                 state.error.CopyFrom(found.error)
             else:
                 found.transcript.CopyFrom(pb.BatchRecognizeResults(results=one.results, metadata=one.metadata))

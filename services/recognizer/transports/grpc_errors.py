@@ -11,7 +11,7 @@ from grpc_status.rpc_status import to_status
 
 from services.coordination.durations import duration
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import INTERNAL, TooManyStreams, code_of
+from sonorant.serving.errors import FAULT, INTERNAL, TooManyStreams, code_of
 
 __all__ = ["abort", "fail"]
 
@@ -31,7 +31,7 @@ async def abort(context: _Context, error: SonorantError, code: str) -> NoReturn:
 async def fail(context: _Context, error: Exception) -> NoReturn:
     """End a call by a fault of ours, of which gRPC would tell the client all."""
     log.error("request_failed", exc_info=error)
-    await context.abort(grpc.StatusCode[INTERNAL.code], "a fault of the recognizer; its log has the reason")
+    await context.abort(grpc.StatusCode[INTERNAL.code], FAULT)
     raise error
 
 

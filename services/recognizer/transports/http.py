@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,8 +22,11 @@ from services.recognizer.transports.http_stream import serve_stream
 from services.recognizer.transports.http_transcriptions import list_models, show_model, transcribe
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.errors import FAULT
 
 __all__ = ["HttpServer"]
+
+log = structlog.get_logger()
 
 _PING_S = 5.0  # between WebSocket's pings, whose answers wait behind a client's audio: none is a sign of nothing
 # Connections whose peer has vanished end after some 15 s.
@@ -120,9 +124,15 @@ class HttpServer:
                 if begun:
                     raise
                 await _listen_out(receive)
-                await JSONResponse(content, status, headers)(scope, receive, send)
+                await JSONResponse(content, status, headers)(scope, receive, tell)
             except ClientDisconnect:
                 pass
+            except Exception as error:
+                log.error("request_failed", exc_info=error)
+                if begun:
+                    raise
+                status, headers, content = error_answer(self._engine, SonorantError(FAULT))
+                await JSONResponse(content, status, headers)(scope, receive, tell)
 
     def _model(self, request: Request) -> Response:
         try:

@@ -1,7 +1,7 @@
 """A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 import structlog
@@ -13,7 +13,7 @@ from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import INTERNAL, AudioTooLong, BadRequest, Draining, IdleStream, Status, status_of
+from sonorant.serving.errors import FAULT, INTERNAL, STREAM_ENDS, BadRequest, IdleStream, Status, status_of
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
 
@@ -24,7 +24,6 @@ _SWITCHES = ("interim_results", "words")
 _CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES)
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
-_WITH_RESULT = (AudioTooLong, IdleStream, Draining)
 
 _Message = bytes | dict[str, Any]
 
@@ -47,22 +46,22 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
         raise
     except Exception as error:
         log.error("stream_failed", exc_info=error)
-        told = {"type": "Error", "code": INTERNAL.code, "message": "a fault of the recognizer; its log has the reason"}
+        told = {"type": "Error", "code": INTERNAL.code, "message": FAULT}
         await _end(engine, socket, INTERNAL, told)
     else:
-        await socket.close(1000)
+        await _within_limit(engine, socket.close(1000))
 
 
 async def _end(engine: Engine, socket: WebSocket, status: Status, told: dict[str, Any]) -> None:
     """Name an error, and close the socket."""
-    await _send(engine, socket, told)
-    await socket.close(status.websocket, status.code)
+    await _within_limit(engine, socket.send_json(told))
+    await _within_limit(engine, socket.close(status.websocket, status.code))
 
 
-async def _send(engine: Engine, socket: WebSocket, told: dict[str, Any]) -> None:
-    """Send a message; a client that does not read it within the idle limit is as good as gone: WebSocketDisconnect."""
+async def _within_limit(engine: Engine, sending: Awaitable[None]) -> None:
+    """Send; a client that does not read within the idle limit is as good as gone: raises WebSocketDisconnect."""
     try:
-        await engine.in_time(socket.send_json(told))
+        await engine.in_time(sending)
     except IdleStream as error:
         engine.refuse(error)
         raise WebSocketDisconnect(status_of(error).websocket) from None
@@ -81,7 +80,7 @@ async def _serve(engine: Engine, socket: WebSocket) -> None:
         await writer.ready()
         try:
             await _recognize(inbox, first, stream, writer)
-        except _WITH_RESULT:
+        except STREAM_ENDS:
             if stream.audio_s:
                 await writer.write(await stream.finish())
             raise
@@ -184,7 +183,7 @@ class _Writer:
         """Tell the model, and the limits."""
         stream = self._stream
         told = {"type": "Ready", "model": stream.model, "sample_rate": stream.rate_hz, "max_s": stream.max_s}
-        await _send(self._engine, self._socket, told)
+        await self._send(told)
 
     async def write(self, answers: Sequence[Answer], finalized: bool = False) -> None:
         """Write results; finalized: of a Finalize message."""
@@ -203,13 +202,14 @@ class _Writer:
         }
         if finalized:
             told["from_finalize"] = True
-        await _send(self._engine, self._socket, told)
+        await self._send(told)
 
     async def closed(self) -> None:
         """Tell the end of the stream."""
-        await _send(
-            self._engine, self._socket, {"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s}
-        )
+        await self._send({"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s})
+
+    async def _send(self, told: dict[str, Any]) -> None:
+        await _within_limit(self._engine, self._socket.send_json(told))
 
     def _alternative(self, hypothesis: Hypothesis) -> dict[str, Any]:
         told: dict[str, Any] = {"transcript": hypothesis.text, "confidence": hypothesis.confidence}

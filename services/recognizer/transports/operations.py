@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+import structlog
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from services.coordination.durations import seconds
 from services.recognizer.transports.grpc_methods import Handler, unary
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import BadRequest, TooManyStreams
+from sonorant.serving.errors import FAULT, BadRequest, TooManyStreams
 from sonorant.v1 import longrunning_pb2 as pb
 
-__all__ = ["Operations", "status_of"]
+__all__ = ["Operations", "rpc_status"]
+
+log = structlog.get_logger()
 
 _SERVICE = "google.longrunning.Operations"
 _MOST = 100
@@ -77,7 +80,9 @@ class Operations:
         if request.filter or request.page_token:
             raise BadRequest("filter and page_token: not supported; leave them out: there is one page")
         names = [name for name in self._works if name.startswith(f"{request.name}/")]
-        return pb.ListOperationsResponse(operations=map(self._operation, names[: request.page_size or None]))
+        if 0 < request.page_size < len(names):
+            raise BadRequest(f"page_size={request.page_size}: there is one page, of {len(names)}; leave it out")
+        return pb.ListOperationsResponse(operations=map(self._operation, names))
 
     async def _wait(self, request: pb.WaitOperationRequest) -> pb.Operation:
         limit_s = seconds(request.timeout) if request.HasField("timeout") else None
@@ -108,13 +113,14 @@ class Operations:
         if work.task.cancelled():
             operation.error.CopyFrom(pb.Status(code=_number("CANCELLED"), message="cancelled"))
         elif (error := work.task.exception()) is not None:
-            operation.error.CopyFrom(pb.Status(code=_number("INTERNAL"), message=str(error)))
+            log.error("operation_failed", operation=name, exc_info=error)
+            operation.error.CopyFrom(pb.Status(code=_number("INTERNAL"), message=FAULT))
         else:
             operation.response.Pack(work.task.result())
         return operation
 
 
-def status_of(error: SonorantError, code: str) -> pb.Status:
+def rpc_status(error: SonorantError, code: str) -> pb.Status:
     """Return an error with its canonical code as a message."""
     return pb.Status(code=_number(code), message=str(error))
 

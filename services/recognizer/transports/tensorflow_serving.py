@@ -64,7 +64,7 @@ class ModelServicer:
         response = pb.ReloadConfigResponse(status=pb.StatusProto())
         try:
             for config in configs:
-                self._engine.versions(config.name)
+                self._engine.model(config.name)
         except UnknownModel as error:
             response.status.error_code, response.status.error_message = _NOT_FOUND, str(error)
         return response

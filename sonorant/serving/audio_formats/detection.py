@@ -21,6 +21,7 @@ _MARKERS: dict[bytes, str] = {
 }
 _LONGEST = 4
 _SYNC = 0xFFE0  # of an MPEG frame, which has no other marker
+_LAYER = 0x0006  # AAC has none
 
 
 def open_reader(audio: AudioFormat, model_rate_hz: int) -> Reader:
@@ -69,7 +70,8 @@ class FoundReader:
 def _found(first: bytes) -> str:
     if encoding := _MARKERS.get(first):
         return encoding
-    if first[:3] == b"ID3" or int.from_bytes(first[:2], "big") & _SYNC == _SYNC:
+    sync = int.from_bytes(first[:2], "big")
+    if first[:3] == b"ID3" or (sync & _SYNC == _SYNC and sync & _LAYER):
         return "MP3"
     raise bad_audio(
         f"begins with {first!r}: no WAV, FLAC, MP3, OGG_OPUS or WEBM_OPUS; name the encoding, rate and channels of "

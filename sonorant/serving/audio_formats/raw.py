@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.g711 import decode_a_law, decode_mu_law
 from sonorant.audio.pcm import from_int16
 from sonorant.serving.audio_formats.samples import Block, Frames
 from sonorant.serving.errors import BadRequest
@@ -60,23 +61,9 @@ def _expected(width: int, channels: int) -> str:
     return "expected whole 16-bit samples, an even number of bytes"
 
 
-def _mulaw_table() -> Waveform:
-    code = ~np.arange(256, dtype=np.uint8)
-    exponent, mantissa = (code >> 4 & 7).astype(np.int32), (code & 15).astype(np.int32)
-    magnitude = ((mantissa << 3) + 0x84 << exponent) - 0x84  # 0x84: the bias, 33 of 14 bits
-    return from_int16(np.where(code & 0x80, -magnitude, magnitude).astype(np.int16))
-
-
-def _alaw_table() -> Waveform:
-    code = np.arange(256, dtype=np.uint8) ^ np.uint8(0x55)  # every other bit is inverted on the line
-    exponent, mantissa = (code >> 4 & 7).astype(np.int32), (code & 15).astype(np.int32)
-    low = (mantissa << 4) + 8
-    magnitude = np.where(exponent > 0, low + 0x100 << np.maximum(exponent - 1, 0), low)
-    return from_int16(np.where(code & 0x80, magnitude, -magnitude).astype(np.int16))
-
-
-_MULAW = _mulaw_table()
-_ALAW = _alaw_table()
+_EVERY_CODE = np.arange(256, dtype=np.uint8)
+_MULAW = from_int16(decode_mu_law(_EVERY_CODE))
+_ALAW = from_int16(decode_a_law(_EVERY_CODE))
 _READERS: dict[str, tuple[int, Callable[[bytes], Waveform]]] = {
     "LINEAR16": (2, linear16),
     "MULAW": (1, mulaw),
