@@ -7,6 +7,7 @@ from rigs.babble import RATE_HZ
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.recognizer import AUDIO, SPEECH
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -91,6 +92,7 @@ def test_the_limit_is_that_of_the_whole_stream(store):
     assert [message["type"] for message in read] == ["Ready", "Results", "Results", "Error"]
     assert (read[2]["is_final"], read[2]["end_s"]) == (True, 3.0)
     assert (read[-1]["code"], code) == ("OUT_OF_RANGE", 4413)
+    assert "a stream may have 3 s" in read[-1]["message"]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_finalize_in_silence_tells_of_it_and_keeps_what_may_be_the_beginning_of_
     finals = [result for result in read if result["type"] == "Results"]
     assert [result["alternatives"][0]["transcript"] for result in finals] == ["", "", heard.text]
     assert [result.get("from_finalize", False) for result in finals] == [True, True, False]
-    assert finals[0]["end_s"] == 0.5
+    assert [(result["start_s"], result["end_s"]) for result in finals[:2]] == [(0.0, 0.5), (0.5, pytest.approx(0.6))]
 
 
 def test_messages_are_not_inflated(store):
@@ -209,3 +211,17 @@ def test_a_fault_of_the_recognizer_is_named_without_its_text(store, monkeypatch)
     read, code = told(store, AUDIO, CLOSE)
     assert (read[-1]["code"], code) == ("INTERNAL", 4500)
     assert "secret" not in str(read)
+
+
+def test_a_client_that_reads_nothing_gives_its_slot_back(store, monkeypatch):
+    async def run():
+        with pytest.raises(ConnectionClosed, match="4408"):  # noqa: PT012 the socket is closed at the end
+            async with opened(store, "?interim_results=true", idle_timeout_s=0.3) as (engine, call):
+                await call.recv()
+                monkeypatch.setattr(WebSocket, "send_json", lambda *_: asyncio.Event().wait())
+                await call.send(AUDIO)
+                assert engine.admission.active == 1
+                while engine.admission.active:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(run())

@@ -1,6 +1,9 @@
 """A recognizer at its capacity: who is refused, what it is told, and who goes on."""
 
 import asyncio
+import threading
+import time
+from itertools import count
 
 import grpc
 import pytest
@@ -15,6 +18,9 @@ from services.recognizer.workers import Workers
 from services.recognizer_client.client import ask_model, connect, stream_recording
 from sonorant.serving import admission
 from sonorant.serving.headroom import Headroom
+from sonorant.serving.request import StreamRequest
+from sonorant.serving.round_cost import RoundCost
+from sonorant.serving.session import Session
 from sonorant.v1 import recognizer_pb2 as pb
 
 
@@ -119,3 +125,51 @@ def test_a_calibration_says_what_streams_cost_before_there_are_any(store):
     before = headroom.cost.fit(1e9)
     asyncio.run(run())
     assert headroom.cost.fit(1e9) != before  # long after what was measured is forgotten
+
+
+@pytest.mark.parametrize(("seconds", "piece", "late"), [(0.1, 1, True), (30.0, 10, False)])
+def test_live_audio_that_waits_closes_admission_and_a_long_message_does_not(store, monkeypatch, seconds, piece, late):
+    push_steps, pieces, reached, goes_on = Session.push_steps, count(1), threading.Event(), threading.Event()
+
+    def stalling(self, samples):
+        if next(pieces) == piece:
+            reached.set()
+            goes_on.wait()
+        return (yield from push_steps(self, samples))
+
+    monkeypatch.setattr(Session, "push_steps", stalling)
+
+    async def run():
+        async with recognizer(store, threads=1, slo_ms=300.0) as (server, _):
+            with server.engine.admission.slot(), server.engine.stream(StreamRequest()) as stream:
+                pushing = asyncio.create_task(stream.push(bytes(2 * round(seconds * RATE_HZ))))
+                await asyncio.to_thread(reached.wait)
+                await asyncio.sleep(0.3)  # longer than half of the objective
+                fits, worst_s = server.engine.admission.fitting > 0, server.headroom.lag.worst_s(time.monotonic())
+                goes_on.set()
+                await pushing
+                return fits, worst_s
+
+    fits, worst_s = asyncio.run(run())
+    assert (not fits, worst_s > 0.15) == (late, late)
+
+
+def test_rounds_cost_by_the_audio_that_the_model_gets(store, monkeypatch):
+    rounds, sessions = [], []
+    monkeypatch.setattr(RoundCost, "measured", lambda self, *measured: rounds.append(measured))
+
+    async def run():
+        async with recognizer(store) as (server, _):
+            with server.engine.stream(StreamRequest()) as stream:
+                sessions.append(stream._session)
+                await stream.push(bytes(4 * RATE_HZ))
+                silent = list(rounds)
+                await stream.push(AUDIO)
+                await stream.finish()
+                return silent
+
+    silent = asyncio.run(run())
+    (session,) = sessions
+    assert silent == []
+    assert sum(audio_s for _, _, audio_s, _ in rounds) == pytest.approx(session.speech_s)
+    assert 0 < session.speech_s < session.audio_s

@@ -11,6 +11,7 @@ from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening, recognizer
 from services.process import channels
 from services.recognizer import inbox
 from services.recognizer import server as server_module
+from services.recognizer.engine import Engine
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.serving.errors import IdleStream
 from sonorant.v1 import recognizer_pb2 as pb
@@ -100,3 +101,18 @@ def test_tiny_messages_give_the_transcript_of_the_whole(store):
 
     whole, tiny = asyncio.run(run())
     assert whole == tiny
+
+
+def test_each_result_of_a_stream_is_written_within_the_limit(store, monkeypatch):
+    async def never(self, writing):
+        writing.close()
+        raise IdleStream("no result was read")
+
+    monkeypatch.setattr(Engine, "in_time", never)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            with pytest.raises(grpc.aio.AioRpcError, match="no result was read"):
+                await connect(channel).StreamingRecognize(iter([opening(), audio()])).read()
+
+    asyncio.run(run())

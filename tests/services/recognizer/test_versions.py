@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import threading
 
 from rigs.babble import export_babble
 from rigs.recognizer import interim, last, recognizer
@@ -45,3 +46,33 @@ def test_a_roll_back_by_copy_is_served_under_its_number_and_loaded_once(tmp_path
     before, final = asyncio.run(run())
     assert before == ["1", "8"]
     assert final.metadata.model == "babble/8"
+
+
+def test_a_poll_whose_caller_has_left_goes_on_before_the_next(tmp_path):
+    export_babble(tmp_path)
+    entries, goes_on = [], threading.Event()
+    goes_on.set()
+
+    def bring():
+        entries.append(0)
+        goes_on.wait()
+
+    store = ModelStore(tmp_path, load_exported, bring)
+    store.refresh()
+
+    async def run():
+        async with recognizer(store) as (server, _):
+            goes_on.clear()
+            left = asyncio.create_task(server.engine.refresh())
+            while len(entries) < 2:
+                await asyncio.sleep(0.01)
+            left.cancel()
+            await asyncio.wait({left})
+            following = asyncio.create_task(server.engine.refresh())
+            await asyncio.sleep(0.1)
+            meanwhile = len(entries)
+            goes_on.set()
+            await following
+            return meanwhile, len(entries)
+
+    assert asyncio.run(run()) == (2, 3)

@@ -147,6 +147,7 @@ def wav(rate_hz=RATE_HZ, channels=1, kind=1, bits=16, align=None, size=None, bod
         (FILES["WAV"], AudioFormat("WEBM_OPUS"), "WebM has"),
         (b"what is this", AudioFormat("AUTO"), "no WAV, FLAC, MP3"),
         (b"\xff", AudioFormat("AUTO"), "1 bytes in all"),
+        (b"\xff\xf1\x50\x80", AudioFormat("AUTO"), "no WAV, FLAC, MP3"),  # AAC
         (encoded("OGG_OPUS", sound(48000), 48000)[:-9] + b"damage...", AudioFormat("AUTO"), "checksum"),
         (written(sound(RATE_HZ), RATE_HZ, "OGG", "VORBIS"), AudioFormat("AUTO"), "expected Opus"),
     ],

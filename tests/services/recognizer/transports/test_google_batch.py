@@ -7,6 +7,8 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from rigs.recognizer import AUDIO, recognizer
 
+from services.recognizer.transports import google_batch
+from sonorant.serving.errors import FAULT
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.v1 import google_speech_pb2 as pb
 from sonorant.v1 import google_speech_pb2_grpc
@@ -182,3 +184,45 @@ def test_operations_are_bounded_and_the_oldest_that_is_done_is_forgotten(store, 
                 return caught.value.code()
 
     assert asyncio.run(run()) == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_a_file_that_is_swapped_for_one_elsewhere_is_not_read(store, recordings, tmp_path_factory, swapped):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    folder = recordings / "deep"
+    folder.mkdir()
+    (folder / "1.pcm").write_bytes((recordings / "0.pcm").read_bytes())
+    (elsewhere / "1.pcm").write_bytes((recordings / "0.pcm").read_bytes())
+
+    async def run():
+        async with recognizer(store, recordings=str(recordings), max_streams=1) as (server, channel):
+            with server.engine.admission.slot():
+                stub = google_speech_pb2_grpc.SpeechStub(channel)
+                begun = await stub.BatchRecognize(batch(f"file://{recordings}/0.pcm", f"file://{folder}/1.pcm"))
+                if swapped == "file":
+                    (folder / "1.pcm").unlink()
+                    (folder / "1.pcm").symlink_to(elsewhere / "1.pcm")
+                else:
+                    folder.rename(recordings / "aside")
+                    folder.symlink_to(elsewhere)
+            return await call(channel, "WaitOperation", lro.WaitOperationRequest(name=begun.name))
+
+    results = response_of(asyncio.run(run())).results
+    assert results[f"file://{recordings}/0.pcm"].transcript.results
+    assert results[f"file://{folder}/1.pcm"].error.code == 3
+
+
+def test_a_fault_of_the_recognizer_costs_its_file_and_is_named_without_its_text(store, recordings, monkeypatch):
+    def fail(*_):
+        raise ValueError("a secret")
+
+    monkeypatch.setattr(google_batch, "_read", fail)
+
+    async def run():
+        async with recognizer(store, recordings=str(recordings)) as (_, channel):
+            stub = google_speech_pb2_grpc.SpeechStub(channel)
+            begun = await stub.BatchRecognize(batch(f"file://{recordings}/0.pcm"))
+            return await call(channel, "WaitOperation", lro.WaitOperationRequest(name=begun.name))
+
+    (found,) = response_of(asyncio.run(run())).results.values()
+    assert (found.error.code, found.error.message) == (13, FAULT)

@@ -1,4 +1,5 @@
 import asyncio
+import shutil
 
 import grpc
 import numpy as np
@@ -8,6 +9,7 @@ from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.encoded import encoded
 from rigs.recognizer import AUDIO, SPEECH, recognizer
 
+from services.recognizer.stream import Stream
 from services.recognizer_client.client import connect
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
@@ -171,3 +173,36 @@ def test_the_metadata_have_the_signature(store):
     signature = signatures.signature_def["serving_default"]
     assert {name: info.dtype for name, info in signature.inputs.items()} == {"audio": pb.DT_STRING}
     assert set(signature.outputs) == {"text", "confidence"}
+
+
+def test_a_request_takes_slots_for_its_recordings_but_half_are_left_to_others(store, monkeypatch):
+    whole, at_once, most = Stream.whole, [0], [0, 0]
+
+    async def run():
+        async with recognizer(store, max_streams=5) as (server, channel):
+
+            async def watched(self, audio):
+                at_once[0] += 1
+                most[:] = max(most[0], at_once[0]), max(most[1], server.engine.admission.active)
+                await asyncio.sleep(0.01)
+                try:
+                    return await whole(self, audio)
+                finally:
+                    at_once[0] -= 1
+
+            monkeypatch.setattr(Stream, "whole", watched)
+            predictions = tensorflow_serving_pb2_grpc.PredictionServiceStub(channel)
+            return await predictions.Predict(predict(files(*[encoded("WAV", SPEECH[:, None], RATE_HZ)] * 8)))
+
+    assert len(asyncio.run(run()).outputs["text"].string_val) == 8
+    assert most == [3, 3]  # of four free slots beside its own it takes two
+
+
+def test_a_reload_names_a_model_that_was_refused(tmp_path):
+    export_babble(tmp_path)
+    shutil.copytree(tmp_path / "babble", tmp_path / "damaged")
+    (tmp_path / "damaged/1/units.json").write_bytes(b"?")
+    store = ModelStore(tmp_path, load_exported)
+    store.refresh()
+    (reloaded,) = called(store, pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "damaged"}]}}))
+    assert reloaded.status.error_code == 5
