@@ -1,6 +1,7 @@
 """A queue in the order of time: what is due, and room for what is not."""
 
 import heapq
+import math
 import threading
 from collections.abc import Callable
 from itertools import count
@@ -12,19 +13,30 @@ _T = TypeVar("_T")
 
 
 class DueQueue(Generic[_T]):
-    """Items by the time at which they are due, first come, first served among equals; for many threads."""
+    """Items by the time at which they are due, first come, first served among equals; for many threads.
+
+    While the queue rests, an item waits for others to be taken with, unless it is urgent.
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, _T]] = []
+        self._heap: list[tuple[float, int, bool, _T]] = []
         self._numbers = count()
+        self._urgent = 0
+        self._rests_until_s = -math.inf
         self._filled = threading.Condition(threading.Lock())
         self._closed = False
 
-    def put(self, due_s: float, item: _T) -> None:
+    def put(self, due_s: float, item: _T, *, urgent: bool = True) -> None:
         """Add an item."""
         with self._filled:
-            heapq.heappush(self._heap, (due_s, next(self._numbers), item))
+            heapq.heappush(self._heap, (due_s, next(self._numbers), urgent, item))
+            self._urgent += urgent
             self._filled.notify()
+
+    def rest(self, until_s: float) -> None:
+        """Rest until then, on the clock of `take`; it ends when an urgent item comes, or as many as `take` returns."""
+        with self._filled:
+            self._rests_until_s = until_s
 
     def close(self) -> None:
         """Let `take` return nothing once all is taken."""
@@ -38,10 +50,8 @@ class DueQueue(Generic[_T]):
         most_ahead: bounds the items that are not due yet.
         """
         with self._filled:
-            while not self._heap:
-                if self._closed:
-                    return []
-                self._filled.wait()
+            while (wait_s := self._wait_s(most, clock)) is None or wait_s > 0:
+                self._filled.wait(wait_s)
             share = min(most, -(-len(self._heap) // takers))
             taken: list[_T] = []
             now_s, ahead = clock(), 0
@@ -49,5 +59,15 @@ class DueQueue(Generic[_T]):
                 ahead += self._heap[0][0] > now_s
                 if ahead > most_ahead:
                     break
-                taken.append(heapq.heappop(self._heap)[2])
+                _, _, urgent, item = heapq.heappop(self._heap)
+                self._urgent -= urgent
+                taken.append(item)
             return taken
+
+    def _wait_s(self, most: int, clock: Callable[[], float]) -> float | None:
+        """Return the seconds until something may be taken; None: until there is an item."""
+        if self._closed:
+            return 0.0
+        if not self._heap:
+            return None
+        return 0.0 if self._urgent or len(self._heap) >= most else self._rests_until_s - clock()

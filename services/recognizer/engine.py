@@ -21,7 +21,7 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import open_decoder
 from sonorant.serving.errors import IdleStream, code_of
-from sonorant.serving.lag import LagWatch
+from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore, VersionState
@@ -46,10 +46,10 @@ class Engine:
         workers: Workers,
         admission: Admission,
         metrics: RecognizerMetrics,
-        watch: LagWatch,
+        headroom: Headroom,
     ) -> None:
         self.admission = admission
-        self._watch = watch
+        self._headroom = headroom
         self._store = store
         self._serving = serving
         self._workers = workers
@@ -103,7 +103,7 @@ class Engine:
         )
         decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
         session = Session(model, options, scorer_with_phrases(model, request.phrases))
-        stream = Stream(session, decoder, self._workers, self._metrics, self._watch)
+        stream = Stream(session, decoder, self._workers, self._metrics, self._headroom)
         log.info("stream_began", model=model.name, version=model.version)
         try:
             yield stream

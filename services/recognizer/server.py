@@ -70,9 +70,9 @@ class RecognizerServer:
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
         admission = Admission(serving.max_streams, self.headroom, time.monotonic)
-        watch = self.headroom.lag
-        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: watch.worst_s(time.monotonic()))
-        self.engine = Engine(store, serving, self._workers, admission, counted, watch)
+        lag = self.headroom.lag
+        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: lag.worst_s(time.monotonic()))
+        self.engine = Engine(store, serving, self._workers, admission, counted, self.headroom)
         self._operations = Operations(self.engine.refuse)
 
     async def calibrate(self) -> None:

@@ -10,7 +10,8 @@ from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
 from sonorant.serving.audio_formats import AudioDecoder, Pieces
-from sonorant.serving.lag import Arrivals, LagWatch, Turns
+from sonorant.serving.headroom import Headroom
+from sonorant.serving.lag import Arrivals, Turns
 from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session
 from sonorant.serving.steps import Steps
@@ -26,14 +27,14 @@ class Stream:
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
     def __init__(
-        self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, watch: LagWatch
+        self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, headroom: Headroom
     ) -> None:
         self._session = session
         self._answers: list[Answer] = []  # of a message that is not recognized yet, or only in part
         self._decoder = decoder
         self._workers = workers
         self._metrics = metrics
-        self._watch = watch
+        self._headroom = headroom
         self._turns = Turns()
         self._arrivals = Arrivals()
 
@@ -111,7 +112,7 @@ class Stream:
             found, more = await self._workers.run(steps, due_s, partial(_speech_s, session))
             self._turns.took(due_s, self.audio_s - before_s)
             if self._turns.ahead(time.monotonic()):
-                self._watch.ended(self)  # a long message waits for nobody but its own time
+                self._headroom.lag.ended(self)  # a long message waits for nobody but its own time
             self._answers += found
 
     @contextmanager
@@ -119,17 +120,17 @@ class Stream:
         """Measure the lag of a message that is recognized in the context, unless the client waits for nothing."""
         read_s, before_s = time.monotonic(), self.audio_s
         if not self._turns.ahead(read_s):
-            self._watch.waits(self, read_s)
+            self._headroom.lag.waits(self, read_s)
         try:
             yield
         finally:
             done_s = time.monotonic()
-            self._watch.ended(self)
+            self._headroom.lag.ended(self)
             audio_s = self.audio_s - before_s
             lag_s = done_s - self._arrivals.arrived_s(read_s, audio_s)
             self._arrivals.recognized(done_s)
             if audio_s and not self._turns.ahead(done_s):
-                self._watch.heard(done_s, lag_s)
+                self._headroom.heard(done_s, audio_s, lag_s, time.thread_time())
                 self._metrics.lag.observe(lag_s)
 
     async def _finish(self, received_s: float) -> list[Answer]:

@@ -1,6 +1,7 @@
 """Worker threads that compute what streams wait for: all that is due when a worker is free shares calls of a model.
 
-There is no batching delay: with few streams a call has one; the more streams, the more are due when it ends.
+Each round costs something, however few share it. So between two rounds workers rest, a multiple of what the last one
+took, while audio that comes meanwhile waits for company; with few streams none comes meanwhile.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from sonorant.serving.steps import Done, Steps, together
 __all__ = ["MOST_JOBS", "Measured", "Workers"]
 
 MOST_JOBS = 32  # computations in one round: more would only make their streams wait for each other
+_REST, _LONGEST_REST_S = 2.0, 0.02  # times a round's duration: of a worker's time, computation takes a fourth
 _MOST_AHEAD = 16  # of audio that is sent faster than it is spoken: what becomes due waits for their round
 
 _T = TypeVar("_T")
@@ -33,11 +35,6 @@ class _Job(NamedTuple):
     audio_s: Callable[[], float]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
-
-    def settle(self, done: Done) -> None:
-        """Give the future its outcome, on its event loop, which may have ended."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(_settle, self.future, done)
 
 
 class Workers:
@@ -58,12 +55,15 @@ class Workers:
     async def run(self, steps: Steps[_T], due_s: float | None = None, audio_s: Callable[[], float] = _no_audio) -> _T:
         """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
 
-        due_s: on the clock `time.monotonic`; None: now. One that is due later runs earlier if nothing else is due.
-        audio_s: returns the seconds of audio that its model has had, before and after the computation.
+        due_s: on the clock `time.monotonic`; one that is due later runs earlier if nothing else is due. None: at once,
+        without a wait for company. audio_s: returns the seconds of audio that its model has had, before and after the
+        computation.
         """
-        loop = asyncio.get_running_loop()
+        loop, now_s = asyncio.get_running_loop(), time.monotonic()
         future: asyncio.Future[_T] = loop.create_future()
-        self._queue.put(time.monotonic() if due_s is None else due_s, _Job(steps, audio_s, future, loop))
+        job = _Job(steps, audio_s, future, loop)
+        live = due_s is not None and due_s <= now_s
+        self._queue.put(now_s if due_s is None else due_s, job, urgent=not live)
         return await future
 
     def shutdown(self) -> None:
@@ -79,42 +79,43 @@ class Workers:
 
     def _round(self, jobs: Sequence[_Job]) -> None:
         began_s = time.monotonic()
+        before_s = [job.audio_s() for job in jobs]
+        outcomes = _outcomes([job.steps for job in jobs])
+        heard_s = [job.audio_s() - before for job, before in zip(jobs, before_s, strict=True)]
+        ended_s = time.monotonic()
+        took_s = ended_s - began_s
+        self._queue.rest(began_s + (took_s + min(_REST * took_s, _LONGEST_REST_S)) / len(self._threads))
+        counted = sum(seconds > 0 for seconds in heard_s)
+        if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
+            with suppress(RuntimeError):  # the loop has ended
+                jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, counted, sum(heard_s), took_s)
+        _settle(jobs, outcomes)
 
-        def ended(heard_s: Sequence[float]) -> None:
-            ended_s = time.monotonic()
-            counted = sum(seconds > 0 for seconds in heard_s)
-            if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
-                with suppress(RuntimeError):  # the loop has ended
-                    jobs[0].loop.call_soon_threadsafe(self._measured, ended_s, counted, sum(heard_s), ended_s - began_s)
 
-        _run(jobs, ended)
-
-
-def _run(jobs: Sequence[_Job], ended: Callable[[Sequence[float]], None]) -> None:
-    """Run computations to their ends, and settle each; ended: called before the last, with the audio of each.
-
-    The seconds of audio in a computation are read before its stream may go on.
-    """
-    left = dict(enumerate(jobs))
-    before_s = [job.audio_s() for job in jobs]
-    heard_s = [0.0] * len(jobs)
+def _outcomes(computations: Sequence[Steps[Any]]) -> list[Done]:
+    """Return how each computation ended; all that are left have the error of a model that breaks its contract."""
+    ended: dict[int, Done] = {}
     try:
-        for number, done in together([job.steps for job in jobs]):
-            job = left.pop(number)
-            heard_s[number] = job.audio_s() - before_s[number]
-            if not left:
-                ended(heard_s)
-            job.settle(done)
-    except Exception as error:  # of a model that breaks its contract: no stream may wait for ever
-        ended(heard_s)
-        for job in left.values():
-            job.settle(Done(error=error))
+        ended.update(together(computations))
+    except Exception as error:  # no stream may wait for ever
+        broken = Done(error=error)
+        return [ended.get(number, broken) for number in range(len(computations))]
+    return [ended[number] for number in range(len(computations))]
 
 
-def _settle(future: asyncio.Future[Any], done: Done) -> None:
-    if future.done():  # its client has gone
-        return
-    if done.error is not None:
-        future.set_exception(done.error)
-    else:
-        future.set_result(done.result)
+def _settle(jobs: Sequence[_Job], outcomes: Sequence[Done]) -> None:
+    """Give futures their outcomes, in one turn of their event loop, which may have ended."""
+    for loop in dict.fromkeys(job.loop for job in jobs):
+        own = [(job.future, done) for job, done in zip(jobs, outcomes, strict=True) if job.loop is loop]
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_set, own)
+
+
+def _set(settled: Sequence[tuple[asyncio.Future[Any], Done]]) -> None:
+    for future, done in settled:
+        if future.done():  # its client has gone
+            continue
+        if done.error is not None:
+            future.set_exception(done.error)
+        else:
+            future.set_result(done.result)

@@ -38,33 +38,32 @@ class FixedBatch:
     def steps(
         self, vectors: Sequence[Features], states: Sequence[Tensors]
     ) -> list[tuple[NDArray[np.float32], Tensors]]:
-        """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them."""
-        found = []
-        for first in range(0, len(vectors), BATCH):
-            some = slice(first, first + BATCH)
-            found += self._fill(list(vectors[some]), list(states[some]))
-        return found
+        """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them.
 
-    def _fill(self, left: list[Features], states: list[Tensors]) -> list[tuple[NDArray[np.float32], Tensors]]:
-        """Return what `steps` returns for at most `BATCH` streams, in a call for each number of vectors there is."""
+        Each call is for the streams that have most left, so that what few of them have more shares a call.
+        """
+        left, tensors = list(vectors), list(states)
         outputs = [[self._no_frames] for _ in left]
-        while going := [stream for stream, vectors in enumerate(left) if len(vectors)]:
-            count = min(len(left[stream]) for stream in going)
-            features = np.zeros((BATCH, count, left[0].shape[1]), np.float32)
-            tensors = [empty.copy() for empty in self._empty]
-            for row, stream in enumerate(going):
-                features[row] = left[stream][:count]
-                for tensor, own in zip(tensors, states[stream], strict=True):
-                    tensor[row] = own[0]
-            frames, after = self._called(features, tensors)
-            for row, stream in enumerate(going):
+        while going := [stream for stream, own in enumerate(left) if len(own)]:
+            rows = sorted(going, key=lambda stream: -len(left[stream]))[:BATCH]
+            count = len(left[rows[-1]])
+            frames, after = self._called(
+                [left[stream][:count] for stream in rows], [tensors[stream] for stream in rows]
+            )
+            for row, stream in enumerate(rows):
                 outputs[stream].append(frames[row])
-                states[stream] = tuple(tensor[row : row + 1].copy() for tensor in after)
+                tensors[stream] = tuple(tensor[row : row + 1].copy() for tensor in after)
                 left[stream] = left[stream][count:]
-        return [(np.concatenate(frames), state) for frames, state in zip(outputs, states, strict=True)]
+        return [(np.concatenate(frames), state) for frames, state in zip(outputs, tensors, strict=True)]
 
     def _called(
-        self, features: Features, tensors: Sequence[NDArray[Any]]
+        self, vectors: Sequence[Features], states: Sequence[Tensors]
     ) -> tuple[NDArray[np.float32], list[NDArray[Any]]]:
-        found = self._call(features=features, **{f"state_{i}": tensor for i, tensor in enumerate(tensors)})
-        return found[self._output].numpy(), [found[f"state_{i}"].numpy() for i in range(len(tensors))]
+        features = np.zeros((BATCH, *vectors[0].shape), np.float32)
+        np.stack(vectors, out=features[: len(vectors)])
+        inputs = {
+            f"state_{i}": np.concatenate([*(state[i] for state in states), empty[len(states) :]])
+            for i, empty in enumerate(self._empty)
+        }
+        found = self._call(features=features, **inputs)
+        return found[self._output].numpy(), [found[f"state_{i}"].numpy() for i in range(len(self._empty))]

@@ -15,6 +15,7 @@ from sonorant.errors import SonorantError
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch, Tensors
+from sonorant.export.flat_signature import FlatSignature
 from sonorant.export.manifest import (
     ENSEMBLE,
     LANGUAGE_MODEL,
@@ -104,7 +105,8 @@ class _Stream(ExportedModel):
         super().__init__(folder, manifest, searched=searched)
         start = self._module.signatures["start"](streams=tf.constant(1))
         tensors = tuple(start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes)))
-        self._batch = FixedBatch(self._call, self._output, self.no_frames, tensors)
+        call = FlatSignature(self._module.signatures["stream"])
+        self._batch = FixedBatch(call, self._output, self.no_frames, tensors)
         self._start = StreamState(tensors, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
@@ -128,9 +130,6 @@ class _Stream(ExportedModel):
             after = StreamState(tensors, own[end:], state.blocks + end // block)
             results.append((frames[max(0, lead - state.blocks) :], after))
         return results
-
-    def _call(self, **inputs: Any) -> Any:
-        return self._module.signatures["stream"](**{name: tf.constant(value) for name, value in inputs.items()})
 
     def finish(self, state: StreamState) -> NDArray[np.float32]:
         return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames

@@ -10,7 +10,7 @@ FFTs come in full SIMD groups, and filters sum in one fixed order; BLAS would ch
 
 import numpy as np
 from ducc0 import fft
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
@@ -136,8 +136,7 @@ class FeatureStream:
         self._frames = np.concatenate([self._frames, new])
         if len(self._frames) < recipe.stack:
             return np.empty((0, self._extractor.bins), np.float32)
-        stacks = sliding_window_view(self._frames, recipe.stack, axis=0)[:: recipe.stride]
-        vectors = stacks.swapaxes(1, 2).reshape(len(stacks), self._extractor.bins)  # frame after frame
+        vectors = _stacked(self._frames, recipe.stack, recipe.stride)
         self._frames = self._frames[len(vectors) * recipe.stride :].copy()
         return vectors
 
@@ -145,6 +144,14 @@ class FeatureStream:
         """End the stream and return what is left: no vectors, as nothing is padded. The next push begins another."""
         self._samples, self._frames = self._samples[:0], self._frames[:0]
         return np.empty((0, self._extractor.bins), np.float32)
+
+
+def _stacked(frames: NDArray[np.float32], stack: int, stride: int) -> Features:
+    """Return each `stride`-th window of `stack` frames as one vector, frame after frame."""
+    count = 1 + (len(frames) - stack) // stride
+    step, inside = frames.strides
+    windows = as_strided(frames, (count, stack, frames.shape[1]), (stride * step, step, inside))
+    return windows.reshape(count, -1)
 
 
 def _full_groups(frames: int) -> int:

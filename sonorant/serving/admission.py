@@ -1,5 +1,6 @@
 """Admission control: the stream that would delay the others is refused at once, and none is admitted after `close`."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,7 @@ class Admission:
         self._clock = clock
         self._active = 0
         self._stream_s = _UNKNOWN_STREAM_S
+        self._free_s = -math.inf  # when the streams that were told to come again have all found a slot
         self._closed = False
 
     @property
@@ -72,9 +74,11 @@ class Admission:
         self._closed = True
 
     def _refusal(self) -> TooManyStreams:
-        """Return the error, with the time in which one of the open streams ends, if they last as long as others did."""
-        shortest_s, longest_s = _RETRY_S
-        retry_s = min(longest_s, max(shortest_s, self._stream_s / max(1, self._active)))
+        """Return the error, with the time in which a stream ends for this client, after those that came before it."""
+        now_s, (shortest_s, longest_s) = self._clock(), _RETRY_S
+        self._free_s = max(now_s, self._free_s) + self._stream_s / max(1, self._active)
+        self._free_s = min(self._free_s, now_s + longest_s)
+        retry_s = max(shortest_s, self._free_s - now_s)
         if self._active >= self._max_streams:
             why = f"no more than {self._max_streams} at once"
         else:

@@ -47,7 +47,15 @@ Cut: TypeAlias = Begin | Speech | End
 
 
 class Utterances(Protocol):
-    """Cuts one stream into utterances; where does not depend on how its samples are cut into pushes."""
+    """Cuts one stream into utterances; where does not depend on how its samples are cut into pushes.
+
+    decided: samples that are an utterance's, or none's, whatever follows; a later utterance may begin with the rest.
+    """
+
+    @property
+    def decided(self) -> int:
+        """See the class."""
+        ...
 
     def push(self, samples: Waveform) -> Iterator[Cut]:
         """Yield what the next Float32[samples] decide."""
@@ -63,6 +71,11 @@ class Undivided:
 
     def __init__(self) -> None:
         self._samples = 0
+
+    @property
+    def decided(self) -> int:
+        """See `Utterances`."""
+        return self._samples
 
     def push(self, samples: Waveform) -> Iterator[Cut]:
         """See `Utterances`."""
@@ -101,6 +114,12 @@ class Endpointer:
         self._active: deque[bool] = deque(maxlen=_LOOK_BACK_FRAMES)
         self._speech: deque[bool] = deque(maxlen=_AMONG_FRAMES)
 
+    @property
+    def decided(self) -> int:
+        """See `Utterances`."""
+        onset = self._onset(self._frames - 1) if self._begun is None else None
+        return self._held_at + len(self._held) if onset is None else self._start(onset)
+
     def push(self, samples: Waveform) -> Iterator[Cut]:
         """See `Utterances`."""
         self._held = np.concatenate([self._held, samples])
@@ -130,9 +149,14 @@ class Endpointer:
         if not speech or self._speech.count(True) < _SPEECH_FRAMES:
             return
         self._begun = self._frames
-        onset = (self._frames - self._onset()) * self._hop
-        self._taken = max(self._earliest, onset - self._pre_roll * self._hop)
-        yield Begin(self._taken, max(self._taken, onset))
+        onset = self._onset(self._frames)
+        assert onset is not None, "speech is activity"
+        self._taken = self._start(onset)
+        yield Begin(self._taken, max(self._taken, onset * self._hop))
+
+    def _start(self, onset: int) -> int:
+        """Return the first sample of an utterance whose activity began at frame `onset`."""
+        return max(self._earliest, (onset - self._pre_roll) * self._hop)
 
     def _inside(self, active: bool, age: int) -> Iterator[Cut]:
         if active:
@@ -148,13 +172,13 @@ class Endpointer:
         self._active.clear()
         self._speech.clear()
 
-    def _onset(self) -> int:
-        """Return how many frames ago the activity that goes on began."""
-        onset = gap = 0
+    def _onset(self, latest: int) -> int | None:
+        """Return the frame at which the activity began that goes on at the latest one, if it does."""
+        onset, gap = None, 0
         for ago, active in enumerate(reversed(self._active)):
             gap = 0 if active else gap + 1
             if active:
-                onset = ago
+                onset = latest - ago
             elif gap > _GAP_FRAMES:
                 break
         return onset

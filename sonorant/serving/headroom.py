@@ -1,39 +1,46 @@
 """Headroom: how many streams of speech, a second of audio a second, still fit within the service level objective."""
 
 from sonorant.serving.lag import LagWatch
+from sonorant.serving.loop_cost import LoopCost
 from sonorant.serving.round_cost import RoundCost
 
 __all__ = ["Headroom"]
 
 _ROUND_SHARE = 0.25  # of the SLO: audio waits for a round that runs and for its own, and half is for the rest
-_SAFETY = 0.8  # what parses and sends shares the processors, and nobody is ever perfectly regular
+_SAFETY = 0.9  # nobody is ever perfectly regular
 _MOST_OVERHEAD = 0.5  # of a round: where one stream alone exceeds the SLO, the workers' time is the limit
 
 
 class Headroom:
-    """Capacity by the measured cost of rounds, guarded by the measured lag; for one thread, time is passed in.
+    """Capacity by the measured cost of rounds and of the event loop, guarded by the measured lag.
 
-    slo_s: limit of the 95th percentile of lag and of final results. workers: that compute rounds; batch: the most jobs
-    of a round.
+    For one thread, the event loop's; time is passed in. slo_s: limit of the 95th percentile of lag and of final
+    results. workers: threads that compute rounds, a processor each; batch: the most jobs of a round.
 
-    With M streams on W workers a round lasts T = overhead + rate * T * M / W. M is bounded by T <= slo_s / 4, and by
-    full rounds: batch / jobs seconds of audio in each.
+    With M streams on W workers a round lasts T = overhead + rate * T * M / W. M is bounded by T <= slo_s / 4; by full
+    rounds, batch / jobs seconds of audio in each, beside which the processors do the loop's work; and by the loop.
     """
 
     def __init__(self, slo_s: float, workers: int, batch: int) -> None:
         self.cost = RoundCost()
         self.lag = LagWatch(slo_s / 2)
+        self._loop = LoopCost()
         self._round_s = slo_s * _ROUND_SHARE
         self._workers = workers
         self._batch = batch
 
+    def heard(self, now_s: float, audio_s: float, lag_s: float, cpu_s: float) -> None:
+        """Note that live audio is recognized, and its lag; cpu_s: what the event loop's thread has used so far."""
+        self.lag.heard(now_s, lag_s)
+        self._loop.heard(now_s, audio_s, cpu_s)
+
     def capacity(self, now_s: float) -> int:
-        """Return how many streams the workers can carry, at least one."""
-        fit = self.cost.fit(now_s)
+        """Return how many streams the workers and the event loop can carry, at least one."""
+        fit, loop = self.cost.fit(now_s), self._loop.rate(now_s)
         full_s = self._batch / max(fit.jobs, 1e-9)  # audio of a full round
         overhead = min(fit.overhead_s / self._round_s, _MOST_OVERHEAD)
-        each = min((1 - overhead) / fit.rate, full_s / fit.round_s(full_s))
-        return max(1, int(_SAFETY * self._workers * each))
+        each = min((1 - overhead) / (fit.rate + loop), full_s / (fit.round_s(full_s) + loop * full_s))
+        return max(1, int(_SAFETY * min(self._workers * each, 1 / loop)))
 
     def fitting(self, now_s: float, active: int) -> int:
         """Return how many streams fit beside `active` ones: none while audio is late; one always fits alone."""

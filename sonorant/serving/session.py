@@ -135,7 +135,7 @@ class Session:
             yield from self._follow(cut)
 
     def _silence(self) -> Result:
-        return nothing(self._ended_s, self.audio_s)
+        return nothing(self._ended_s, max(self._ended_s, self._at_s(self._endpointer.decided)))
 
     def _end(self, result: Result) -> None:
         """Return a final result, or keep it joined to those before."""

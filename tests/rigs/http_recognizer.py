@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry
 from services.recognizer.engine import Engine
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports.http import HttpServer
-from services.recognizer.workers import Workers
+from services.recognizer.workers import MOST_JOBS, Workers
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
-from sonorant.serving.lag import LagWatch
+from sonorant.serving.headroom import Headroom
 
 
 @asynccontextmanager
@@ -21,7 +21,7 @@ async def http_recognizer(store, **limits):
     workers = Workers(1)
     admission = Admission(serving.max_streams)
     metrics = RecognizerMetrics(CollectorRegistry(), admission, lambda: 0.0)
-    engine = Engine(store, serving, workers, admission, metrics, LagWatch(60.0))
+    engine = Engine(store, serving, workers, admission, metrics, Headroom(120.0, 1, MOST_JOBS))
     server = HttpServer(engine, serving)
     port = await server.start("127.0.0.1", 0)
     try:

@@ -84,6 +84,24 @@ def test_the_time_to_retry_is_that_in_which_a_stream_ends():
     assert caught.value.retry_s == pytest.approx(5.0, rel=0.01)
 
 
+def test_those_who_are_refused_come_again_one_after_the_other():
+    now_s = [0.0]
+    admission = Admission(4, clock=lambda: now_s[0])
+    waits_s = []
+    with ExitStack() as open_:
+        for _ in range(4):
+            open_.enter_context(admission.slot())
+        for _ in range(10):
+            with pytest.raises(TooManyStreams) as caught, admission.slot():
+                pass
+            waits_s.append(caught.value.retry_s)
+        now_s[0] += 60.0
+        with pytest.raises(TooManyStreams) as later, admission.slot():
+            pass
+    assert waits_s == pytest.approx([2.5, 5.0, 7.5, *[10.0] * 7])  # a stream lasts 10 s before any is known
+    assert later.value.retry_s == pytest.approx(2.5)
+
+
 def test_what_computes_nothing_needs_no_slot():
     admission = Admission(1)
     with admission.slot(), admission.open():

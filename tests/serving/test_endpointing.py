@@ -66,6 +66,23 @@ def test_an_open_utterance_ends_with_the_stream():
     assert audio[-1] == SAID[end.end - 1]
 
 
+def test_what_may_yet_be_speech_is_not_decided():
+    endpointer = Endpointer(RECIPE, RATE_HZ)
+    for chunk in np.split(SAID[: round(3.4 * RATE_HZ)], range(80, round(3.4 * RATE_HZ), 80)):
+        before = endpointer.decided
+        if begun := [cut for cut in endpointer.push(chunk) if isinstance(cut, Begin)]:
+            break
+    assert begun == [Begin(before, before + round(0.2 * RATE_HZ))]
+    assert endpointer.decided > before
+
+
+def test_nothing_is_left_in_silence():
+    endpointer = Endpointer(RECIPE, RATE_HZ)
+    assert endpointer.decided == 0
+    assert list(endpointer.push(silence(2.5))) == []
+    assert endpointer.decided == round(2.5 * RATE_HZ)
+
+
 def test_speech_from_the_first_sample_is_whole():
     ((begin, audio, _),) = utterances(Endpointer(RECIPE, RATE_HZ), murmur(1.0, seed=4))
     assert begin == (0, 0)

@@ -165,6 +165,18 @@ def test_results_found_before_the_limit_are_returned_at_the_end(model):
     assert second.end_s == 4.0
 
 
+def test_a_stream_that_ends_as_speech_may_begin_says_where_to_go_on(model):
+    audio = bytes(2 * RATE_HZ) + AUDIO
+    for seconds in np.arange(1.0, 1.3, 0.01):
+        *_, final = answers(
+            Session(model, SessionOptions(interim_results=False)), audio[: 2 * round(seconds * RATE_HZ)]
+        )
+        if final.end_s < seconds:
+            break
+    assert final.alternatives[0].text == ""
+    assert 0.75 <= final.end_s < 1.0 <= seconds
+
+
 def test_silence_is_an_empty_text_and_no_error(model):
     session = Session(model, SessionOptions())
     assert session.push(bytes(2 * RATE_HZ)) == []

@@ -1,5 +1,6 @@
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -136,6 +137,22 @@ def test_what_is_due_goes_first_and_what_is_not_due_takes_part_of_a_round(worker
     asyncio.run(run())
     assert order == ["due"] * 3 + ["ahead"] * 20
     assert model.calls == [1, 3 + 16, 4]
+
+
+def test_live_audio_waits_for_company_between_rounds_and_the_end_of_a_stream_does_not(workers, monkeypatch):
+    model = Blocking()
+    model.goes_on.set()
+    monkeypatch.setattr("services.recognizer.workers._REST", 1e9)
+    monkeypatch.setattr("services.recognizer.workers._LONGEST_REST_S", 60.0)
+
+    async def run():
+        await workers.run(added(model, 0))
+        live = asyncio.create_task(workers.run(added(model, 0), time.monotonic()))
+        await asyncio.sleep(0.01)
+        await asyncio.gather(live, workers.run(added(model, 0)))
+
+    asyncio.run(run())
+    assert model.calls == [1, 2]
 
 
 def test_rounds_are_measured_with_the_audio_that_they_recognized():

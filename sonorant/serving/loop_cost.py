@@ -1,0 +1,36 @@
+"""Cost of the event loop, measured: CPU seconds of its thread for each second of live audio.
+
+One thread reads messages and writes results of all streams, beside the workers, on the same processors.
+"""
+
+import math
+
+__all__ = ["LoopCost"]
+
+_FORGET_S = 5.0  # time constant
+_UNKNOWN = 0.003  # before any traffic, with the weight of
+_WEIGHT_S = 10.0  # so many seconds of audio
+
+
+class LoopCost:
+    """The recent mean, forgotten exponentially; other threads may call `rate`, which changes nothing."""
+
+    def __init__(self) -> None:
+        self._audio_s = self._spent_s = 0.0
+        self._at_s = -math.inf
+        self._cpu_s: float | None = None
+
+    def heard(self, now_s: float, audio_s: float, cpu_s: float) -> None:
+        """Note that live audio has been recognized; cpu_s: what the thread has used so far."""
+        share = self._share(now_s)
+        self._audio_s = self._audio_s * share + audio_s
+        self._spent_s = self._spent_s * share + cpu_s - (cpu_s if self._cpu_s is None else self._cpu_s)
+        self._at_s, self._cpu_s = max(now_s, self._at_s), cpu_s
+
+    def rate(self, now_s: float) -> float:
+        """Return the CPU seconds for each second of audio."""
+        share = self._share(now_s)
+        return (_UNKNOWN * _WEIGHT_S + share * self._spent_s) / (_WEIGHT_S + share * self._audio_s)
+
+    def _share(self, now_s: float) -> float:
+        return math.exp(min(0.0, self._at_s - now_s) / _FORGET_S)
