@@ -11,6 +11,7 @@ from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
 from sonorant.serving.audio_formats import AudioDecoder, Pieces
 from sonorant.serving.lag import Arrivals, LagWatch, Turns
+from sonorant.serving.model import ServedModel
 from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session
 from sonorant.serving.steps import Steps
@@ -36,6 +37,11 @@ class Stream:
         self._watch = watch
         self._turns = Turns()
         self._arrivals = Arrivals()
+
+    @property
+    def served(self) -> ServedModel:
+        """The version that answers."""
+        return self._session.model
 
     @property
     def model(self) -> str:
