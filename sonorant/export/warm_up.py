@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from sonorant.errors import BadShard, Unavailable
 from sonorant.export.manifest import MANIFEST, checksums, read_manifest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.warm_up import MANIFEST as RECORDED
-from sonorant.serving.warm_up import WARM_UP, recognize_recorded
+from sonorant.serving.warm_up import WARM_UP, recognize_recorded, recorded_requests
 
-__all__ = ["add_warm_up", "dev_recordings"]
+__all__ = ["add_warm_up", "dev_recordings", "renew_warm_up"]
 
 _READ = 48  # records of dev, evenly spaced
 _RECOGNIZED = 8  # of those, the shortest
@@ -49,15 +49,28 @@ def add_warm_up(folder: Path, model: ServedModel, recordings: Iterable[Record]) 
         wav = _wav(record)
         best = recognize_recorded(model, wav).alternatives[0]
         if best.text:
-            found.append((best.text == record.text, best.confidence, wav, best.text, record.duration_s))
+            found.append((best.text == record.text, best.confidence, wav, best.text))
     if not found:
         return
-    lines = []
     (folder / WARM_UP).mkdir()
-    for number, (*_, wav, text, duration_s) in enumerate(sorted(found, reverse=True)[:_KEPT]):
-        name = f"{number}.wav"
-        (folder / WARM_UP / name).write_bytes(wav)
-        lines.append(json.dumps({"audio_filepath": name, "duration": duration_s, "text": text}, ensure_ascii=False))
+    texts = {}
+    for number, (*_, wav, text) in enumerate(sorted(found, reverse=True)[:_KEPT]):
+        texts[f"{number}.wav"] = text
+        (folder / WARM_UP / f"{number}.wav").write_bytes(wav)
+    _write_texts(folder, texts)
+
+
+def renew_warm_up(folder: Path, model: ServedModel) -> None:
+    """Replace the transcripts of the recorded requests of an export, if it has any, by those of `model`."""
+    recordings = [path for path, _ in recorded_requests(folder)]
+    if recordings:
+        texts = {path.name: recognize_recorded(model, path.read_bytes()).alternatives[0].text for path in recordings}
+        _write_texts(folder, texts)
+
+
+def _write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the transcripts, by the recordings' names, and the manifest of the export anew."""
+    lines = [json.dumps({"audio_filepath": name, "text": text}, ensure_ascii=False) for name, text in texts.items()]
     (folder / WARM_UP / RECORDED).write_text("\n".join(lines) + "\n", encoding="utf-8")
     manifest = replace(read_manifest(folder), files=checksums(folder))
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")

@@ -15,7 +15,7 @@ from sonorant.serving.results import Result
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.serving.steps import alone
 
-__all__ = ["MANIFEST", "WARM_UP", "FailedWarmUp", "check_warm_up", "recognize_recorded"]
+__all__ = ["MANIFEST", "WARM_UP", "FailedWarmUp", "check_warm_up", "recognize_recorded", "recorded_requests"]
 
 WARM_UP = "warm_up"
 MANIFEST = "manifest.jsonl"
@@ -35,7 +35,7 @@ def check_warm_up(model: ServedModel, folder: Path, rest: Callable[[], None] = l
 
     rest: called after each 0.1 s of audio, so that others may compute meanwhile.
     """
-    for path, expected in _recorded(folder / WARM_UP):
+    for path, expected in recorded_requests(folder):
         try:
             found = recognize_recorded(model, path.read_bytes(), rest).alternatives[0].text
         except (SonorantError, OSError) as error:
@@ -59,15 +59,15 @@ def recognize_recorded(model: ServedModel, wav: bytes, rest: Callable[[], None] 
     return result
 
 
-def _recorded(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of each recording; raises FailedWarmUp."""
-    manifest = folder / MANIFEST
-    if not folder.is_dir():
+def recorded_requests(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of each recorded request of the export in `folder`; raises FailedWarmUp."""
+    manifest = folder / WARM_UP / MANIFEST
+    if not manifest.parent.is_dir():
         return
     try:
         for line in manifest.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            yield folder / str(entry["audio_filepath"]), str(entry["text"])
+            yield manifest.parent / str(entry["audio_filepath"]), str(entry["text"])
     except OSError as error:
         raise FailedWarmUp(f"{manifest}: {error.strerror}; export the model again") from error
     except (ValueError, KeyError, TypeError) as error:

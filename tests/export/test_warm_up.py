@@ -12,6 +12,7 @@ from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.other_decoding import export_with_decoding
 from sonorant.export.warm_up import add_warm_up, dev_recordings
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
@@ -103,6 +104,17 @@ def test_a_warm_up_that_cannot_run_refuses_the_version(warm, entries, reason):
     rewrite(folder, entries)
     with pytest.raises(FailedWarmUp, match=reason):
         check_warm_up(model, folder)
+
+
+def test_another_decoding_has_transcripts_of_its_own(warm):
+    folder, model, _ = warm
+    decoding = model.recipe.decoding.model_copy(update={"phrases": ("delta",), "phrase_boost": 20.0})
+    done = export_with_decoding(folder, model.recipe.model_copy(update={"decoding": decoding}))
+    other = load_exported(done.path)
+    check_warm_up(other, done.path)
+    assert [entry["text"] for entry in recorded(done.path)] != [entry["text"] for entry in recorded(folder)]
+    with pytest.raises(FailedWarmUp):
+        check_warm_up(other, folder)
 
 
 def test_an_export_without_recorded_requests_is_served(tmp_path):
