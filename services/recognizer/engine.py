@@ -6,13 +6,14 @@ code, which each transport maps to a status of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 import structlog
 
 from services.recognizer.inbox import Ending, Inbox
+from services.recognizer.loading import unload
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.stream import Stream
 from services.recognizer.workers import Workers
@@ -24,7 +25,8 @@ from sonorant.serving.errors import IdleStream, code_of
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
 from sonorant.serving.model import ServedModel
-from sonorant.serving.model_store import ModelStore, VersionState
+from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.model_store import ModelStore, VersionChange, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import Session, SessionOptions
@@ -61,35 +63,42 @@ class Engine:
         """Return the versions of a model, newest first; raises UnknownModel."""
         return self._store.versions(name)
 
-    async def refresh(self) -> None:
+    async def refresh(self, held: Mapping[str, Mapping[str, int]] | None = None) -> None:
         """Poll for new versions, one poll at a time; raises Unavailable if their folder cannot be read.
 
-        A poll that has begun goes on when its caller is cancelled, before any other.
+        held: labels, see `ModelStore.hold`, whose errors it raises. A poll that has begun goes on when its caller is
+        cancelled, before any other.
         """
-        await asyncio.shield(asyncio.ensure_future(self._poll()))
+        await asyncio.shield(asyncio.ensure_future(self._poll(held)))
 
-    async def _poll(self) -> None:
-        try:
-            async with self._polling:
-                changes = await asyncio.to_thread(self._store.refresh)
-        except OSError as error:
-            raise Unavailable(f"the exports cannot be read: {error}") from error
-        for change in changes:
-            log.info("model_version", path=str(change.path), refusal=change.refusal)
+    async def _poll(self, held: Mapping[str, Mapping[str, int]] | None) -> None:
+        async with self._polling:
+            try:
+                _tell(await asyncio.to_thread(self._store.refresh))
+                if held:
+                    _tell(await asyncio.to_thread(self._store.hold, held))
+            except OSError as error:
+                raise Unavailable(f"the exports cannot be read: {error}") from error
+            finally:
+                for path in await asyncio.to_thread(unload, self._store):
+                    log.info("model_version_unloaded", path=str(path))
 
     @property
     def models(self) -> list[str]:
         """Names of the models in service."""
         return sorted(self._store.models)
 
-    def model(self, name: str) -> ServedModel:
-        """Return the model called `name`, or the only one if the name is empty; raises UnknownModel."""
-        return self._store.get(name)
+    def model(self, choice: ModelChoice) -> ServedModel:
+        """Return a version of a model in service; raises UnknownModel."""
+        return self._store.get(choice)
 
     @contextmanager
-    def stream(self, request: StreamRequest) -> Iterator[Stream]:
-        """Open a stream while the context lasts; raises BadRequest or UnknownModel."""
-        model = self._store.get(request.model)
+    def stream(self, request: StreamRequest, beside: Stream | None = None) -> Iterator[Stream]:
+        """Open a stream while the context lasts; raises BadRequest or UnknownModel. beside: one of the same version."""
+        with self._store.session(request.model, beside.served if beside is not None else None) as model:
+            yield from self._opened(request, model)
+
+    def _opened(self, request: StreamRequest, model: ServedModel) -> Iterator[Stream]:
         check_request(request, model)
         check_language(request.language, model)
         max_s = self._serving.max_stream_seconds
@@ -105,6 +114,7 @@ class Engine:
         session = Session(model, options, scorer_with_phrases(model, request.phrases))
         stream = Stream(session, decoder, self._workers, self._metrics, self._headroom)
         log.info("stream_began", model=model.name, version=model.version)
+        self._metrics.begun.labels(model.name, str(model.version)).inc()
         try:
             yield stream
         finally:
@@ -133,3 +143,8 @@ class Engine:
         self._metrics.refusals.labels(code).inc()
         log.info("request_refused", status=code, reason=str(error))
         return code
+
+
+def _tell(changes: Sequence[VersionChange]) -> None:
+    for change in changes:
+        log.info("model_version", path=str(change.path), refusal=change.refusal, labels=list(change.labels))

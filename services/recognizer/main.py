@@ -1,7 +1,6 @@
 """`python -m services.recognizer`: load the models, serve, drain on SIGTERM."""
 
 import asyncio
-import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
 from services.process.program import run_program
 from services.process.signals import heed_signals
+from services.recognizer.loading import load_served, start_tensorflow
 from services.recognizer.waiting import Waiting
 from services.storage.exports import pull_exports
 from services.storage.objects import ObjectStore
@@ -67,7 +67,9 @@ def serve(
 
         def load(folder: Path) -> ServedModel:
             waiting.model_found()
-            return _load(folder)
+            if not store.models:
+                start_tensorflow()
+            return load_served(folder, streams=bool(store.models))
 
         store = ModelStore(exports, load, _puller(store_url, exports, waiting))
         _await_model(store, exports, patience_s, waiting)
@@ -81,7 +83,7 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: W
     log.info("looking_for_models", exports=str(exports), patience_s=patience_s)
     while True:
         for change in store.refresh():
-            log.info("model_version", path=str(change.path), refusal=change.refusal)
+            log.info("model_version", path=str(change.path), refusal=change.refusal, labels=list(change.labels))
         if store.models:
             return
         if time.monotonic() >= deadline_s:
@@ -105,15 +107,6 @@ def _puller(store_url: str, exports: Path, waiting: Waiting) -> Callable[[], Non
             log.warning("exports_not_pulled", reason=str(error))
 
     return pull
-
-
-def _load(folder: Path) -> ServedModel:
-    """Load a model; imports TensorFlow with the first one, whose start-up takes seconds."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from sonorant.export.loading import load_exported, use_few_threads
-
-    use_few_threads()
-    return load_exported(folder)
 
 
 async def run_server(

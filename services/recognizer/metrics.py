@@ -36,6 +36,12 @@ class RecognizerMetrics:
             ["status"],
             registry=registry,
         )
+        self.begun = Counter(
+            "sonorant_recognizer_begun_sessions_total",
+            "Streams and requests by the version that they began with.",
+            ["model", "version"],
+            registry=registry,
+        )
         self.ended = Counter(
             "sonorant_recognizer_ended_sessions_total", "Completed streams and requests.", registry=registry
         )

@@ -12,6 +12,7 @@ from sonorant.arrays import Waveform
 from sonorant.serving.audio_formats import AudioDecoder, Pieces
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.lag import Arrivals, Turns
+from sonorant.serving.model import ServedModel
 from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session
 from sonorant.serving.steps import Steps
@@ -37,6 +38,11 @@ class Stream:
         self._headroom = headroom
         self._turns = Turns()
         self._arrivals = Arrivals()
+
+    @property
+    def served(self) -> ServedModel:
+        """The version that answers."""
+        return self._session.model
 
     @property
     def model(self) -> str:

@@ -76,6 +76,7 @@ class Workers:
         while jobs := self._queue.take(MOST_JOBS, _MOST_AHEAD, len(self._threads), time.monotonic):
             if left := [job for job in jobs if not job.future.cancelled()]:
                 self._round(left)
+            del jobs, left  # a session that has ended must not keep its model until the next round
 
     def _round(self, jobs: Sequence[_Job]) -> None:
         began_s = time.monotonic()

@@ -1,27 +1,34 @@
-"""Exported models in a store: a version's manifest names its files and is written last."""
+"""Exported models in a store: a version's manifest names its files and is written last; labels are beside them."""
 
 import re
 from pathlib import Path
 
 from services.storage.objects import ObjectStore
-from sonorant.atomic import atomic_folder
+from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.export.manifest import MANIFEST, BadExport, read_manifest, verify_files
+from sonorant.serving.labels import LABELS
 
 __all__ = ["pull_exports", "push_exports"]
 
+_LABELS = re.compile(rf"exports/(?P<model>[^/.][^/]*)/{re.escape(LABELS)}")
 _VERSION = re.compile(rf"exports/(?P<model>[^/]+)/(?P<version>\d+)/{re.escape(MANIFEST)}")
 
 
 def pull_exports(store: ObjectStore, exports: Path) -> None:
-    """Pull complete versions that are not in `exports`, each atomically; local versions stay.
+    """Pull complete versions that are not in `exports`, each atomically; local versions stay. Pull labels of versions.
 
-    Raises BadExport if a version does not match its manifest.
+    Labels follow those of the store, and stay when these are removed. Raises BadExport if a version does not match its
+    manifest.
     """
     for name in store.names("exports"):
         if (found := _VERSION.fullmatch(name)) and not found["model"].startswith("."):
             folder = exports / found["model"] / found["version"]
             if not (folder / MANIFEST).exists():
                 _pull(store, name.removesuffix(f"/{MANIFEST}"), folder)
+        elif (found := _LABELS.fullmatch(name)) and (content := store.read(name)) is not None:
+            labels = exports / found["model"] / LABELS
+            if not labels.exists() or labels.read_bytes() != content:
+                atomic_write(labels, content)
 
 
 def _pull(store: ObjectStore, name: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from sonorant.export.manifest import MANIFEST, checksums, name_and_version, read
 from sonorant.export.versions import Export, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
+from sonorant.serving.warm_up import WARM_UP
 
 __all__ = ["export_with_decoding"]
 
@@ -21,8 +22,9 @@ _RECIPE = "recipe.yaml"
 def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
     """Write the next version beside that in `folder`, with the decoding of this recipe; unless it has the same.
 
-    recipe: paths of its language models are absolute, or below the working folder; these are copied, and so is the
-    model. Raises BadExport for damage, Unavailable if the version cannot be written.
+    The recorded requests have the transcripts of that decoding. recipe: paths of its language models are absolute, or
+    below the working folder; these are copied, and so is the model. Raises BadExport for damage, Unavailable if the
+    version cannot be written.
     """
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
@@ -40,7 +42,16 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
         content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
         changed = replace(manifest, version=version, content_sha256=content, files=checksums(draft))
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
+        if (draft / WARM_UP).exists():
+            _renew_warm_up(draft)
     return Export(path, version, is_new=True)
+
+
+def _renew_warm_up(folder: Path) -> None:
+    from sonorant.export.loading import load_exported  # and TensorFlow, which takes seconds
+    from sonorant.export.warm_up import renew_warm_up
+
+    renew_warm_up(folder, load_exported(folder))
 
 
 def _among(left_out: set[Path], folder: str, names: list[str]) -> list[str]:

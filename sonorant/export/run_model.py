@@ -32,6 +32,7 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     from sonorant.export.neural_language_model import export_language_model  # loads TensorFlow, which takes seconds
     from sonorant.export.saved_ensemble import export_ensemble
     from sonorant.export.saved_model import export_model
+    from sonorant.export.warm_up import dev_recordings
     from sonorant.models.language_model import LanguageModel
     from sonorant.models.registry import build_model
 
@@ -43,9 +44,10 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
         if others:
             raise BadExport(f"{run.recipe}: a language model joins no ensemble, which averages probabilities of frames")
         return export_language_model(model, recipe, units, run.exports)
+    recordings = dev_recordings(run.shards)
     if others:
-        return export_ensemble(model, others, recipe, units, run.exports)
-    return export_model(model, recipe, units, run.exports)
+        return export_ensemble(model, others, recipe, units, run.exports, recordings)
+    return export_model(model, recipe, units, run.exports, recordings)
 
 
 def _units(path: Path) -> Units:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sonorant.atomic import atomic_folder
+from sonorant.corpus.record import Record
 from sonorant.decoding import load_scorer
 from sonorant.export.ensemble import check_members
 from sonorant.export.language_model import copy_language_models
@@ -14,6 +15,7 @@ from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folde
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
+from sonorant.export.warm_up import add_warm_up
 from sonorant.models.family import Model
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
@@ -22,7 +24,14 @@ from sonorant.text.units import Units
 __all__ = ["export_ensemble"]
 
 
-def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units: Units, exports: Path) -> Export:
+def export_ensemble(
+    model: Model,
+    others: Sequence[Path],
+    recipe: Recipe,
+    units: Units,
+    exports: Path,
+    recordings: Sequence[Record] = (),
+) -> Export:
     """Write `exports/<recipe.name>/<version>/`, as `export_model` does, with copies of the other exports in it.
 
     Decoding section and language model are the recipe's, for the average; those of members are not used. Raises
@@ -51,5 +60,5 @@ def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units:
             signature=ENSEMBLE,
         )
         (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-        load_exported(draft)
+        add_warm_up(draft, load_exported(draft), recordings)
     return Export(folder / str(version), version, is_new=True)

@@ -1,5 +1,6 @@
 """Write a model as a SavedModel that recognizes streams, or whole utterances where the family cannot stream."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
+from sonorant.corpus.record import Record
 from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.fixed_batch import BATCH
 from sonorant.export.language_model import copy_language_models
@@ -15,6 +17,7 @@ from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
 from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.export.warm_up import add_warm_up
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
@@ -37,13 +40,15 @@ _CHECKED_VECTORS = 50
 _CHECKED_LABELS = 5
 
 
-def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> Export:
+def export_model(
+    model: Model, recipe: Recipe, units: Units, exports: Path, recordings: Sequence[Record] = ()
+) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
-    The written model is loaded and compared with `model` on a random stream; raises BadExport if their
-    log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model` on
-    the whole stream in a padded batch. Raises BadLanguageModel or WrongVocabulary for a language model that does not
-    fit, and Unavailable if the folder cannot be written.
+    recordings: of which some become recorded requests of its warm-up. The written model is loaded and compared with
+    `model` on a random stream; raises BadExport if their log-probabilities differ by more than 1e-5 (or that share of
+    them), or by more than 1e-3 from those of `model` on the whole stream in a padded batch. Raises BadLanguageModel or
+    WrongVocabulary for a language model that does not fit, and Unavailable if the folder cannot be written.
     """
     # A fault is named before anything is written.
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
@@ -51,12 +56,16 @@ def export_model(model: Model, recipe: Recipe, units: Units, exports: Path) -> E
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
     with atomic_folder(folder / str(version)) as draft:
-        write_model(draft, model, recipe, units, version, content)
+        exported = write_model(draft, model, recipe, units, version, content)
+        add_warm_up(draft, exported, recordings)
     return Export(folder / str(version), version, is_new=True)
 
 
-def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> None:
-    """Write a version into an empty folder, and check it as `export_model` does. content: of `content_sha256`."""
+def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> ExportedModel:
+    """Write a version into an empty folder, check it as `export_model` does, and return it as it is loaded.
+
+    content: of `content_sha256`.
+    """
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
     module, functions = signatures(model)
@@ -80,6 +89,7 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
     exported = load_exported(draft)
     assert isinstance(exported, ExportedModel)
     _compare(exported, model)
+    return exported
 
 
 def _compare(exported: ExportedModel, model: Model) -> None:

@@ -86,7 +86,7 @@ STATUSES: dict[type[SonorantError], Status] = {
     BadRequest: Status("the request is wrong: no message of the protocol, an unknown value, an odd byte", *_INVALID),
     BadAudio: Status("the audio cannot be decoded", *_INVALID),
     RejectedExample: Status("the audio cannot be recognized, such as samples that are not finite", *_INVALID),
-    UnknownModel: Status("no such model", "NOT_FOUND", 404, "no"),
+    UnknownModel: Status("no such model, or version of it", "NOT_FOUND", 404, "no"),
     AudioTooLong: Status(
         "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"
     ),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sonorant.serving.audio_formats import AudioFormat, check_format
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
+from sonorant.serving.model_choice import ModelChoice
 from sonorant.text.formatting import LANGUAGES
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
@@ -16,13 +17,13 @@ _MOST_ALTERNATIVES = 30
 class StreamRequest:
     """The request that opens a stream.
 
-    model: its name; empty: the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether
-    to return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
+    model: without a name, the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether to
+    return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
     written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
     result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
     """
 
-    model: str = ""
+    model: ModelChoice = field(default_factory=ModelChoice)
     audio: AudioFormat = field(default_factory=AudioFormat)
     alternatives: int = 0
     interim_results: bool = False

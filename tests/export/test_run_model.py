@@ -1,11 +1,14 @@
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from rigs.babble import UNITS, babble_model, babble_recipe, export_babble, murmur
+from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, export_babble, murmur
 
 from services.recognizer_client.client import pcm16
+from sonorant.corpus.record import Record, encode_audio
+from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.decoding import WrongVocabulary
 from sonorant.decoding.section import LanguageModelRecipe
 from sonorant.errors import BadLanguageModel
@@ -17,6 +20,7 @@ from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.warm_up import check_warm_up
 from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Checkpoints, Progress
 from sonorant.training.identity import identity
 
@@ -49,6 +53,18 @@ def test_the_same_model_makes_no_new_version_another_does(run):
     exports = [export_run(run, which) for which in ("best", "10", "latest")]
     assert [(e.version, e.is_new) for e in exports] == [(1, True), (1, False), (2, True)]
     assert [e.path for e in exports] == [run.exports / "babble" / version for version in ("1", "1", "2")]
+
+
+def test_an_export_has_recorded_requests_of_dev(run):
+    audio = encode_audio(murmur(1.0), RATE_HZ, "pcm16")
+    write_shard(run.shards / shard_name("dev", 0, 1), [Record("a", "", "alpha", RATE_HZ, 1.0, "pcm16", audio)])
+    model = load_exported(folder := export_run(run).path)
+    (entry,) = (json.loads(line) for line in (folder / "warm_up/manifest.jsonl").read_text().splitlines())
+    session = Session(model, SessionOptions())
+    session.push(pcm16(murmur(1.0)))
+    heard = session.finish()[-1].alternatives[0].text
+    assert (entry["text"], bool(entry["text"])) == (heard, True)
+    check_warm_up(model, folder)
 
 
 def test_a_changed_recipe_makes_a_new_version(run):

@@ -6,6 +6,7 @@ from rigs.babble import export_babble
 
 from sonorant.export.loading import load_exported
 from sonorant.serving.errors import UnknownModel
+from sonorant.serving.model_choice import ModelChoice
 from sonorant.serving.model_store import ModelStore
 
 
@@ -81,15 +82,15 @@ def test_half_written_versions_and_other_files_are_not_looked_at(store, exports)
 
 def test_an_unknown_model_is_refused_with_the_names_of_those_served(store):
     with pytest.raises(UnknownModel, match="'bubble': not served; served are: babble"):
-        store.get("bubble")
+        store.get(ModelChoice("bubble"))
 
 
 def test_an_empty_name_means_the_only_model(store, exports):
-    assert store.get("") is store.get("babble")
+    assert store.get(ModelChoice("")) is store.get(ModelChoice("babble"))
     export_babble(exports, name="murmur")
     store.refresh()
     with pytest.raises(UnknownModel, match="served are: babble, murmur"):
-        store.get("")
+        store.get(ModelChoice(""))
 
 
 def test_no_folder_is_no_models(tmp_path):
@@ -122,7 +123,7 @@ def test_a_copy_of_an_older_version_is_the_version_that_its_folder_says_and_is_l
 def test_a_copy_under_another_name_has_that_name(store, exports):
     shutil.copytree(exports / "babble", exports / "murmur")
     store.refresh()
-    assert (store.get("murmur").name, store.get("murmur").version) == ("murmur", 1)
+    assert (store.get(ModelChoice("murmur")).name, store.get(ModelChoice("murmur")).version) == ("murmur", 1)
 
 
 def test_a_link_to_a_version_is_the_version_that_the_link_says(store, exports):
@@ -137,6 +138,7 @@ def test_a_removed_version_gives_way_to_the_newest_good_one_left(loaded, exports
     last = export_babble(exports, seed=3).path
     store.refresh()
     assert store.get().version == 3
+    assert store.unload() == [exports / "babble/1"]
     shutil.rmtree(last)
     assert [bool(change.refusal) for change in store.refresh()] == [True, False]
     assert (store.get().version, tried) == (1, ["1", "3", "2", "1"])

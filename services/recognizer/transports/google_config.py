@@ -10,6 +10,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from services.recognizer.transports.grpc_messages import encoding_name
 from sonorant.serving.errors import BadRequest
+from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.v1 import google_speech_pb2 as pb
 
@@ -118,7 +119,7 @@ def stream_request(
             "recognizer's name with _"
         )
     return StreamRequest(
-        model=name or config.model,
+        model=parse_choice(name or config.model),
         audio=_audio_format(config),
         alternatives=config.features.max_alternatives,
         interim_results=wanted.interim_results,

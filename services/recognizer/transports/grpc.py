@@ -12,6 +12,7 @@ from services.recognizer.transports.grpc_messages import Formatter, encoding_nam
 from services.recognizer.transports.grpc_methods import streaming, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
+from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result, SpeechEvent
 from sonorant.v1 import recognizer_pb2 as pb
@@ -126,7 +127,7 @@ def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatur
     spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
     features = config.features
     return StreamRequest(
-        config.model,
+        parse_choice(config.model),
         spoken,
         features.max_alternatives,
         wanted.interim_results,

@@ -47,7 +47,7 @@ class HttpServer:
         routes = [
             Route("/v1/audio/transcriptions", _Post(self._transcribe)),
             Route("/v1/models", lambda request: list_models(engine)),
-            Route("/v1/models/{name}", self._model),
+            Route("/v1/models/{name:path}", self._model),
             WebSocketRoute("/v1/stream", self._stream),
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})

@@ -14,6 +14,7 @@ from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import FAULT, INTERNAL, STREAM_ENDS, BadRequest, IdleStream, Status, status_of
+from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
 
@@ -143,7 +144,7 @@ def _request(config: dict[str, Any]) -> tuple[StreamRequest, bool]:
     rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
     interim_results, with_words = (_switch(config, key) for key in _SWITCHES)
     audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels)
-    return StreamRequest(_text(config, "model"), audio, alternatives, interim_results), with_words
+    return StreamRequest(parse_choice(_text(config, "model")), audio, alternatives, interim_results), with_words
 
 
 def _text(config: dict[str, Any], key: str) -> str:

@@ -17,7 +17,7 @@ from services.recognizer.transports.http_upload import Fields, read_upload
 from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import UnknownModel
+from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
 
@@ -45,7 +45,7 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
     with engine.admission.slot():
         content, fields = await read_upload(engine, request, most_bytes)
         wanted = _wanted(fields)
-        with engine.stream(StreamRequest(wanted.model, AudioFormat("AUTO"), utterances=False)) as stream:
+        with engine.stream(StreamRequest(parse_choice(wanted.model), AudioFormat("AUTO"), utterances=False)) as stream:
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:
@@ -67,9 +67,8 @@ def list_models(engine: Engine) -> Response:
 
 
 def show_model(engine: Engine, name: str) -> Response:
-    """Answer `GET /v1/models/NAME`; raises UnknownModel."""
-    if name not in engine.models:
-        raise UnknownModel(f"model {name!r}: not served; served are: {', '.join(engine.models) or 'none'}")
+    """Answer `GET /v1/models/NAME`, of a version's name, too; raises BadRequest or UnknownModel."""
+    engine.model(parse_choice(name))
     return JSONResponse(_model(name))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 import grpc
+from google.protobuf.unknown_fields import UnknownFieldSet
 from google.protobuf.wrappers_pb2 import Int64Value
 
 from services.recognizer.engine import Engine
@@ -13,6 +14,9 @@ from services.recognizer.transports.grpc_methods import unary
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
 from sonorant.serving.errors import BadRequest, UnknownModel
+from sonorant.serving.labels import BadLabels
+from sonorant.serving.model import ServedModel
+from sonorant.serving.model_choice import ModelChoice
 from sonorant.serving.model_store import VersionState
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
@@ -47,27 +51,40 @@ class ModelServicer:
 
     async def _status(self, request: pb.GetModelStatusRequest) -> pb.GetModelStatusResponse:
         spec = request.model_spec
-        wanted = _version(spec)
-        found = [state for state in self._engine.versions(spec.name) if wanted in (None, state.version)]
+        wanted, label = spec.version.value if spec.HasField("version") else None, spec.version_label
+        found = [
+            state
+            for state in self._engine.versions(spec.name)
+            if wanted in (None, state.version) and (not label or label in state.labels)
+        ]
         if not found:
-            raise UnknownModel(f"model {spec.name!r}: no version {wanted}")
+            raise UnknownModel(f"model {spec.name!r}: no version {label or wanted!r}")
         return pb.GetModelStatusResponse(model_version_status=[_version_status(state) for state in found])
 
     async def _reload(self, request: pb.ReloadConfigRequest) -> pb.ReloadConfigResponse:
-        """Poll now; the status is an error if a model of the request is not in service then."""
+        """Poll now, with these labels; the status is an error if a model or a label of the request cannot be had."""
         configs = request.config.model_config_list.config
         for config in configs:
-            if config.base_path or config.version_labels:
-                field = "base_path" if config.base_path else "version_labels"
-                raise BadRequest(f"model_config_list: {config.name!r} has {field}; this server polls its own folder")
-        await self._engine.refresh()
+            _check_config(config)
         response = pb.ReloadConfigResponse(status=pb.StatusProto())
+        status = response.status
         try:
-            for config in configs:
-                self._engine.model(config.name)
+            await self._engine.refresh({config.name: dict(config.version_labels) for config in configs})
         except UnknownModel as error:
-            response.status.error_code, response.status.error_message = _NOT_FOUND, str(error)
+            status.error_code, status.error_message = _NOT_FOUND, str(error)
+        except BadLabels as error:
+            status.error_code, status.error_message = _FAILED_PRECONDITION, str(error)
         return response
+
+
+def _check_config(config: pb.ModelConfig) -> None:
+    if config.base_path:
+        raise BadRequest(f"model_config_list: {config.name!r} has base_path; this server polls its own folder")
+    for unknown in UnknownFieldSet(config):
+        raise BadRequest(
+            f"model_config_list: {config.name!r} has field number {unknown.field_number}, which is not supported; "
+            "versions with labels are in service, and a default one"
+        )
 
 
 class PredictionServicer:
@@ -92,7 +109,7 @@ class PredictionServicer:
         with self._engine.admission.slot(), ExitStack() as streams:
             first = streams.enter_context(self._open(request.model_spec))
             files, shape = recordings(_INPUT, request.inputs[_INPUT], first.rate_hz)
-            others = [streams.enter_context(self._open(request.model_spec)) for _ in files[1:]]  # of the same version
+            others = [streams.enter_context(self._open(request.model_spec, first)) for _ in files[1:]]
             more = min(len(others), self._engine.admission.fitting // 2)  # the other half is for other clients
             for _ in range(more):
                 streams.enter_context(self._engine.admission.slot())
@@ -102,26 +119,17 @@ class PredictionServicer:
             _CONFIDENCE: floats([hypothesis.confidence for hypothesis in found], shape),
         }
         chosen = request.output_filter or outputs
-        return pb.PredictResponse(outputs={name: outputs[name] for name in chosen}, model_spec=_spec_of(first))
+        return pb.PredictResponse(outputs={name: outputs[name] for name in chosen}, model_spec=_spec_of(first.served))
 
-    def _open(self, spec: pb.ModelSpec) -> AbstractContextManager[Stream]:
-        if spec.signature_name not in ("", _SIGNATURE):
-            raise BadRequest(f"signature_name={spec.signature_name!r}: expected {_SIGNATURE!r}, or nothing")
-        wanted = _version(spec)
-        if wanted is not None:
-            self._check_in_service(spec.name, wanted)
-        return self._engine.stream(StreamRequest(spec.name, AudioFormat("AUTO"), utterances=False))
-
-    def _check_in_service(self, name: str, wanted: int) -> None:
-        in_service = [state.version for state in self._engine.versions(name) if state.in_service]
-        if wanted not in in_service:
-            raise UnknownModel(f"model {name!r}: version {wanted} is not in service; {in_service} are")
+    def _open(self, spec: pb.ModelSpec, beside: Stream | None = None) -> AbstractContextManager[Stream]:
+        _check_signature(spec)
+        return self._engine.stream(StreamRequest(_choice(spec), AudioFormat("AUTO"), utterances=False), beside)
 
     async def _metadata(self, request: pb.GetModelMetadataRequest) -> pb.GetModelMetadataResponse:
         if set(request.metadata_field) != {_METADATA}:
             raise BadRequest(f"metadata_field: {list(request.metadata_field)}, expected [{_METADATA!r}]")
-        with self._open(request.model_spec) as stream:
-            response = pb.GetModelMetadataResponse(model_spec=_spec_of(stream))
+        _check_signature(request.model_spec)
+        response = pb.GetModelMetadataResponse(model_spec=_spec_of(self._engine.model(_choice(request.model_spec))))
         response.metadata[_METADATA].Pack(pb.SignatureDefMap(signature_def={_SIGNATURE: _signature()}))
         return response
 
@@ -141,11 +149,13 @@ async def _recognized(streams: Sequence[Stream], files: Sequence[bytes], at_once
     return [result.alternatives[0] if isinstance(result, Result) else _NOTHING for result in ended]
 
 
-def _version(spec: pb.ModelSpec) -> int | None:
-    """Return the version that a client wants; None: the one in service."""
-    if spec.WhichOneof("version_choice") == "version_label":
-        raise BadRequest(f"version_label={spec.version_label!r}: versions have no labels here; name the version")
-    return spec.version.value if spec.HasField("version") else None
+def _check_signature(spec: pb.ModelSpec) -> None:
+    if spec.signature_name not in ("", _SIGNATURE):
+        raise BadRequest(f"signature_name={spec.signature_name!r}: expected {_SIGNATURE!r}, or nothing")
+
+
+def _choice(spec: pb.ModelSpec) -> ModelChoice:
+    return ModelChoice(spec.name, spec.version.value if spec.HasField("version") else None, spec.version_label)
 
 
 def _version_status(state: VersionState) -> pb.ModelVersionStatus:
@@ -153,12 +163,11 @@ def _version_status(state: VersionState) -> pb.ModelVersionStatus:
     if state.refusal:
         status = pb.StatusProto(error_code=_FAILED_PRECONDITION, error_message=state.refusal)
     kinds = pb.ModelVersionStatus
-    return kinds(version=state.version, state=kinds.AVAILABLE if state.in_service else kinds.END, status=status)
+    return kinds(version=state.version, state=kinds.State.Value(state.state), status=status)
 
 
-def _spec_of(stream: Stream) -> pb.ModelSpec:
-    name, _, version = stream.model.rpartition("/")
-    return pb.ModelSpec(name=name, version=Int64Value(value=int(version)), signature_name=_SIGNATURE)
+def _spec_of(model: ServedModel) -> pb.ModelSpec:
+    return pb.ModelSpec(name=model.name, version=Int64Value(value=model.version), signature_name=_SIGNATURE)
 
 
 def _signature() -> pb.SignatureDef:

@@ -88,9 +88,10 @@ def test_a_streamed_answer_has_deltas_and_the_whole_text(store, heard):
 
 def test_models_are_listed_and_shown(store):
     async def ask(client):
-        return [model.id async for model in client.models.list()], (await client.models.retrieve("babble")).id
+        named = [(await client.models.retrieve(name)).id for name in ("babble", "babble@1", "babble/1")]
+        return [model.id async for model in client.models.list()], named
 
-    assert asked(store, ask) == (["babble"], "babble")
+    assert asked(store, ask) == (["babble"], ["babble", "babble@1", "babble/1"])
 
 
 @pytest.mark.parametrize(

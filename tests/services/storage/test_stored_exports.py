@@ -35,6 +35,19 @@ def test_versions_arrive_whole_one_after_the_other(store, tmp_path):
         assert held(served) == held(made)
 
 
+def test_labels_come_as_the_store_has_them_and_stay_without_it(store, tmp_path):
+    labels = tmp_path / "digits/labels.json"
+    for content in (b'{"stable": 1}', b'{"stable": 2}'):
+        store.write("exports/digits/labels.json", content)
+        pull_exports(store, tmp_path)
+        assert labels.read_bytes() == content
+    store.write("exports/.other/labels.json", b"{}")
+    store.remove(["exports/digits/labels.json"])
+    pull_exports(store, tmp_path)
+    assert held(tmp_path / "digits") == {"labels.json": b'{"stable": 2}'}
+    assert not (tmp_path / ".other").exists()
+
+
 def test_a_version_without_a_manifest_is_not_there_yet(store, tmp_path):
     write_version(tmp_path / "made", 1, b"one")
     store.upload(tmp_path / "made/digits/1/variables/data", "exports/digits/1/variables/data")

@@ -188,6 +188,7 @@ def test_a_recording_is_in_the_request(store, source, reason):
 def test_recognizers_are_listed_in_pages(tmp_path):
     for name in ("alto", "basso", "canto"):
         export_babble(tmp_path, name)
+    (tmp_path / "basso/labels.json").write_text('{"best": 1}')
     store = ModelStore(tmp_path, load_exported)
     store.refresh()
 
@@ -198,13 +199,17 @@ def test_recognizers_are_listed_in_pages(tmp_path):
             pages = [await stub.ListRecognizers(request)]
             request.page_token = pages[0].next_page_token
             pages.append(await stub.ListRecognizers(request))
-            return pages, await stub.GetRecognizer(pb.GetRecognizerRequest(name=f"{PARENT}/recognizers/basso"))
+            names = [f"{PARENT}/recognizers/{name}" for name in ("basso", "basso@best")]
+            return pages, *[await stub.GetRecognizer(pb.GetRecognizerRequest(name=name)) for name in names]
 
-    pages, one = asyncio.run(run())
+    pages, one, best = asyncio.run(run())
     assert [[found.model for found in page.recognizers] for page in pages] == [["alto", "basso"], ["canto"]]
     assert not pages[1].next_page_token
     assert one == pages[0].recognizers[1]
-    assert (one.name, one.annotations["version"]) == (f"{PARENT}/recognizers/basso", "1")
+    assert (one.name, one.annotations) == (f"{PARENT}/recognizers/basso", {"version": "1", "labels": "best"})
+    assert (best.name, best.model, best.annotations) == (f"{one.name}@best", "basso@best", one.annotations)
+    wanted = pb.GetRecognizerRequest(name=f"{PARENT}/recognizers/basso@canary")
+    assert refusal(store, "GetRecognizer", wanted)[0] == grpc.StatusCode.NOT_FOUND
     assert refusal(store, "GetRecognizer", pb.GetRecognizerRequest(name=IMPLICIT))[0] == grpc.StatusCode.NOT_FOUND
     assert refusal(store, "ListRecognizers", pb.ListRecognizersRequest())[0] == grpc.StatusCode.INVALID_ARGUMENT
 

@@ -125,17 +125,23 @@ def test_files_and_samples_have_the_transcripts_of_their_recordings(store):
         (predict(pb.TensorProto(dtype=3, tensor_shape=shape_of([1]))), "INVALID_ARGUMENT", "dtype=3"),
         (predict(files(b""), inputs={"sound": files(b"")}), "INVALID_ARGUMENT", "['sound'], expected ['audio']"),
         (predict(files(b""), output_filter=["times"]), "INVALID_ARGUMENT", "output_filter: ['times']"),
-        (predict(files(b""), model_spec=LABEL), "INVALID_ARGUMENT", "version_label='stable'"),
-        (predict(files(b""), model_spec=OLDER), "NOT_FOUND", "version 7 is not in service; [1] are"),
+        (predict(files(b""), model_spec=LABEL), "NOT_FOUND", "label 'stable' is not in service; in service are: 1"),
+        (predict(files(b""), model_spec=OLDER), "NOT_FOUND", "version 7 is not in service; in service are: 1"),
         (predict(files(b""), model_spec=pb.ModelSpec(name="other")), "NOT_FOUND", "model 'other': not served"),
         (predict(files(b""), model_spec=pb.ModelSpec(signature_name="x")), "INVALID_ARGUMENT", "signature_name='x'"),
         (pb.GetModelStatusRequest(model_spec=pb.ModelSpec(name="other")), "NOT_FOUND", "model 'other': not served"),
         (pb.GetModelStatusRequest(model_spec=OLDER), "NOT_FOUND", "no version 7"),
+        (pb.GetModelStatusRequest(model_spec=LABEL), "NOT_FOUND", "no version 'stable'"),
         (pb.GetModelMetadataRequest(metadata_field=["other"]), "INVALID_ARGUMENT", "expected ['signature_def']"),
         (
             pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "babble", "base_path": "/etc"}]}}),
             "INVALID_ARGUMENT",
             "'babble' has base_path; this server polls its own folder",
+        ),
+        (
+            pb.ReloadConfigRequest.FromString(b"\x0a\x0e\x0a\x0c\x0a\x0a\x0a\x06babble\x3a\x00"),
+            "INVALID_ARGUMENT",
+            "'babble' has field number 7, which is not supported",
         ),
     ],
 )
@@ -153,6 +159,10 @@ def test_a_reload_polls_at_once_and_the_status_names_what_is_in_service_and_what
     (damaged / "units.json").write_bytes(b"?")
     asks = [pb.GetModelStatusRequest(model_spec=pb.ModelSpec(name="babble"))]
     reload = pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "babble"}]}})
+    labelled, unknown, refused = (
+        pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "babble", "version_labels": labels}]}})
+        for labels in ({"stable": 1, "canary": 2}, {"stable": 7}, {"stable": 3})
+    )
     missing = pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "other"}]}})
     before, done, after, absent = called(store, *asks, reload, *asks, missing)
     kinds = pb.ModelVersionStatus
@@ -164,6 +174,21 @@ def test_a_reload_polls_at_once_and_the_status_names_what_is_in_service_and_what
         (1, kinds.END),
     ]
     assert "units.json: SHA-256" in after.model_version_status[0].status.error_message
+    stable, canary = (
+        pb.GetModelStatusRequest(model_spec=pb.ModelSpec(name="babble", version_label=label))
+        for label in ("stable", "canary")
+    )
+    metadata = [
+        pb.GetModelMetadataRequest(model_spec=spec, metadata_field=["signature_def"])
+        for spec in (LABEL, pb.ModelSpec(name="babble"), pb.ModelSpec(name="babble", version=Int64Value(value=2)))
+    ]
+    found = called(store, labelled, unknown, refused, stable, canary, *metadata)
+    assert [one.status.error_code for one in found[:3]] == [0, 9, 9]
+    assert "version 7 is not available: not in the folder" in found[1].status.error_message
+    assert "version 3 is not available" in found[2].status.error_message
+    assert "units.json: SHA-256" in found[2].status.error_message
+    assert [[one.version for one in status.model_version_status] for status in found[3:5]] == [[1], [2]]
+    assert [one.model_spec.version.value for one in found[5:]] == [1, 1, 2]
 
 
 def test_the_metadata_have_the_signature(store):

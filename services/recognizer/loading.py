@@ -1,0 +1,60 @@
+"""Loading: a version is read, checked and warm before it is in service; live streams come first meanwhile."""
+
+import gc
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sonorant.serving.model import ServedModel
+from sonorant.serving.model_store import ModelStore
+from sonorant.serving.warm_up import check_warm_up
+
+__all__ = ["load_served", "start_tensorflow", "unload"]
+
+_LONGEST_REST_S = 0.1
+
+
+def start_tensorflow() -> None:
+    """Import TensorFlow, which takes seconds, and leave its objects out of all later collections of garbage.
+
+    They are 300,000, and a collection among them stops all threads for 0.2 s.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from sonorant.export.loading import use_few_threads
+
+    use_few_threads()
+    gc.collect()
+    gc.freeze()
+
+
+def load_served(folder: Path, streams: bool) -> ServedModel:
+    """Load an exported model, and recognize its recorded requests; raises SonorantError if either fails.
+
+    streams: whether there may be any, for which the warm-up leaves half of a processor's time.
+    """
+    from sonorant.export.loading import load_exported
+
+    model = load_exported(folder)
+    check_warm_up(model, folder, _rests() if streams else lambda: None)
+    return model
+
+
+def unload(store: ModelStore) -> list[Path]:
+    """Forget what no session uses any more, and return the folders; TensorFlow's graphs are reference cycles."""
+    ended = store.unload()
+    if ended:
+        gc.collect()
+    return ended
+
+
+def _rests() -> Callable[[], None]:
+    """Return a call that rests as long as the time since it returned last."""
+    since_s = time.monotonic()
+
+    def rest() -> None:
+        nonlocal since_s
+        time.sleep(min(_LONGEST_REST_S, time.monotonic() - since_s))
+        since_s = time.monotonic()
+
+    return rest

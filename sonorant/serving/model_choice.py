@@ -1,0 +1,46 @@
+"""What a client calls a model: its name alone, or one of its versions, by label or by number."""
+
+from dataclasses import dataclass
+
+from sonorant.serving.errors import BadRequest
+
+__all__ = ["ModelChoice", "parse_choice"]
+
+_MOST_DIGITS = 19  # of a version, as an int64 has
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model, and a version of it: by number, or by label; without either the recognizer chooses.
+
+    name: empty: the only model.
+    """
+
+    name: str = ""
+    version: int | None = None
+    label: str = ""
+
+    def __str__(self) -> str:
+        if self.version is not None:
+            return f"{self.name}@{self.version}"
+        return f"{self.name}@{self.label}" if self.label else self.name
+
+
+def parse_choice(text: str) -> ModelChoice:
+    """Return what `MODEL`, `MODEL@LABEL`, `MODEL@VERSION` or `MODEL/VERSION` means; raises BadRequest.
+
+    `MODEL/VERSION` is how answers name a version.
+    """
+    name, at, which = text.rpartition("@")
+    if not at:
+        name, slash, version = text.rpartition("/")
+        return ModelChoice(name, int(version)) if slash and _is_version(version) else ModelChoice(text)
+    if _is_version(which):
+        return ModelChoice(name, int(which))
+    if not which or which.isdecimal():
+        raise BadRequest(f"model={text[:80]!r}: expected MODEL, MODEL@LABEL or MODEL@VERSION")
+    return ModelChoice(name, label=which)
+
+
+def _is_version(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
