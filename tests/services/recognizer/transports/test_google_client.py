@@ -69,6 +69,19 @@ def test_a_stream_has_interim_results_and_the_same_transcript_at_the_end(answers
     assert words == rounded((word.word, word.start_s, word.end_s) for word in heard[0].words)
 
 
+def test_channels_apart_have_a_result_each(answers, heard):
+    assert answers["apart"] == {"results": [[1, heard[0].text], [2, ""]], "billed_s": 4.0}
+
+
+def test_a_timeout_ends_a_stream_with_its_results_and_no_error(answers, heard):
+    found = answers["timed_out"]
+    assert found["events"] == ["SPEECH_ACTIVITY_BEGIN", "SPEECH_ACTIVITY_END"]
+    (text, said_s), (rest, end_s) = found["results"]
+    assert (text, rest) == (heard[0].text, "")
+    assert 2.3 < said_s < 2.6  # speech, and a pause of 0.4 s
+    assert end_s == pytest.approx(said_s + 1.0, abs=1e-5)
+
+
 def test_files_are_recognized_in_an_operation_and_each_has_its_own_error(answers, heard):
     found = answers["in_files"]
     assert found["transcripts"] == [one.text for one in heard]
