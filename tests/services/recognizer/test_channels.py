@@ -163,8 +163,8 @@ def test_a_file_with_more_channels_than_there_are_slots_is_refused_with_its_head
 def test_damage_ends_the_stream_once(store):
     async def work(server):
         request = StreamRequest(audio=AudioFormat("AUTO", apart=True))
-        with server.engine.admission.slot(), server.engine.stream(request) as stream:
-            with pytest.raises(BadAudio, match="begins with"):
-                await stream.push(AUDIO)
+        begins = pytest.raises(BadAudio, match="begins with")
+        with server.engine.admission.slot(), server.engine.stream(request) as stream, begins:
+            await stream.push(AUDIO)
 
     run(store, work)
