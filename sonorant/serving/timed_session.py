@@ -23,18 +23,20 @@ class TimedSession(Session):
     ) -> None:
         super().__init__(model, options, scorer)
         self._timeouts = timeouts
+        self._expired = False
 
     @property
     def ended(self) -> bool:
         """See `Session`."""
-        return self._left() <= 0
+        return self._expired
 
     def _hear(self, samples: Waveform) -> Steps[None]:
         most = round(_PIECE_S * self.model.sample_rate_hz)
-        while len(samples) and (left := self._left()) > 0:
-            piece = min(left, most)
+        while len(samples) and not self._expired:
+            piece = min(self._left(), most)
             yield from super()._hear(samples[:piece])
             samples = samples[piece:]
+            self._expired = self._left() <= 0
 
     def _left(self) -> int:
         """Return the samples without speech after which a timeout expires."""

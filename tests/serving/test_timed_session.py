@@ -17,7 +17,7 @@ from sonorant.serving.speech_timeouts import NO_TIMEOUTS, SpeechTimeouts, check_
 from sonorant.serving.timed_session import open_session
 
 SILENCE = np.zeros(RATE_HZ, np.float32)
-SAID = np.concatenate([SILENCE, murmur(1.0, seed=4), *[SILENCE] * 3, murmur(1.0, seed=9), *[SILENCE] * 3])
+SAID = np.concatenate([SILENCE, murmur(0.6, seed=4), SILENCE, SILENCE, murmur(0.6, seed=9), SILENCE, SILENCE])
 OPTIONS = SessionOptions(interim_results=False, speech_events=True)
 
 
@@ -49,10 +49,10 @@ def expected_end_s(timeouts):
     return len(SAID) / RATE_HZ
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
-    st.sampled_from([math.inf, 0.6, 1.3, 5.0]),
-    st.sampled_from([math.inf, 0.51, 1.5, 2.9]),
+    st.sampled_from([math.inf, 0.6, 1.3]),
+    st.sampled_from([math.inf, 0.51, 1.1]),
     st.lists(st.integers(0, len(SAID)), max_size=8),
 )
 def test_a_session_ends_where_a_timeout_expires_however_it_is_cut(model, start_s, end_s, cuts):
