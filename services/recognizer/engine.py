@@ -7,20 +7,22 @@ code, which each transport maps to a status of its own.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 import structlog
 
+from services.recognizer.channel_streams import open_channels
 from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.loading import unload
 from services.recognizer.metrics import RecognizerMetrics
-from services.recognizer.stream import Stream
+from services.recognizer.stream import MonoStream, Stream
 from services.recognizer.workers import Workers
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import open_decoder
+from sonorant.serving.channels import Decoder
 from sonorant.serving.errors import IdleStream, code_of
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
@@ -29,7 +31,8 @@ from sonorant.serving.model_choice import ModelChoice
 from sonorant.serving.model_store import ModelStore, VersionChange, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
-from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.session import SessionOptions
+from sonorant.serving.timed_session import open_session
 
 __all__ = ["Engine"]
 
@@ -94,7 +97,10 @@ class Engine:
 
     @contextmanager
     def stream(self, request: StreamRequest, beside: Stream | None = None) -> Iterator[Stream]:
-        """Open a stream while the context lasts; raises BadRequest or UnknownModel. beside: one of the same version."""
+        """Open a stream while the context lasts; raises BadRequest or UnknownModel. beside: one of the same version.
+
+        Of channels apart, each but the first takes a slot besides the stream's own: raises as `Admission.slot`.
+        """
         with self._store.session(request.model, beside.served if beside is not None else None) as model:
             yield from self._opened(request, model)
 
@@ -109,16 +115,27 @@ class Engine:
             utterances=request.utterances,
             speech_events=request.speech_events,
             written=request.written,
+            sensitivity=request.sensitivity,
         )
         decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
-        session = Session(model, options, scorer_with_phrases(model, request.phrases))
-        stream = Stream(session, decoder, self._workers, self._metrics, self._headroom)
-        log.info("stream_began", model=model.name, version=model.version)
-        self._metrics.begun.labels(model.name, str(model.version)).inc()
-        try:
-            yield stream
-        finally:
-            log.info("stream_ended", model=model.name, audio_s=round(stream.audio_s, 3))
+        scorer = scorer_with_phrases(model, request.phrases)
+
+        def mono(decoder: Decoder) -> MonoStream:
+            session = open_session(model, options, scorer, request.timeouts)
+            return MonoStream(session, decoder, self._workers, self._metrics, self._headroom)
+
+        opened: AbstractContextManager[Stream]
+        if request.audio.apart:
+            opened = open_channels(request.audio, decoder, mono, self._workers, self.admission)
+        else:
+            opened = nullcontext(mono(decoder))
+        with opened as stream:
+            log.info("stream_began", model=model.name, version=model.version)
+            self._metrics.begun.labels(model.name, str(model.version)).inc()
+            try:
+                yield stream
+            finally:
+                log.info("stream_ended", model=model.name, audio_s=round(stream.audio_s, 3))
 
     def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
         """Return a client's messages, within the idle limit, until `end_streams`."""

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from typing import Protocol
 
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
-from sonorant.serving.audio_formats import AudioDecoder, Pieces
+from sonorant.serving.audio_formats import Pieces
+from sonorant.serving.channels import Decoder
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.lag import Arrivals, Turns
 from sonorant.serving.model import ServedModel
@@ -17,18 +19,75 @@ from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session
 from sonorant.serving.steps import Steps
 
-__all__ = ["Stream"]
+__all__ = ["MonoStream", "Stream"]
 
 # Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
 _PIECE_S = 0.5
 _DECODED_S = 2  # of whole recordings, which are decoded before they are recognized
 
 
-class Stream:
+class Stream(Protocol):
     """One client's audio, in order; each call computes on a worker, never on the event loop."""
 
+    @property
+    def served(self) -> ServedModel:
+        """The version that answers."""
+
+    @property
+    def model(self) -> str:
+        """The model that answers, as "name/version"."""
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of the language that the model's recipe names; empty: none."""
+
+    @property
+    def rate_hz(self) -> int:
+        """Rate of the audio that the model takes."""
+
+    @property
+    def max_s(self) -> float:
+        """Longest audio, in seconds."""
+
+    @property
+    def channels(self) -> int:
+        """Channels that are recognized, each by itself; 1: of mixed ones, or not known before the first audio."""
+
+    @property
+    def audio_s(self) -> float:
+        """Seconds of audio received."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it hears no more audio: a timeout of the request has expired."""
+
+    async def push(self, audio: bytes) -> list[Answer]:
+        """Recognize the next `audio`; return what `Session.push` does.
+
+        Raises as `AudioDecoder.push` and `Session.push`; what was found until then is left to `finish`.
+        """
+
+    async def finalize(self) -> list[Answer]:
+        """End the utterance; return what is left of it, last a final result. The audio goes on with another one."""
+
+    async def finish(self) -> list[Answer]:
+        """End the audio; return what is left, last a final result. Raises as `push`."""
+
+    async def whole(self, audio: bytes) -> list[Result]:
+        """Return the final result of a whole recording; none if it is empty.
+
+        For streams that have one final result (`StreamRequest.utterances` is False). Raises as `push`; AudioTooLong
+        before anything is recognized.
+        """
+
+
+class MonoStream:
+    """`Stream` of one channel, or of mixed ones."""
+
+    channels = 1
+
     def __init__(
-        self, session: Session, decoder: AudioDecoder, workers: Workers, metrics: RecognizerMetrics, headroom: Headroom
+        self, session: Session, decoder: Decoder, workers: Workers, metrics: RecognizerMetrics, headroom: Headroom
     ) -> None:
         self._session = session
         self._answers: list[Answer] = []  # of a message that is not recognized yet, or only in part
@@ -69,38 +128,35 @@ class Stream:
         """Seconds of audio received."""
         return self._session.audio_s
 
-    async def push(self, audio: bytes) -> list[Answer]:
-        """Recognize the next `audio`; return what `Session.push` does.
+    @property
+    def ended(self) -> bool:
+        """See `Stream`."""
+        return self._session.ended
 
-        Raises as `AudioDecoder.push` and `Session.push`; what was found until then is left to `finish`.
-        """
+    async def push(self, audio: bytes) -> list[Answer]:
+        """See `Stream`."""
         with self._lag():
             await self._recognize(self._decoder.pieces(audio))
         return self._taken()
 
     async def finalize(self) -> list[Answer]:
-        """End the utterance; return what is left of it, last a final result. The audio goes on with another one."""
+        """See `Stream`."""
         self._answers += await self._workers.run(self._session.finalize_steps())
         return self._taken()
 
     async def finish(self) -> list[Answer]:
-        """End the audio; return what is left, last a final result. Raises as `push`."""
+        """See `Stream`."""
         return await self._finish(time.perf_counter())
 
-    async def whole(self, audio: bytes) -> Result | None:
-        """Return the final result of a whole recording; None if it is empty.
-
-        For streams that have one final result (`StreamRequest.utterances` is False). Raises as `push`; AudioTooLong
-        before anything is recognized.
-        """
+    async def whole(self, audio: bytes) -> list[Result]:
+        """See `Stream`."""
         began_s = time.perf_counter()
         samples = await self._decoded(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
         self._session.check(sum(map(len, samples)))
         await self._recognize(iter(samples))
         if not audio:
-            return None
-        (result,) = (answer for answer in await self._finish(began_s) if isinstance(answer, Result))
-        return result
+            return []
+        return [answer for answer in await self._finish(began_s) if isinstance(answer, Result)]
 
     async def _decoded(self, samples: Iterator[Waveform]) -> list[Waveform]:
         pieces, found, more = Pieces(samples, _DECODED_S * self.rate_hz), [], True

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sonorant.errors import Unavailable
-from sonorant.serving.errors import TooManyStreams
+from sonorant.serving.errors import BadRequest, TooManyStreams
 from sonorant.serving.headroom import Headroom
 
 __all__ = ["Admission"]
@@ -56,31 +56,37 @@ class Admission:
         yield
 
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Hold a slot while the context lasts; raises TooManyStreams, and Unavailable after `close`."""
+    def slot(self, count: int = 1, held: int = 0) -> Iterator[None]:
+        """Hold a slot while the context lasts; raises TooManyStreams, and Unavailable after `close`.
+
+        count: slots to hold, all or none; held: slots that the same stream has already, which fits whatever the
+        headroom where there is no other. Raises BadRequest if it never fits.
+        """
         with self.open():
-            if self.fitting < 1:
-                raise self._refusal()
-            self._active += 1
+            if held and held + count > self._max_streams:
+                raise BadRequest(f"{held + count} streams in one: this recognizer has {self._max_streams} at most")
+            if self.fitting < count and not self._active == held > 0:
+                raise self._refusal(count)
+            self._active += count
             began_s = self._clock()
             try:
                 yield
             finally:
-                self._active -= 1
+                self._active -= count
                 self._stream_s += (1 - _KEPT) * (self._clock() - began_s - self._stream_s)
 
     def close(self) -> None:
         """Admit no more streams; open ones keep their slots."""
         self._closed = True
 
-    def _refusal(self) -> TooManyStreams:
+    def _refusal(self, count: int) -> TooManyStreams:
         """Return the error, with the time in which a stream ends for this client, after those that came before it."""
         now_s, (shortest_s, longest_s) = self._clock(), _RETRY_S
         self._free_s = max(now_s, self._free_s) + self._stream_s / max(1, self._active)
         self._free_s = min(self._free_s, now_s + longest_s)
         retry_s = max(shortest_s, self._free_s - now_s)
-        if self._active >= self._max_streams:
+        if self._active + count > self._max_streams:
             why = f"no more than {self._max_streams} at once"
         else:
-            why = "one more would delay the others"
+            why = f"{'one' if count == 1 else count} more would delay the others"
         return TooManyStreams(f"{self._active} streams, {why}; try again in {retry_s:.1f} s", retry_s)

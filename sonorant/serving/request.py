@@ -6,6 +6,8 @@ from sonorant.serving.audio_formats import AudioFormat, check_format
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.sensitivity import check_sensitivity
+from sonorant.serving.speech_timeouts import NO_TIMEOUTS, SpeechTimeouts, check_timeouts
 from sonorant.text.formatting import LANGUAGES
 
 __all__ = ["AudioFormat", "StreamRequest", "check_request"]
@@ -21,6 +23,7 @@ class StreamRequest:
     return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
     written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
     result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
+    sensitivity: one of `SENSITIVITIES`. timeouts: see `SpeechTimeouts`.
     """
 
     model: ModelChoice = field(default_factory=ModelChoice)
@@ -32,11 +35,15 @@ class StreamRequest:
     written: str = ""
     utterances: bool = True
     speech_events: bool = False
+    sensitivity: str = "STANDARD"
+    timeouts: SpeechTimeouts = NO_TIMEOUTS
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:
     """Raise BadRequest if `model` cannot serve the request."""
     check_format(request.audio)
+    check_sensitivity(request.sensitivity, model)
+    check_timeouts(request.timeouts, model, apart=request.audio.apart)
     if request.written and request.written not in LANGUAGES:
         raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}, or none for verbatim")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:

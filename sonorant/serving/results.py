@@ -15,7 +15,7 @@ class Result:
     """The recognition of the audio from `start_s` up to `end_s`, best first; at least one alternative.
 
     Silence is an alternative with an empty text. stability: posterior of the best alternative. Times of words are from
-    the start of the stream.
+    the start of the stream. channel: of channels apart, from 1; 0: all of them, mixed.
     """
 
     alternatives: tuple[Hypothesis, ...]
@@ -23,14 +23,16 @@ class Result:
     stability: float
     end_s: float
     start_s: float = 0.0
+    channel: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechEvent:
-    """Speech has begun, or ended, at `time_s` of the stream."""
+    """Speech has begun, or ended, at `time_s` of the stream; channel: as of a Result."""
 
     kind: Literal["begin", "end"]
     time_s: float
+    channel: int = 0
 
 
 Answer = Result | SpeechEvent

@@ -11,6 +11,7 @@ from sonorant.serving.endpointing import Begin, Cut, End, open_endpointer
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.results import Answer, Result, SpeechEvent, join_results, nothing
+from sonorant.serving.sensitivity import with_sensitivity
 from sonorant.serving.steps import Steps, alone
 from sonorant.serving.utterance import Utterance
 from sonorant.serving.written import written
@@ -30,6 +31,7 @@ class SessionOptions:
     utterances: whether each utterance has a final result; else the stream has one, and interim results begin with it.
     speech_events: whether `push` returns SpeechEvents.
     written: language of final results' written form; empty: verbatim.
+    sensitivity: of endpointing, one of `SENSITIVITIES`.
     """
 
     max_alternatives: int = 1
@@ -38,6 +40,7 @@ class SessionOptions:
     utterances: bool = True
     speech_events: bool = False
     written: str = ""
+    sensitivity: str = "STANDARD"
 
 
 class Session:
@@ -52,7 +55,8 @@ class Session:
         self.model = model
         self._options = options
         self._scorer = scorer or model.scorer
-        self._endpointer = open_endpointer(model.recipe.decoding.endpointing, model.sample_rate_hz)
+        self._endpointing = with_sensitivity(model.recipe.decoding.endpointing, options.sensitivity)
+        self._endpointer = open_endpointer(self._endpointing, model.sample_rate_hz)
         self._endpointed = 0  # samples before those of the endpointer
         self._utterance: Utterance | None = None
         self._ended_s = 0.0  # end of the last utterance, or of the last silence that was told
@@ -76,6 +80,11 @@ class Session:
         """Seconds of audio that the model has had."""
         return self._speech / self.model.sample_rate_hz
 
+    @property
+    def ended(self) -> bool:
+        """Whether the session hears no more audio, before its `finish`."""
+        return False
+
     def push(self, audio: bytes) -> list[Answer]:
         """Recognize the next `audio`, 16-bit little-endian samples; return what is new.
 
@@ -93,9 +102,7 @@ class Session:
     def push_steps(self, samples: Waveform) -> Steps[list[Answer]]:
         """As `push`, of decoded samples, by a model that other streams' steps may share a call with."""
         received = samples[: self._most_samples - self._samples]
-        self._samples += len(received)
-        for cut in self._endpointer.push(received):
-            yield from self._follow(cut)
+        yield from self._hear(received)
         if beyond := len(samples) - len(received):
             raise self._too_long(self.audio_s + beyond / self.model.sample_rate_hz)
         if self._options.interim_results and self._utterance is not None:
@@ -116,7 +123,7 @@ class Session:
             self._end(self._silence())
             return self._taken()
         yield from self._end_utterance()
-        self._endpointer = open_endpointer(self.model.recipe.decoding.endpointing, self.model.sample_rate_hz)
+        self._endpointer = open_endpointer(self._endpointing, self.model.sample_rate_hz)
         self._endpointed = self._samples
         return self._taken()
 
@@ -129,6 +136,11 @@ class Session:
         if self._final is not None:
             self._answers.append(self._written(self._final))
         return self._taken()
+
+    def _hear(self, samples: Waveform) -> Steps[None]:
+        self._samples += len(samples)
+        for cut in self._endpointer.push(samples):
+            yield from self._follow(cut)
 
     def _end_utterance(self) -> Steps[None]:
         for cut in self._endpointer.finish():

@@ -49,6 +49,41 @@ def _streamed(client, audio):
     ]
 
 
+def _apart(client, audio):
+    """A recording of two channels, the second one silent."""
+    config = speech_v2.RecognitionConfig(CONFIG)
+    config.explicit_decoding_config.audio_channel_count = 2
+    config.features.multi_channel_mode = "SEPARATE_RECOGNITION_PER_CHANNEL"
+    content = b"".join(audio[at : at + 2] + bytes(2) for at in range(0, len(audio), 2))
+    whole = client.recognize(recognizer=f"{PARENT}/recognizers/_", config=config, content=content)
+    return {
+        "results": [[one.channel_tag, one.alternatives[0].transcript] for one in whole.results],
+        "billed_s": whole.metadata.total_billed_duration.total_seconds(),
+    }
+
+
+def _timed_out(client, audio):
+    """Speech, and a minute of silence, which nobody waits for."""
+    wanted = speech_v2.StreamingRecognitionFeatures(
+        enable_voice_activity_events=True,
+        voice_activity_timeout={"speech_start_timeout": {"seconds": 5}, "speech_end_timeout": {"seconds": 1}},
+        endpointing_sensitivity="ENDPOINTING_SENSITIVITY_SHORT",
+    )
+    opened = speech_v2.StreamingRecognitionConfig(config=CONFIG, streaming_features=wanted)
+    requests = [speech_v2.StreamingRecognizeRequest(recognizer=f"{PARENT}/recognizers/_", streaming_config=opened)]
+    content = [audio, *([bytes(16_000)] * 60)]
+    requests += [speech_v2.StreamingRecognizeRequest(audio=part) for part in content]
+    responses = list(client.streaming_recognize(requests=iter(requests)))
+    return {
+        "events": [one.speech_event_type.name for one in responses if one.speech_event_type],
+        "results": [
+            [one.alternatives[0].transcript, one.result_end_offset.total_seconds()]
+            for response in responses
+            for one in response.results
+        ],
+    }
+
+
 def _refused(client, audio):
     config = speech_v2.RecognitionConfig(CONFIG)
     config.translation_config = speech_v2.TranslationConfig(target_language="fr-FR")
@@ -107,6 +142,8 @@ def main(address, path):
                 "billed_s": whole.metadata.total_billed_duration.total_seconds(),
                 "language": whole.results[0].language_code,
                 "streamed": _streamed(client, audio),
+                "apart": _apart(client, audio),
+                "timed_out": _timed_out(client, audio),
                 "in_files": _in_files(client, path),
                 "refused": _refused(client, audio),
                 "methods": sorted(methods["services"]["Speech"]["clients"]["grpc"]["rpcs"]),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sonorant.errors import Unavailable
 from sonorant.serving.admission import Admission
-from sonorant.serving.errors import TooManyStreams
+from sonorant.serving.errors import BadRequest, TooManyStreams
 from sonorant.serving.headroom import Headroom
 
 
@@ -35,6 +35,21 @@ def test_closed_doors_keep_new_streams_out_and_let_the_old_ones_end():
     assert admission.active == 0
 
 
+def test_several_slots_are_held_all_or_none():
+    admission = Admission(4)
+    with admission.slot(3):
+        with pytest.raises(TooManyStreams, match="3 streams, no more than 4"), admission.slot(2):
+            pass
+        assert admission.active == 3
+    assert admission.active == 0
+
+
+def test_a_stream_that_needs_more_than_there_are_is_a_bad_request():
+    admission = Admission(4)
+    with admission.slot(), pytest.raises(BadRequest, match="5 streams in one"), admission.slot(4, held=1):
+        pass
+
+
 def measured(rate):
     headroom = Headroom(0.3, 1, 32)
     headroom.cost.measured(0.0, 10, 1.0, rate)
@@ -57,6 +72,20 @@ def test_a_burst_is_admitted_up_to_the_capacity_before_any_of_it_is_measured(rat
         assert admission.active == min(burst, 100, headroom.capacity(0.0)) == burst - refused
         assert admission.load == pytest.approx(admission.active / min(100, headroom.capacity(0.0)))
     assert admission.active == admission.load == 0
+
+
+def test_a_stream_of_many_channels_fits_where_there_is_no_other():
+    admission = Admission(8, measured(1.0))
+    with admission.slot(), admission.slot(4, held=1):
+        assert admission.active == 5
+    admission = Admission(8, measured(0.2))
+    with (
+        admission.slot(),
+        admission.slot(),
+        pytest.raises(TooManyStreams, match="4 more would delay the others"),
+        admission.slot(4, held=1),
+    ):
+        pass
 
 
 def test_an_overload_refuses_the_next_and_leaves_the_others():

@@ -121,6 +121,8 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecog
             for answer in await stream.push(audio):
                 inbox.heard()
                 yield answer
+            if stream.ended:
+                return
             inbox.heard()  # a slow reader's audio may wait here
         message = await inbox.next()
         if message is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -48,7 +48,7 @@ class BatchRecognizer:
             raise BadRequest(f"files: {len(request.files)}: expected 1 to {_MOST_FILES}, each of them once")
         paths = {file.uri: self._path(file.uri) for file in request.files}
         opening = stream_request(request.recognizer, request.config)
-        with self._engine.stream(opening):
+        with self._engine.stream(replace(opening, audio=replace(opening.audio, apart=False))):
             pass  # so that a config that no file can be recognized with is refused at once
         progress = pb.OperationMetadata(
             resource=request.recognizer, method="google.cloud.speech.v2.Speech.BatchRecognize"
@@ -94,20 +94,12 @@ class BatchRecognizer:
     ) -> pb.RecognizeResponse:
         async with self._turn:
             content = await asyncio.to_thread(_read, self._folder, path, self._most_bytes)
-            with ExitStack() as stack:
-                await self._take_slot(stack)
-                stream = stack.enter_context(self._engine.stream(opening))
-                return await recognized(stream, content, config, opening.language)
-
-    async def _take_slot(self, stack: ExitStack) -> None:
-        """Hold a slot until the stack ends; raises Unavailable while the recognizer shuts down."""
-        while True:
-            try:
-                stack.enter_context(self._engine.admission.slot())
-            except TooManyStreams:  # nobody listens to a batch as to a stream
-                await asyncio.sleep(_TRY_AGAIN_S)
-            else:
-                return
+            while True:  # until there is a slot for each channel; raises Unavailable while the recognizer shuts down
+                try:
+                    with self._engine.admission.slot(), self._engine.stream(opening) as stream:
+                        return await recognized(stream, content, config, opening.language)
+                except TooManyStreams:  # nobody listens to a batch as to a stream
+                    await asyncio.sleep(_TRY_AGAIN_S)
 
     def _path(self, uri: str) -> Path:
         """Return the file of a URI, without links; raises BadRequest if it is not below the folder."""

@@ -4,11 +4,13 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from services.recognizer.transports.grpc_messages import encoding_name
+from services.recognizer.transports.google_features import sensitivity, speech_timeouts
+from services.recognizer.transports.grpc_messages import channels_apart, encoding_name
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -30,14 +32,19 @@ SUPPORTED: dict[str, frozenset[str]] = {
         (pb.NativeOutputFileFormatConfig, ""),
         (pb.StreamingRecognizeRequest, "recognizer streaming_config audio"),
         (pb.StreamingRecognitionConfig, "config config_mask streaming_features"),
-        (pb.StreamingRecognitionFeatures, "interim_results enable_voice_activity_events"),
+        (
+            pb.StreamingRecognitionFeatures,
+            "interim_results enable_voice_activity_events voice_activity_timeout endpointing_sensitivity",
+        ),
+        (pb.StreamingRecognitionFeatures.VoiceActivityTimeout, "speech_start_timeout speech_end_timeout"),
+        (Duration, "seconds nanos"),
         (
             pb.RecognitionConfig,
             "auto_decoding_config explicit_decoding_config model language_codes features adaptation",
         ),
         (pb.ExplicitDecodingConfig, "encoding sample_rate_hertz audio_channel_count"),
         (pb.AutoDetectDecodingConfig, ""),
-        (pb.RecognitionFeatures, "enable_word_time_offsets enable_word_confidence max_alternatives"),
+        (pb.RecognitionFeatures, "enable_word_time_offsets enable_word_confidence max_alternatives multi_channel_mode"),
         (pb.SpeechAdaptation, "phrase_sets"),
         (pb.SpeechAdaptation.AdaptationPhraseSet, "inline_phrase_set"),
         (pb.PhraseSet, "phrases boost"),
@@ -127,15 +134,18 @@ def stream_request(
         language=_language(config),
         utterances=wanted is not _WHOLE,
         speech_events=wanted.enable_voice_activity_events,
+        sensitivity=sensitivity(wanted),
+        timeouts=speech_timeouts(wanted),
     )
 
 
 def _audio_format(config: pb.RecognitionConfig) -> AudioFormat:
+    apart = channels_apart(config.features)
     if config.WhichOneof("decoding_config") == "auto_decoding_config":
-        return AudioFormat("AUTO")
+        return AudioFormat("AUTO", apart=apart)
     audio = config.explicit_decoding_config
     encoding = encoding_name(pb.ExplicitDecodingConfig.AudioEncoding, audio.encoding)
-    return AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
+    return AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count, apart)
 
 
 def _phrases(adaptation: pb.SpeechAdaptation) -> Iterator[tuple[str, float]]:

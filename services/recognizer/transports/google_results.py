@@ -18,11 +18,13 @@ async def recognized(
     stream: Stream, content: bytes, config: pb.RecognitionConfig, language: str
 ) -> pb.RecognizeResponse:
     """Recognize a whole recording; the response has no result if it is empty. Raises as `Stream.whole`."""
-    result = await stream.whole(content)
+    results = await stream.whole(content)
     response = pb.RecognizeResponse(metadata=_metadata(stream))
-    if result is not None:
+    formatter = _formatter(config)
+    for result in results:
         response.results.add(
-            alternatives=_formatter(config).write(result.alternatives),
+            alternatives=formatter.write(result.alternatives),
+            channel_tag=result.channel,
             result_end_offset=duration(result.end_s),
             language_code=language,
         )
@@ -48,6 +50,7 @@ class StreamWriter:
             alternatives=self._formatter.write(answer.alternatives),
             is_final=answer.is_final,
             stability=answer.stability,
+            channel_tag=answer.channel,
             result_end_offset=duration(answer.end_s),
             language_code=self._language,
         )
@@ -59,4 +62,4 @@ def _formatter(config: pb.RecognitionConfig) -> Formatter[pb.SpeechRecognitionAl
 
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
-    return pb.RecognitionResponseMetadata(total_billed_duration=duration(stream.audio_s))
+    return pb.RecognitionResponseMetadata(total_billed_duration=duration(stream.channels * stream.audio_s))

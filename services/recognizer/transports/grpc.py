@@ -8,7 +8,7 @@ from services.coordination.durations import duration
 from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
-from services.recognizer.transports.grpc_messages import Formatter, encoding_name, parsed
+from services.recognizer.transports.grpc_messages import Formatter, channels_apart, encoding_name, parsed
 from services.recognizer.transports.grpc_methods import streaming, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
@@ -56,13 +56,14 @@ class RecognizerServicer:
             admission.slot() if request.content else admission.open(),
             self._engine.stream(_request(request.config, _WHOLE)) as stream,
         ):
-            result = await stream.whole(request.content)
+            results = await stream.whole(request.content)
             response = pb.RecognizeResponse(metadata=_metadata(stream))
-        if result is not None:
-            formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
+        formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
+        for result in results:
             response.results.add(
                 alternatives=formatter.write(result.alternatives),
                 result_end_offset=duration(result.end_s),
+                channel_tag=result.channel,
             )
         return response
 
@@ -124,8 +125,9 @@ async def _last_responses(
 def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatures) -> StreamRequest:
     audio = config.explicit_decoding_config
     encoding = encoding_name(pb.ExplicitDecodingConfig.AudioEncoding, audio.encoding)
-    spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count)
     features = config.features
+    apart = channels_apart(features)
+    spoken = AudioFormat(encoding, audio.sample_rate_hertz, audio.audio_channel_count, apart)
     return StreamRequest(
         parse_choice(config.model),
         spoken,
@@ -154,6 +156,7 @@ def _add_result(response: pb.StreamingRecognizeResponse, result: Result, formatt
         stability=result.stability,
         result_end_offset=duration(result.end_s),
         result_start_offset=duration(result.start_s),
+        channel_tag=result.channel,
     )
 
 

@@ -11,7 +11,7 @@ from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "encoding_name", "parsed"]
+__all__ = ["Formatter", "channels_apart", "encoding_name", "parsed"]
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
@@ -39,6 +39,14 @@ def encoding_name(encodings: Any, number: int) -> str:
         return str(number)
     name: str = encodings.Name(number)
     return name if number else ""
+
+
+def channels_apart(features: google.RecognitionFeatures | own.RecognitionFeatures) -> bool:
+    """Return whether each channel is recognized by itself; raises BadRequest for an unknown mode."""
+    if features.multi_channel_mode not in google.RecognitionFeatures.MultiChannelMode.values():
+        expected = "SEPARATE_RECOGNITION_PER_CHANNEL, or nothing: they are mixed"
+        raise BadRequest(f"multi_channel_mode={features.multi_channel_mode}: expected {expected}")
+    return bool(features.multi_channel_mode)
 
 
 class Formatter(Generic[_Alternative]):

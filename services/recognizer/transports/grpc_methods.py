@@ -64,6 +64,7 @@ def streaming(
                 async with aclosing(responses(first, inbox)) as found:
                     async for response in found:
                         await engine.in_time(context.write(response))
+            await _listen_out(messages)  # of a stream that a timeout has ended, its client still sends
         except SonorantError as error:
             await _listen_out(messages)
             await abort(context, error, engine.refuse(error))
@@ -74,7 +75,7 @@ def streaming(
 
 
 async def _listen_out(messages: AsyncIterator[bytes]) -> None:
-    """Read and drop a refused client's messages, for a while.
+    """Read and drop the messages of a client whose stream ends before them, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """

@@ -21,7 +21,7 @@ from sonorant.serving.results import Answer, Result
 __all__ = ["serve_stream"]
 
 _NUMBERS = ("sample_rate", "channels", "alternatives")
-_SWITCHES = ("interim_results", "words")
+_SWITCHES = ("interim_results", "words", "multichannel")
 _CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES)
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
@@ -142,8 +142,8 @@ def _request(config: dict[str, Any]) -> tuple[StreamRequest, bool]:
         if key not in _CONFIG:
             raise BadRequest(f"{key[:40]}: unknown; expected any of {', '.join(_CONFIG)}")
     rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
-    interim_results, with_words = (_switch(config, key) for key in _SWITCHES)
-    audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels)
+    interim_results, with_words, apart = (_switch(config, key) for key in _SWITCHES)
+    audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels, apart)
     return StreamRequest(parse_choice(_text(config, "model")), audio, alternatives, interim_results), with_words
 
 
@@ -201,6 +201,8 @@ class _Writer:
             "end_s": result.end_s,
             "alternatives": [self._alternative(one) for one in result.alternatives],
         }
+        if result.channel:
+            told["channel_index"] = [result.channel - 1, self._stream.channels]
         if finalized:
             told["from_finalize"] = True
         await self._send(told)

@@ -57,7 +57,7 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
 
 async def _finals(stream: Stream, content: bytes) -> AsyncIterator[Result]:
     """Yield the final results of a recording."""
-    if (result := await stream.whole(content)) is not None:
+    for result in await stream.whole(content):
         yield result
 
 

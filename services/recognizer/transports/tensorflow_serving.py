@@ -138,15 +138,17 @@ async def _recognized(streams: Sequence[Stream], files: Sequence[bytes], at_once
     """Return the best hypothesis of each recording; raises the first error when all have ended."""
     turns = asyncio.Semaphore(at_once)
 
-    async def recognize(stream: Stream, file: bytes) -> Result | None:
+    async def recognize(stream: Stream, file: bytes) -> list[Result]:
         async with turns:
             return await stream.whole(file)
 
     ended = await asyncio.gather(*map(recognize, streams, files), return_exceptions=True)
+    found = []
     for result in ended:
         if isinstance(result, BaseException):
             raise result
-    return [result.alternatives[0] if isinstance(result, Result) else _NOTHING for result in ended]
+        found.append(result[0].alternatives[0] if result else _NOTHING)
+    return found
 
 
 def _check_signature(spec: pb.ModelSpec) -> None:

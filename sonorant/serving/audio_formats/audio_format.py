@@ -19,13 +19,14 @@ class AudioFormat:
 
     encoding: one of `ENCODINGS`. LINEAR16, headerless 16-bit little-endian samples; MULAW and ALAW, headerless 8-bit
     samples (G.711); a container; AUTO, whichever container the first bytes are of. Empty: LINEAR16. channels: of
-    interleaved samples; they are mixed to one. Rate and channels of a container are in its header; another number here
-    is refused.
+    interleaved samples. Rate and channels of a container are in its header; another number here is refused.
+    apart: whether channels are recognized each by itself; else they are mixed to one.
     """
 
     encoding: str = ""
     rate_hz: int = 0
     channels: int = 0
+    apart: bool = False
 
 
 def check_format(audio: AudioFormat) -> None:

@@ -1,4 +1,4 @@
-"""A client's bytes to samples for the model: read, checked, mixed to one channel, resampled, within a limit."""
+"""A client's bytes to samples for the model: read, checked, mixed unless apart, resampled, within a limit."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def open_decoder(audio: AudioFormat, rate_hz: int, max_s: float) -> "AudioDecode
 
 
 class AudioDecoder:
-    """Decodes one stream, on one thread at a time.
+    """Decodes one stream, on one thread at a time: Float32[samples], or Float32[samples, channels] if they are apart.
 
     Samples do not depend on how its bytes are cut, except that headerless samples come whole. Where the audio is longer
     than the limit, one sample beyond it comes, and nothing after that is decoded: a file of a few bytes may hold hours.
@@ -40,9 +40,10 @@ class AudioDecoder:
         plain = audio.encoding in ("", "LINEAR16") and audio.rate_hz in (0, rate_hz)
         self._left = sys.maxsize if plain else round(max_s * rate_hz) + 1
         self._silent = 0
+        self._nothing = _NOTHING
 
     def push(self, data: bytes) -> Waveform:
-        """Return Float32[samples] of what the next bytes complete; raises BadAudio, and BadRequest for raw audio."""
+        """Return what the next bytes complete; raises BadAudio, and BadRequest for raw audio."""
         return _joined(self.pieces(data))
 
     def finish(self) -> Waveform:
@@ -61,7 +62,7 @@ class AudioDecoder:
         if self._left:
             yield from self._through(self._reader.finish())
         if self._resampler is not None and self._left:
-            yield from self._within(self._resampler.resample_chunk(_NOTHING, last=True))
+            yield from self._within(self._resampler.resample_chunk(self._nothing, last=True))
         self._left = 0
 
     def _through(self, blocks: Iterator[Block]) -> Iterator[Waveform]:
@@ -81,15 +82,17 @@ class AudioDecoder:
         found = block.rate_hz, frames.shape[1]
         if found != self._found:
             self._check(*found)
-        if frames.shape[1] == 1:
-            mono: Waveform = frames[:, 0]
+        if self._format.apart:
+            mixed: Waveform = frames
+        elif frames.shape[1] == 1:
+            mixed = frames[:, 0]
         else:
-            mono = frames.mean(axis=1, dtype=np.float32)
+            mixed = frames.mean(axis=1, dtype=np.float32)
         if block.bounded:
-            return mono
-        if not np.isfinite(mono).all():
+            return mixed
+        if not np.isfinite(mixed).all():
             raise bad_audio("samples that are not finite; expected numbers in [-1, 1]")
-        return np.clip(mono, -1, 1)
+        return np.clip(mixed, -1, 1)
 
     def _check(self, rate_hz: int, channels: int) -> None:
         if self._found is not None:
@@ -108,12 +111,15 @@ class AudioDecoder:
             raise bad_audio(f"a header with {channels} channels: the request says {wanted.channels}; leave it out")
         self._found = rate_hz, channels
         if rate_hz != self._rate_hz:
-            self._resampler = soxr.ResampleStream(rate_hz, self._rate_hz, 1, dtype="float32")
+            self._nothing = np.zeros((0, channels), np.float32) if wanted.apart else _NOTHING
+            self._resampler = soxr.ResampleStream(
+                rate_hz, self._rate_hz, channels if wanted.apart else 1, dtype="float32"
+            )
 
-    def _resampled(self, mono: Waveform) -> Waveform:
+    def _resampled(self, mixed: Waveform) -> Waveform:
         if self._resampler is None:
-            return mono
-        resampled: Waveform = self._resampler.resample_chunk(np.ascontiguousarray(mono))
+            return mixed
+        resampled: Waveform = self._resampler.resample_chunk(np.ascontiguousarray(mixed))
         return resampled
 
 

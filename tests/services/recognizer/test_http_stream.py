@@ -86,6 +86,17 @@ def test_finalize_ends_an_utterance_and_the_stream_goes_on(store, heard):
     assert read[-1]["audio_s"] == 4.0
 
 
+def test_channels_apart_have_results_each_with_its_index(store, heard):
+    stereo = b"".join(AUDIO[at : at + 2] + bytes(2) for at in range(0, len(AUDIO), 2))
+    read, code = told(store, stereo, CLOSE, query="?multichannel=true&channels=2")
+    assert [(one["channel_index"], one["alternatives"][0]["transcript"]) for one in read[1:-1]] == [
+        ([0, 2], heard.text),
+        ([1, 2], ""),
+    ]
+    assert (read[-1]["type"], code) == ("Closed", 1000)
+    assert "channel_index" not in told(store, AUDIO, CLOSE)[0][1]
+
+
 def test_the_limit_is_that_of_the_whole_stream(store):
     finalize = json.dumps({"type": "Finalize"})
     read, code = told(store, AUDIO, finalize, AUDIO, CLOSE, max_stream_seconds=3.0)

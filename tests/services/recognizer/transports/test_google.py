@@ -17,6 +17,7 @@ from sonorant.v1 import google_speech_pb2_grpc
 
 PARENT = "projects/p/locations/global"
 IMPLICIT = f"{PARENT}/recognizers/_"
+APART = pb.RecognitionFeatures(multi_channel_mode="SEPARATE_RECOGNITION_PER_CHANNEL")
 FEATURES = pb.RecognitionFeatures(enable_word_time_offsets=True, max_alternatives=4)
 
 
@@ -27,6 +28,19 @@ def opening(recognizer=IMPLICIT, *, interim=False, mask=(), **config):
         streaming_features=pb.StreamingRecognitionFeatures(interim_results=interim),
     )
     return pb.StreamingRecognizeRequest(recognizer=recognizer, streaming_config=opened)
+
+
+def timing(start_s, *, events=True, sensitivity=0, **config):
+    """The opening of a stream that ends when no speech has begun after so many seconds."""
+    request = opening(**config)
+    request.streaming_config.streaming_features.MergeFrom(
+        pb.StreamingRecognitionFeatures(
+            enable_voice_activity_events=events,
+            endpointing_sensitivity=sensitivity,
+            voice_activity_timeout={"speech_start_timeout": {"seconds": start_s}},
+        )
+    )
+    return request
 
 
 def audio(content=AUDIO):
@@ -92,6 +106,24 @@ def test_a_stream_is_recognized_as_by_the_engine_alone(store):
     assert not any(one.is_final for one in interim)
 
 
+def test_channels_apart_have_results_with_their_tags(store):
+    stereo = b"".join(AUDIO[at : at + 2] + bytes(2) for at in range(0, len(AUDIO), 2))
+    format_ = pb.ExplicitDecodingConfig(encoding="LINEAR16", audio_channel_count=2, sample_rate_hertz=8000)
+    first = opening(explicit_decoding_config=format_, features=APART)
+    responses, _, _ = conversation(store, first, *(audio(stereo[at : at + 3200]) for at in range(0, len(stereo), 3200)))
+    found = [(one.channel_tag, one.alternatives[0].transcript) for response in responses for one in response.results]
+    assert found == [(1, heard(store)[0].text), (2, "")]
+    assert responses[-1].metadata.total_billed_duration.ToMilliseconds() == 4000
+
+
+def test_a_stream_without_speech_ends_when_its_timeout_expires_while_its_client_sends(store):
+    silence = [audio(bytes(3200))] * 100
+    (response,), code, _ = conversation(store, timing(2), *silence)
+    assert code == grpc.StatusCode.OK
+    (result,) = response.results
+    assert (result.alternatives[0].transcript, result.result_end_offset.ToMilliseconds()) == ("", 2000)
+
+
 def test_audio_may_come_with_the_first_message_where_nothing_is_configured(store):
     first = pb.StreamingRecognizeRequest(recognizer=f"{PARENT}/recognizers/babble", audio=AUDIO[:16_000])
     (response,), _, _ = conversation(store, first, audio(AUDIO[16_000:]))
@@ -111,6 +143,11 @@ def test_audio_may_come_with_the_first_message_where_nothing_is_configured(store
         ([opening(features=pb.RecognitionFeatures(max_alternatives=31))], "max_alternatives=31: expected 1 to 30"),
         ([opening(translation_config={})], "streaming_config.config.translation_config: not supported"),
         ([opening(mask=["no_such"])], "config_mask: 'no_such': no field"),
+        ([opening(features=pb.RecognitionFeatures(multi_channel_mode=7))], "multi_channel_mode=7: expected SEPARATE"),
+        ([timing(1, events=False)], "voice_activity_timeout is counted from voice activity events: set enable_voice"),
+        ([timing(60)], "speech_start_timeout=60 s: expected more than 0.5 s and less than 60 s"),
+        ([timing(1, sensitivity=9)], "endpointing_sensitivity=9: expected one of STANDARD, SHORT, SUPERSHORT"),
+        ([timing(1, features=APART)], "speech_start_timeout: channels are recognized apart; leave it out"),
         ([opening(adaptation=biasing(pb.PhraseSet.Phrase(value="omega")))], "phrase 'omega': 'omega' is not among"),
     ],
 )

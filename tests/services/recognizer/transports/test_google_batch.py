@@ -165,6 +165,31 @@ def test_a_batch_waits_for_a_slot_and_can_be_cancelled(store, recordings):
     assert (waiting.done, ended.done, ended.error.code, active) == (False, True, 1, 0)
 
 
+def test_a_file_of_channels_apart_waits_for_a_slot_for_each(store, recordings, monkeypatch):
+    monkeypatch.setattr(google_batch, "_TRY_AGAIN_S", 0.01)
+    stereo = b"".join(AUDIO[at : at + 2] + bytes(2) for at in range(0, len(AUDIO), 2))
+    (recordings / "stereo.pcm").write_bytes(stereo)
+    decoding = pb.ExplicitDecodingConfig(encoding="LINEAR16", sample_rate_hertz=8000, audio_channel_count=2)
+    features = pb.RecognitionFeatures(multi_channel_mode="SEPARATE_RECOGNITION_PER_CHANNEL")
+    request = batch(f"file://{recordings}/stereo.pcm", explicit_decoding_config=decoding, features=features)
+
+    async def run():
+        async with recognizer(store, recordings=str(recordings), max_streams=2) as (server, channel):
+            with server.engine.admission.slot():
+                begun = await google_speech_pb2_grpc.SpeechStub(channel).BatchRecognize(request)
+                short = lro.WaitOperationRequest(name=begun.name, timeout=Duration(nanos=50_000_000))
+                waiting = await call(channel, "WaitOperation", short)
+            return waiting, await call(channel, "WaitOperation", lro.WaitOperationRequest(name=begun.name))
+
+    waiting, ended = asyncio.run(run())
+    (found,) = response_of(ended).results.values()
+    assert not waiting.done
+    assert [(one.channel_tag, one.alternatives[0].transcript) for one in found.transcript.results] == [
+        (1, transcript(store, AUDIO)),
+        (2, ""),
+    ]
+
+
 def test_operations_are_bounded_and_the_oldest_that_is_done_is_forgotten(store, recordings):
     request = batch(f"file://{recordings}/0.pcm")
 

@@ -69,6 +69,21 @@ def test_a_stream_has_interim_results_and_the_same_transcript_at_the_end(answers
     assert words == rounded((word.word, word.start_s, word.end_s) for word in heard[0].words)
 
 
+def test_channels_apart_have_a_result_each(answers, heard):
+    assert answers["apart"] == {"results": [[1, heard[0].text], [2, ""]], "billed_s": 4.0}
+
+
+def test_a_timeout_ends_a_stream_with_its_results_and_no_error(answers, store):
+    session = Session(store.get(), SessionOptions(interim_results=False, sensitivity="SHORT"))
+    expected = session.push(AUDIO + bytes(16_000))[0].alternatives[0].text
+    found = answers["timed_out"]
+    assert found["events"] == ["SPEECH_ACTIVITY_BEGIN", "SPEECH_ACTIVITY_END"]
+    (text, said_s), (rest, end_s) = found["results"]
+    assert (text, rest) == (expected, "")
+    assert 2.3 < said_s < 2.6  # speech, and a pause of 0.4 s
+    assert end_s == pytest.approx(said_s + 1.0, abs=1e-5)
+
+
 def test_files_are_recognized_in_an_operation_and_each_has_its_own_error(answers, heard):
     found = answers["in_files"]
     assert found["transcripts"] == [one.text for one in heard]
@@ -117,5 +132,6 @@ def test_messages_have_google_s_names_numbers_and_types(answers):
         for enum in message.enum_type:
             (same,) = (one for one in theirs[name].enum_type if one.name == enum.name)
             assert [(v.name, v.number) for v in enum.value] == [(v.name, v.number) for v in same.value]
-    for name in SUPPORTED.keys() - {"google.protobuf.FieldMask", "google.cloud.speech.v2.PhraseSet"}:
+    common = {"google.protobuf.Duration", "google.protobuf.FieldMask"}
+    for name in SUPPORTED.keys() - common - {"google.cloud.speech.v2.PhraseSet"}:
         assert {field.name for field in ours[name].field} == {field.name for field in theirs[name].field}, name

@@ -9,7 +9,7 @@ from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.encoded import encoded
 from rigs.recognizer import AUDIO, SPEECH, recognizer
 
-from services.recognizer.stream import Stream
+from services.recognizer.stream import MonoStream
 from services.recognizer_client.client import connect
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
@@ -201,7 +201,7 @@ def test_the_metadata_have_the_signature(store):
 
 
 def test_a_request_takes_slots_for_its_recordings_but_half_are_left_to_others(store, monkeypatch):
-    whole, at_once, most = Stream.whole, [0], [0, 0]
+    whole, at_once, most = MonoStream.whole, [0], [0, 0]
 
     async def run():
         async with recognizer(store, max_streams=5) as (server, channel):
@@ -215,7 +215,7 @@ def test_a_request_takes_slots_for_its_recordings_but_half_are_left_to_others(st
                 finally:
                     at_once[0] -= 1
 
-            monkeypatch.setattr(Stream, "whole", watched)
+            monkeypatch.setattr(MonoStream, "whole", watched)
             predictions = tensorflow_serving_pb2_grpc.PredictionServiceStub(channel)
             return await predictions.Predict(predict(files(*[encoded("WAV", SPEECH[:, None], RATE_HZ)] * 8)))
 
