@@ -46,6 +46,7 @@ class Manifest:
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
     signature: "stream", vector after vector, or "whole", an utterance at a time; "ensemble": that of each member, the
     first of which bins, vector_seconds and state_shapes are of; "language_model": it takes no audio.
+    without_transcribe: why the SavedModel has no signature `transcribe` (`sonorant.export.transcribe`); empty: it has.
     """
 
     model: str
@@ -58,6 +59,7 @@ class Manifest:
     files: dict[str, str]
     search: str = "ctc"  # manifests without it are older than other searches
     signature: str = "stream"  # likewise
+    without_transcribe: str = "exported before there was one"
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""
