@@ -13,6 +13,7 @@ from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folder, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
+from sonorant.export.transcribe.obstacle import AN_ENSEMBLE
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.models.family import Model
 from sonorant.recipe import Recipe
@@ -49,6 +50,7 @@ def export_ensemble(model: Model, others: Sequence[Path], recipe: Recipe, units:
             content_sha256=ensemble_sha256(digests),
             files=checksums(draft),
             signature=ENSEMBLE,
+            without_transcribe=AN_ENSEMBLE,
         )
         (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
         load_exported(draft)

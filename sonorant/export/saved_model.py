@@ -14,7 +14,8 @@ from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
-from sonorant.export.transcribe.signature import TRANSCRIBE, obstacle, transcribe_function
+from sonorant.export.transcribe.obstacle import obstacle
+from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming

@@ -67,6 +67,8 @@ class TensorBeamSearch:
         Raises InvalidArgumentError for NaN, and where no prefix is possible.
         """
         most = tf.shape(log_probs)[1]
+        nan = tf.math.is_nan(log_probs) & (tf.range(most) < frames[:, None])[:, :, None]
+        tf.debugging.Assert(~tf.reduce_any(nan), ["NaN; expected log-probabilities"])
         by_frame = tf.transpose(log_probs, [1, 0, 2])
         candidates = tf.math.top_k(by_frame[:, :, :-1], self._candidates).indices  # of equals the lower number
         shape = [log_probs.shape[0], self._beam]
@@ -81,9 +83,8 @@ class TensorBeamSearch:
 
         _, steps, last = tf.while_loop(lambda t, *_: t < most, advance, (0, steps, _start(shape)))
         total = last.blank + last.unit
-        sound = tf.debugging.assert_greater(tf.reduce_sum(total, 1), tf.zeros([], tf.float64), "no possible transcript")
-        with tf.control_dependencies([sound] if sound is not None else []):
-            return Beam(_traced(steps.stack()), tf.identity(total))
+        tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(total, 1) > 0), ["a frame without a possible symbol"])
+        return Beam(_traced(steps.stack()), total)
 
     def _advance(self, entries: _Entries, frame: _Frame) -> tuple[_Entries, tf.Tensor, tf.Tensor]:
         """Return the beam after a frame, and for each of its places the place before and the unit that is added."""

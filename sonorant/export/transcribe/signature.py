@@ -1,7 +1,7 @@
 """The signature `transcribe`: waveforms to texts, for a process that has TensorFlow and nothing else."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from sonorant.decoding.ctc_beam import BLANK_ONLY, UNIT_FLOOR
 from sonorant.export.transcribe.beam_search import TensorBeamSearch
@@ -13,32 +13,23 @@ from sonorant.recipe import Recipe
 from sonorant.tensorflow import graph_function, tf
 from sonorant.text.units import Units
 
-__all__ = ["TRANSCRIBE", "obstacle", "transcribe_function"]
+__all__ = ["TRANSCRIBE", "transcribe_function"]
 
 TRANSCRIBE = "transcribe"
 
-
-def obstacle(search: str, recipe: Recipe, units: Units) -> str:
-    """Return why an export cannot have the signature, by the name of what stands against it; "" if it can.
-
-    search: name of the search that reads the model's outputs.
-    """
-    decoding = recipe.decoding
-    if search != "ctc":
-        return f"model.family: {recipe.model.family}: its search by label is not in the graph; CTC's is"
-    for key in ("lm", "phrases", "jitter_ms"):
-        if getattr(decoding, key):
-            return f"decoding.{key}: not in the graph; export with it absent"
-    odd = [symbol for symbol in units.symbols if any(letter.isspace() and letter != " " for letter in symbol)]
-    return f"units.json: {odd[0]!r} has white space other than the space" if odd else ""
+_Recordings: TypeAlias = tuple[tf.Tensor, tf.Tensor]  # audio Float32[R, samples], of which lengths Int32[R] count
 
 
 def transcribe_function(recipe: Recipe, rate_hz: int, units: Units, functions: Mapping[str, Any]) -> Any:
     """Return the function: `audio` Float32[recordings, samples] and `lengths` Int32[recordings] to texts.
 
-    Recordings are at the model's rate; `lengths` of their samples count. Outputs: `text` String[recordings], and
-    `confidence` Float32[recordings], its posterior among the hypotheses of the beam. A recording is one utterance, and
-    all of it is searched, as with `decoding.endpointing: null`. Raises InvalidArgumentError, of which nothing
+    Of each recording, at the model's rate, `lengths` samples count. Outputs: `text` String[recordings], and
+    `confidence` Float32[recordings], its posterior among the hypotheses of the beam; "" and 1 for a recording that is
+    too short for a frame. A recording is one utterance, and all of it is searched, as with `endpointing: null`: no
+    voice activity, no ends of utterances. Raises InvalidArgumentError for lengths out of range, and
+    samples that are not finite. No recording's result depends on the others', to the last bit.
+
+    functions: those of the export that recognize, by the names of signatures (`sonorant.export.signatures`).
     """
     front_end = TensorFrontEnd(FeatureExtractor(recipe.features, rate_hz))
     decoding = recipe.decoding
@@ -49,33 +40,46 @@ def transcribe_function(recipe: Recipe, rate_hz: int, units: Units, functions: M
         posteriors = stream_posteriors(functions["start"], functions["stream"], framing)
     else:
         posteriors = whole_posteriors(functions["whole"], framing)
-    rows = posteriors.rows
 
-    def recognize(group: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+    def recognize(group: _Recordings) -> tuple[tf.Tensor, tf.Tensor]:
         audio, lengths = group
         vectors, counts = front_end(audio[:, : tf.reduce_max(lengths)], lengths)
         return spelling.best(search(*posteriors.of(vectors, counts)))
 
     def transcribe(audio: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        recordings, samples = tf.unstack(tf.shape(audio))
-        tf.debugging.assert_equal(tf.shape(lengths)[0], recordings, "lengths: expected one for each recording of audio")
-        tf.debugging.assert_non_negative(lengths, "lengths: expected at least 0")
-        tf.debugging.assert_less_equal(lengths, samples, "lengths: expected at most the samples of audio")
-        counts = tf.range(samples) < lengths[:, None]
-        audio = tf.where(counts, audio, 0)
-        tf.debugging.assert_all_finite(audio, "audio: expected finite samples")
-        groups = (recordings + rows - 1) // rows
-        padded = groups * rows - recordings
-        audio = tf.reshape(tf.pad(audio, [[0, padded], [0, 0]]), [groups, rows, samples])
-        lengths = tf.reshape(tf.pad(lengths, [[0, padded]]), [groups, rows])
-        found = tf.map_fn(
-            recognize,
-            (audio, lengths),
-            parallel_iterations=1,
-            fn_output_signature=(tf.TensorSpec([rows], tf.string), tf.TensorSpec([rows], tf.float32)),
-        )
-        text, confidence = (tf.reshape(tensor, [-1])[:recordings] for tensor in found)
+        text, confidence = _by_group(recognize, posteriors.rows, _checked(audio, lengths))
         return {"text": text, "confidence": confidence}
 
     audio = tf.TensorSpec([None, None], tf.float32, "audio")
     return graph_function(transcribe, input_signature=[audio, tf.TensorSpec([None], tf.int32, "lengths")])
+
+
+def _checked(audio: tf.Tensor, lengths: tf.Tensor) -> _Recordings:
+    """Return the recordings with zeros for samples that do not count."""
+    recordings, samples = tf.unstack(tf.shape(audio))
+    tf.debugging.assert_equal(tf.shape(lengths)[0], recordings, "lengths: expected one for each recording of audio")
+    tf.debugging.assert_non_negative(lengths, "lengths: expected at least 0")
+    tf.debugging.assert_less_equal(lengths, samples, "lengths: expected at most the samples of audio")
+    audio = tf.where(tf.range(samples) < lengths[:, None], audio, 0)
+    tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(audio)), ["audio: expected finite samples"])
+    return audio, lengths
+
+
+def _by_group(
+    recognize: Callable[[_Recordings], tuple[tf.Tensor, tf.Tensor]], rows: int, recordings: _Recordings
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return texts and confidences of recordings, computed for groups of so many rows; the last one is filled up."""
+    audio, lengths = recordings
+    count = tf.shape(lengths)[0]
+    groups = (count + rows - 1) // rows
+    empty = groups * rows - count
+    audio = tf.reshape(tf.pad(audio, [[0, empty], [0, 0]]), [groups, rows, tf.shape(audio)[1]])
+    lengths = tf.reshape(tf.pad(lengths, [[0, empty]]), [groups, rows])
+    found = tf.map_fn(
+        recognize,
+        (audio, lengths),
+        parallel_iterations=1,
+        fn_output_signature=(tf.TensorSpec([rows], tf.string), tf.TensorSpec([rows], tf.float32)),
+    )
+    text, confidence = (tf.reshape(tensor, [-1])[:count] for tensor in found)
+    return text, confidence
