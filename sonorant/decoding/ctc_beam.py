@@ -18,12 +18,12 @@ from sonorant.decoding.scorer import Scorer
 from sonorant.errors import SonorantError
 from sonorant.text.units import Units
 
-__all__ = ["BadLogProbs", "CtcBeamSearch", "search_whole"]
+__all__ = ["BLANK_ONLY", "UNIT_FLOOR", "BadLogProbs", "CtcBeamSearch", "search_whole"]
 
 # Units less probable than this do not extend any prefix; a true word may hide behind 1e-4 in noise, never behind 1e-6.
-_UNIT_FLOOR = 1e-6
+UNIT_FLOOR = 1e-6
 # Above this probability of blank no prefix is extended: a unit that is below 0.001 here peaks in another frame.
-_BLANK_ONLY = 0.999
+BLANK_ONLY = 0.999
 
 
 class BadLogProbs(SonorantError):
@@ -49,8 +49,8 @@ class CtcBeamSearch:
         unit_candidates: int = 12,
         *,
         scorer: Scorer | None = None,
-        unit_floor: float = _UNIT_FLOOR,
-        blank_only: float = _BLANK_ONLY,
+        unit_floor: float = UNIT_FLOOR,
+        blank_only: float = BLANK_ONLY,
     ) -> None:
         self._units = units
         self._vector_seconds = vector_seconds

@@ -8,6 +8,7 @@ from pathlib import Path
 from sonorant.errors import SonorantError
 
 __all__ = [
+    "BEFORE_TRANSCRIBE",
     "ENSEMBLE",
     "LANGUAGE_MODEL",
     "MANIFEST",
@@ -24,6 +25,7 @@ __all__ = [
 MANIFEST = "manifest.json"
 LANGUAGE_MODEL = "language_model"  # the signature of one
 ENSEMBLE = "ensemble"  # likewise
+BEFORE_TRANSCRIBE = "exported before there was one; export again"
 _MEMBERS = "members"  # folder of an ensemble's exports, 0, 1, …
 
 
@@ -46,6 +48,7 @@ class Manifest:
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
     signature: "stream", vector after vector, or "whole", an utterance at a time; "ensemble": that of each member, the
     first of which bins, vector_seconds and state_shapes are of; "language_model": it takes no audio.
+    without_transcribe: why the SavedModel has no signature `transcribe` (`sonorant.export.transcribe`); empty: it has.
     """
 
     model: str
@@ -58,6 +61,7 @@ class Manifest:
     files: dict[str, str]
     search: str = "ctc"  # manifests without it are older than other searches
     signature: str = "stream"  # likewise
+    without_transcribe: str = BEFORE_TRANSCRIBE
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""

@@ -15,6 +15,7 @@ from sonorant.export.manifest import (
     read_manifest,
     verify_files,
 )
+from sonorant.export.transcribe.obstacle import A_LANGUAGE_MODEL
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.tensor_language_model import TensorLanguageModel, language_model_functions
@@ -88,6 +89,7 @@ def _write(draft: Path, model: LanguageModel, recipe: Recipe, units: Units, vers
         files=checksums(draft),
         search="",
         signature=LANGUAGE_MODEL,
+        without_transcribe=A_LANGUAGE_MODEL,
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 

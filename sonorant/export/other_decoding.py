@@ -8,11 +8,22 @@ from pathlib import Path
 
 from sonorant.atomic import atomic_folder
 from sonorant.export.language_model import copy_language_models, language_model_paths, language_models_sha256
-from sonorant.export.manifest import MANIFEST, checksums, name_and_version, read_manifest, verify_files
+from sonorant.export.manifest import (
+    BEFORE_TRANSCRIBE,
+    ENSEMBLE,
+    MANIFEST,
+    Manifest,
+    checksums,
+    name_and_version,
+    read_manifest,
+    verify_files,
+)
+from sonorant.export.transcribe.obstacle import obstacle
 from sonorant.export.versions import Export, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.serving.warm_up import WARM_UP
+from sonorant.text.units import Units
 
 __all__ = ["export_with_decoding"]
 
@@ -39,8 +50,11 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
         left_out = {folder / MANIFEST, folder / _RECIPE, *copies.values()}
         shutil.copytree(folder, draft, ignore=partial(_among, left_out), dirs_exist_ok=True)
         (draft / _RECIPE).write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
+        why_not = _transcribing(folder, manifest, recipe, draft)
         content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
-        changed = replace(manifest, version=version, content_sha256=content, files=checksums(draft))
+        changed = replace(
+            manifest, version=version, content_sha256=content, files=checksums(draft), without_transcribe=why_not
+        )
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
         if (draft / WARM_UP).exists():
             _renew_warm_up(draft)
@@ -52,6 +66,19 @@ def _renew_warm_up(folder: Path) -> None:
     from sonorant.export.warm_up import renew_warm_up
 
     renew_warm_up(folder, load_exported(folder))
+
+
+def _transcribing(folder: Path, manifest: Manifest, recipe: Recipe, draft: Path) -> str:
+    """Give the model in `draft`, a copy of that in `folder`, the recipe's signature `transcribe`; return why not."""
+    if manifest.signature == ENSEMBLE or manifest.without_transcribe == BEFORE_TRANSCRIBE:
+        return manifest.without_transcribe
+    units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
+    why_not = obstacle(manifest.search, recipe, units)
+    if not (why_not and manifest.without_transcribe):
+        from sonorant.export.transcribe.resaved import resave  # loads TensorFlow, which takes seconds
+
+        resave(folder, draft, recipe, units, transcribes=not why_not)
+    return why_not
 
 
 def _among(left_out: set[Path], folder: str, names: list[str]) -> list[str]:

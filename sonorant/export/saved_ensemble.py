@@ -14,6 +14,7 @@ from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folder, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
+from sonorant.export.transcribe.obstacle import AN_ENSEMBLE
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.export.warm_up import add_warm_up
 from sonorant.models.family import Model
@@ -58,6 +59,7 @@ def export_ensemble(
             content_sha256=ensemble_sha256(digests),
             files=checksums(draft),
             signature=ENSEMBLE,
+            without_transcribe=AN_ENSEMBLE,
         )
         (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
         add_warm_up(draft, load_exported(draft), recordings)

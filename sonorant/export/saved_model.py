@@ -16,6 +16,8 @@ from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
+from sonorant.export.transcribe.obstacle import obstacle
+from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.export.warm_up import add_warm_up
 from sonorant.features.front_end import FeatureExtractor
@@ -69,6 +71,9 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
     module, functions = signatures(model)
+    why_not = obstacle(model.search, recipe, units)
+    if not why_not:
+        module.transcribe = functions[TRANSCRIBE] = transcribe_function(recipe, rate_hz, units, functions)
     tf.saved_model.save(module, str(draft), signatures=functions)
     (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
@@ -84,6 +89,7 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
         files=checksums(draft),
         search=model.search,
         signature=signature(model),
+        without_transcribe=why_not,
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     exported = load_exported(draft)

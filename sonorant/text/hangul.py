@@ -6,15 +6,20 @@ A syllable is a leading consonant L, a vowel V and perhaps a trailing consonant 
 
 import re
 
-__all__ = ["compose", "decompose"]
+__all__ = ["LEADING", "SYLLABLES", "TRAILING", "VOWELS", "compose", "decompose"]
 
 _S_BASE, _L_BASE, _V_BASE, _T_BASE = 0xAC00, 0x1100, 0x1161, 0x11A7
 _L_COUNT, _V_COUNT, _T_COUNT = 19, 21, 28
 
-_SYLLABLE = re.compile(f"[{chr(_S_BASE)}-{chr(_S_BASE + _L_COUNT * _V_COUNT * _T_COUNT - 1)}]")
+SYLLABLES = range(_S_BASE, _S_BASE + _L_COUNT * _V_COUNT * _T_COUNT)
+LEADING = range(_L_BASE, _L_BASE + _L_COUNT)
+VOWELS = range(_V_BASE, _V_BASE + _V_COUNT)
+TRAILING = range(_T_BASE + 1, _T_BASE + _T_COUNT)
+
+_SYLLABLE = re.compile(f"[{chr(SYLLABLES[0])}-{chr(SYLLABLES[-1])}]")
 _JAMO = re.compile(
-    f"(?P<l>[{chr(_L_BASE)}-{chr(_L_BASE + _L_COUNT - 1)}])(?P<v>[{chr(_V_BASE)}-{chr(_V_BASE + _V_COUNT - 1)}])"
-    f"(?P<t>[{chr(_T_BASE + 1)}-{chr(_T_BASE + _T_COUNT - 1)}]?)"
+    f"(?P<l>[{chr(LEADING[0])}-{chr(LEADING[-1])}])(?P<v>[{chr(VOWELS[0])}-{chr(VOWELS[-1])}])"
+    f"(?P<t>[{chr(TRAILING[0])}-{chr(TRAILING[-1])}]?)"
 )
 
 
