@@ -14,20 +14,29 @@ import pytest
 from rigs.waiting import PATIENCE_S, eventually
 from websockets.asyncio.client import connect
 
-_FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync --disable-dev-shm-usage --mute-audio --remote-debugging-port=0 --use-fake-device-for-media-stream "
-    "--use-fake-ui-for-media-stream"
-).split()
-_KEYS = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27, "ArrowDown": 40}
+_FLAGS = [
+    "--headless=new",
+    "--no-sandbox",  # Chromium refuses to run as root with one
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--mute-audio",
+    "--remote-debugging-port=0",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+]
+_KEYS = {"Tab": 9, "Enter": 13, " ": 32}
 _PAUSE_S = 0.02
 
 
 @contextmanager
 def chromium(microphone):
-    """Yield the DevTools address of a browser, whose microphone hears the file `microphone`, then its last 10 ms for ever.
+    """Yield the DevTools address of a browser; skips the test where there is none.
 
-    Skips the test where there is no browser.
+    microphone: the file that it hears, then the last 10 ms of that for ever.
     """
     program = shutil.which("chromium") or shutil.which("google-chrome") or pytest.skip("needs chromium")
     with TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True) as folder:
