@@ -109,7 +109,7 @@ class Browser:
         await page.call("Page.navigate", url=url)
         await page.until("document.readyState === 'complete'")
         yield page
-        assert page.faults == []
+        assert not page.faults, page.faults
         await self.call("Target.disposeBrowserContext", browserContextId=context)
 
 

@@ -22,8 +22,7 @@ export class PageError extends Error {
 export class RecognizerError extends PageError {
   // told: the message `Error` of the recognizer.
   constructor(told) {
-    const retry = told.retry_after_s === undefined ? "" : ` Try again in ${Math.ceil(told.retry_after_s)} s.`;
-    super(STATUSES[told.code] ?? "The recognizer refuses", `${told.message}.${retry}`);
+    super(STATUSES[told.code] ?? "The recognizer refuses", told.message);
     this.code = told.code;
   }
 }

@@ -28,7 +28,9 @@ export class RecognitionStream {
 
   // Send audio: an ArrayBuffer, a view, or a Blob; dropped once the socket is closed, as `ended` tells.
   send(audio) {
-    this.opened.then(() => this.socket.send(audio));
+    this.opened.then(() => {
+      if (this.socket.readyState === WebSocket.OPEN) this.socket.send(audio);
+    });
   }
 
   finalize() {
