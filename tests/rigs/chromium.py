@@ -93,7 +93,7 @@ class Browser:
                 self._answers.pop(message["id"]).set_result(message["result"])
 
     @asynccontextmanager
-    async def page(self, url, width=1000, height=800, scheme="light"):
+    async def page(self, url, width=1000):
         """Yield a page of its own profile, loaded; fails if it has logged an error."""
         context = (await self.call("Target.createBrowserContext"))["browserContextId"]
         target = (await self.call("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
@@ -103,9 +103,8 @@ class Browser:
         for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
             await page.call(f"{domain}.enable")
         await page.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
         )
-        await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         await page.call("Page.navigate", url=url)
         await page.until("document.readyState === 'complete'")
         yield page
@@ -166,6 +165,10 @@ class Page:
         await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **named)
 
+    async def prefer(self, scheme):
+        """Prefer the light or the dark colour scheme."""
+        await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     async def roles(self):
         """Return the role and name of each node of the accessibility tree that has both."""
         nodes = (await self.call("Accessibility.getFullAXTree"))["nodes"]
@@ -184,7 +187,3 @@ class Page:
         async with asyncio.timeout(PATIENCE_S):
             node = await self.choosers.get()
         await self.call("DOM.setFileInputFiles", backendNodeId=node, files=[str(path)])
-
-    async def screenshot(self, path):
-        shot = await self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(shot["data"]))

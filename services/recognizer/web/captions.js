@@ -1,8 +1,8 @@
 // Captions: final utterances, and one that may still change, shaded by its stability.
 
 export class Captions {
-  constructor(elements) {
-    Object.assign(this, elements); // scroll, hint, finals, interim
+  constructor({ scroll, hint, finals, interim }) {
+    Object.assign(this, { scroll, hint, finals, interim });
   }
 
   // Begin another recording, below those before.

@@ -25,7 +25,12 @@ export class Microphone {
       throw new PageError(...(REASONS[error.name] ?? ["The microphone cannot be opened", error.message]));
     }
     const microphone = new Microphone(tracks);
-    await microphone.context.audioWorklet.addModule(new URL("pcm_worklet.js", import.meta.url));
+    try {
+      await microphone.context.audioWorklet.addModule(new URL("pcm_worklet.js", import.meta.url));
+    } catch (error) {
+      microphone.release();
+      throw error;
+    }
     return microphone;
   }
 
@@ -44,6 +49,7 @@ export class Microphone {
     this.context.createMediaStreamSource(this.tracks).connect(this.node);
     this.node.connect(this.context.destination); // silence; nodes without a destination are not processed everywhere
     await this.context.resume();
+    this.awake = await navigator.wakeLock?.request("screen").catch(() => null); // a phone that sleeps hears nothing
     await new Promise((resolve) => (this.tracks.getAudioTracks()[0].onended = resolve));
     throw new PageError("The microphone is gone", "It was unplugged, or taken away.");
   }
@@ -58,6 +64,7 @@ export class Microphone {
   }
 
   release() {
+    this.awake?.release();
     for (const track of this.tracks.getTracks()) track.stop();
     if (this.context.state !== "closed") this.context.close();
   }

@@ -4,8 +4,8 @@ const LEAST_DB = -60;
 const CLIPPED = 32700;
 
 export class Readings {
-  constructor(elements) {
-    Object.assign(this, elements); // level, sent, latency, served
+  constructor({ level, sent, latency, served }) {
+    Object.assign(this, { level, sent, latency, served });
   }
 
   begin() {
