@@ -122,7 +122,10 @@ class Page:
         self.audio = []  # binary messages by WebSocket, in order
         self.commands = []  # text messages that the page has sent
         self.choosers = asyncio.Queue()  # of files, that the page has opened
+        self.protocols = []  # that the page has offered with its WebSockets
+        self.answer = None  # status of the requests that Fetch.enable names, by their headers
         self._sockets = {}
+        self._tasks = set()
 
     async def call(self, method, **params):
         return await self._browser.call(method, self._session, **params)
@@ -141,8 +144,19 @@ class Page:
                 self.audio[self._sockets[params["requestId"]]].append(content)
             case "Network.webSocketFrameSent" if params["response"]["opcode"] == 1:
                 self.commands.append(json.loads(params["response"]["payloadData"])["type"])
+            case "Network.webSocketWillSendHandshakeRequest":
+                self.protocols.append(params["request"]["headers"].get("Sec-WebSocket-Protocol", ""))
+            case "Fetch.requestPaused":
+                self._tasks.add(asyncio.create_task(self._fulfil(params)))
             case "Page.fileChooserOpened":
                 self.choosers.put_nowait(params["backendNodeId"])
+
+    async def _fulfil(self, params):
+        status, request = self.answer(params["request"]["headers"]), params["requestId"]
+        if status == 200:
+            await self.call("Fetch.continueRequest", requestId=request)
+        else:
+            await self.call("Fetch.fulfillRequest", requestId=request, responseCode=status)
 
     async def run(self, script):
         """Return the value of an expression, or of what it promises."""

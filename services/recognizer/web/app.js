@@ -1,24 +1,32 @@
 // The page: its controls, and one run at a time, of the microphone or of a file.
 
 import { Captions, clock } from "./captions.js";
-import { PageError, showError } from "./errors.js";
+import { NeedsKey, PageError, showError } from "./errors.js";
 import { LiveStream } from "./live.js";
 import { Microphone } from "./microphone.js";
 import { Readings } from "./readings.js";
 import { Recording } from "./recording.js";
+import { modelNames, useKey } from "./server.js";
 
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 const captions = new Captions(page);
 const readings = new Readings(page);
 let run = null; // {stop, finalize} of what is recognized now
 
+// Show the models in service, or what prevents it: a key is asked for where the recognizer wants one.
 async function loadModels() {
-  const chosen = page.model.value;
-  const response = await fetch(new URL("v1/models", document.baseURI)).catch(() => null);
-  if (!response?.ok) throw new PageError("The recognizer does not answer", "Is it running? Reload the page to try again.");
-  const names = (await response.json()).data.map((model) => model.id);
-  page.model.replaceChildren(...names.map((name) => new Option(name, name, false, name === chosen)));
-  if (names.length === 0) throw new PageError("No model is served", "Export one, then reload the page.");
+  showError(page.error, null);
+  try {
+    const names = await modelNames();
+    page.model.replaceChildren(...names.map((name) => new Option(name)));
+    page.keyed.hidden = true;
+    page.start.disabled = false;
+    status("Ready");
+  } catch (error) {
+    page.keyed.hidden = !(error instanceof NeedsKey);
+    showError(page.error, error);
+    status("Not ready");
+  }
 }
 
 function status(text) {
@@ -112,6 +120,11 @@ function choose(files) {
 }
 
 page.controls.onsubmit = (event) => event.preventDefault();
+page.keyed.onsubmit = (event) => {
+  event.preventDefault();
+  useKey(page.key.value.trim());
+  loadModels();
+};
 page.start.onclick = () => (run ? run.stop() : recognize("Microphone", fromMicrophone));
 page.finalize.onclick = () => run?.finalize();
 page.clear.onclick = () => captions.clear();
@@ -131,13 +144,4 @@ document.ondrop = (event) => {
   choose(event.dataTransfer.files);
 };
 
-loadModels().then(
-  () => {
-    status("Ready");
-    page.start.disabled = false;
-  },
-  (error) => {
-    showError(page.error, error);
-    status("Not ready");
-  },
-);
+loadModels();

@@ -2,6 +2,7 @@
 
 // By the status in `code` of the WebSocket's Error.
 const STATUSES = {
+  UNAUTHENTICATED: "The API key is refused",
   INVALID_ARGUMENT: "The recognizer cannot read this audio",
   NOT_FOUND: "The model is not served",
   OUT_OF_RANGE: "The recording is longer than a stream may be",
@@ -24,6 +25,13 @@ export class RecognizerError extends PageError {
   constructor(told) {
     super(STATUSES[told.code] ?? "The recognizer refuses", told.message);
     this.code = told.code;
+  }
+}
+
+export class NeedsKey extends PageError {
+  // key: the one that was refused; empty: none was sent.
+  constructor(key) {
+    super("The recognizer asks for an API key", key ? "This one is unknown, expired or disabled." : "Enter it below.");
   }
 }
 

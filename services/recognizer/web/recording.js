@@ -10,7 +10,12 @@ export class Recording {
   constructor(config, file, { onReady, onResult, onProgress }) {
     this.config = config;
     this.file = file;
-    this.onMessage = (told) => (told.type === "Ready" ? onReady(told) : onResult(told));
+    this.heard = false; // a result
+    this.onMessage = (told) => {
+      if (told.type === "Ready") return onReady(told);
+      this.heard = true;
+      onResult(told);
+    };
     this.onProgress = onProgress;
     this.stopped = false;
   }
@@ -20,8 +25,9 @@ export class Recording {
     try {
       return await this.stream(this.file, { encoding: "AUTO" });
     } catch (error) {
-      const samples = error.code === "INVALID_ARGUMENT" ? await decoded(this.file) : null;
-      if (samples === null || this.stopped) throw error;
+      if (error.code !== "INVALID_ARGUMENT" || this.heard || this.stopped) throw error;
+      const samples = await decoded(this.file);
+      if (samples === null) throw error;
       return await this.stream(new Blob([samples]), { sample_rate: DECODED_HZ });
     }
   }

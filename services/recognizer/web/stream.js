@@ -1,6 +1,7 @@
 // One stream of the recognizer, /v1/stream: audio out, results in.
 
 import { ConnectionLost, RecognizerError } from "./errors.js";
+import { openSocket } from "./server.js";
 
 const HIGH_WATER_BYTES = 1 << 20; // in the socket's buffer, which has no event when it drains
 const LOOK_EVERY_MS = 20;
@@ -9,10 +10,7 @@ export class RecognitionStream {
   // config: parameters of the query. onMessage: called with each Ready and Results.
   // `ended` resolves with the message Closed, or rejects with a PageError.
   constructor(config, onMessage) {
-    const url = new URL("v1/stream", document.baseURI);
-    url.protocol = url.protocol.replace("http", "ws");
-    url.search = new URLSearchParams(config);
-    this.socket = new WebSocket(url);
+    this.socket = openSocket(config);
     this.opened = new Promise((resolve) => (this.socket.onopen = resolve));
     this.ended = new Promise((resolve, reject) => {
       this.socket.onmessage = ({ data }) => {

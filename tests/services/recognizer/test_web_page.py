@@ -186,6 +186,33 @@ def test_an_error_is_told_with_what_to_do_and_the_next_run_clears_it(store, addr
     assert cleared == ""
 
 
+def test_an_api_key_is_asked_for_where_the_recognizer_wants_one(store, address):
+    """Its answers are made up here: the page's requests end in this test."""
+
+    async def run():
+        async with opened(address, store) as (page, _, _):
+            page.answer = lambda headers: 200 if headers.get("Authorization") == "Bearer secret" else 401
+            await page.call("Fetch.enable", patterns=[{"urlPattern": "*/v1/models"}])
+            await page.call("Page.reload")
+            asked = await page.until(ERROR)
+            for key in ("wrong", "secret"):
+                await page.run("document.querySelector('#key').focus(); document.querySelector('#key').value = ''")
+                await page.call("Input.insertText", text=key)
+                await page.press("Enter")
+                await page.until("!/below/.test(document.querySelector('#error').textContent)")
+                await page.until(f"{STATUS} === '{'Ready' if key == 'secret' else 'Not ready'}'")
+            hidden = await page.run("document.querySelector('#keyed').hidden")
+            await page.run(START)
+            await page.until("document.querySelector('#error strong')")
+            page.faults.clear()  # the refusals, and a WebSocket whose server takes no key
+            return asked, hidden, page.protocols
+
+    asked, hidden, protocols = asyncio.run(run())
+    assert asked.startswith("The recognizer asks for an API key")
+    assert hidden
+    assert protocols == ["token, secret"]
+
+
 def test_the_keyboard_alone_is_enough(store, address, tmp_path):
     file = tmp_path / "talk.flac"
     file.write_bytes(encoded("FLAC", SPEECH, RATE_HZ))
