@@ -47,7 +47,7 @@ test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
 # Three at a time on two processors: many wait for processes to start, or to be found dead. A test that hangs fails by name
 # after ten minutes, twice a test's patience; one that hangs below Python ends its worker, with all threads' stacks.
-test: setup ## run the tests, three files at a time; helm and an S3 server for them are built where Go is
+test: setup ## run the tests, three files at a time; helm and an S3 server for them are built where Go is, Chromium is installed by root
 	@tests/programs $(CLUSTER_BIN)
 	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --timeout 600 \
 	    -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true

@@ -1,4 +1,4 @@
-"""HTTP and WebSocket over the engine: OpenAI's transcriptions and models, and streams."""
+"""HTTP and WebSocket over the engine: OpenAI's transcriptions and models, streams, and a web page."""
 
 import asyncio
 import socket
@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from services.recognizer.engine import Engine
 from services.recognizer.transports.http_errors import error_answer
+from services.recognizer.transports.http_page import page_routes
 from services.recognizer.transports.http_stream import serve_stream
 from services.recognizer.transports.http_transcriptions import list_models, show_model, transcribe
 from sonorant.errors import SonorantError, Unavailable
@@ -49,6 +50,7 @@ class HttpServer:
             Route("/v1/models", lambda request: list_models(engine)),
             Route("/v1/models/{name:path}", self._model),
             WebSocketRoute("/v1/stream", self._stream),
+            *page_routes(),
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
         self._server = _Server(
