@@ -66,11 +66,12 @@ class _Clients:
         task, put_off = self._task, _PutOff()
         durations_s = [recording.duration_s for recording in self._recordings]
         for speech in speeches(speaker, task.streams, durations_s, task.end_s - task.begin_s):
-            while (wait_s := (begin_s := task.begin_s + speech.begin_s + put_off.seconds) - time.monotonic()) > 0:
-                await asyncio.sleep(wait_s)
-            if begin_s < task.end_s:
-                stub = self._stubs[speaker % len(self._stubs)]
-                group.create_task(self._say(stub, self._recordings[speech.recording], begin_s, put_off))
+            while (begin_s := task.begin_s + speech.begin_s + put_off.seconds) > time.monotonic():
+                if begin_s >= task.end_s:
+                    return
+                await asyncio.sleep(begin_s - time.monotonic())
+            stub = self._stubs[speaker % len(self._stubs)]
+            group.create_task(self._say(stub, self._recordings[speech.recording], begin_s, put_off))
 
     async def _say(self, stub: object, recording: Recording, begin_s: float, put_off: "_PutOff") -> None:
         """Stream a recording; a refused client waits as it was told, and begins again."""

@@ -18,15 +18,15 @@ from benchmarks.rigs.process import Child
 __all__ = ["REFUSED", "Speakers", "Step"]
 
 REFUSED = "RESOURCE_EXHAUSTED"
-_PREPARATION_S = 0.5  # until clients have got their task
+_PREPARATION_S = 0.2  # until clients have got their task
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """What was measured in a window of `seconds`, with so many streams; latencies in seconds (see `stream.Heard`).
 
-    statuses: tries by status, of those that ended in the window. audio_s: audio that was sent. server_cpu_s: None for a
-    server on another machine.
+    statuses: tries by status; a refused one counts if its client waits in the window. audio_s: audio that was sent.
+    server_cpu_s: None for a server on another machine.
     """
 
     streams: int
@@ -95,6 +95,8 @@ class Speakers:
                 exits.enter_context(Child(speak, self._target.address, self._recordings, [core]))
                 for core in self._target.client_cores
             ]
+            for child in self._children:
+                child.query(Task((), 1, 0.0, 0.0))  # answered once it has started
             self._exits = exits.pop_all()
         return self
 
@@ -140,7 +142,7 @@ def _step(
     server_cpu_s: float | None,
     client_cpu_s: float | None,
 ) -> Step:
-    ended = [each for each in heard if each.status and from_s <= _counted_s(each) < until_s]
+    ended = [each for each in heard if each.status and _counts(each, from_s, until_s)]
     answered = [each for each in ended if each.final_s is not None]
     sent = sum(from_s <= sent_s < until_s for each in heard for sent_s in each.sent)
     return Step(
@@ -159,9 +161,14 @@ def _step(
     )
 
 
-def _counted_s(heard: Heard) -> float:
-    """Return when a try counts: when its audio ended, by the set times, or, of one that came to nothing, the try."""
-    return heard.end_s if heard.final_s is not None else heard.over_s
+def _counts(heard: Heard, from_s: float, until_s: float) -> bool:
+    """Return whether a try is of the window.
+
+    Its audio ends there, by the set times; a refused client waits there; another error occurs there.
+    """
+    if heard.retry_s is not None:
+        return heard.over_s < until_s and heard.over_s + heard.retry_s > from_s
+    return from_s <= (heard.end_s if heard.final_s is not None else heard.over_s) < until_s
 
 
 def _sleep_until(moment_s: float) -> None:

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ DURATIONS = st.lists(st.floats(0.2, 5.0), min_size=1, max_size=6)
 def test_each_speaker_says_one_recording_after_the_other(speakers, durations_s, until_s):
     for speaker in range(speakers):
         said = speeches(speaker, speakers, durations_s, until_s)
-        for before, after in zip(said, said[1:], strict=False):
+        for before, after in pairwise(said):
             assert after.begin_s == pytest.approx(before.begin_s + durations_s[before.recording] + GAP_S)
             assert after.recording == (before.recording + 1) % len(durations_s)
         assert all(speech.begin_s < until_s for speech in said)

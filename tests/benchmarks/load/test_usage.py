@@ -9,7 +9,9 @@ from rigs.waiting import eventually
 from benchmarks.load import usage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-BUSY = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nprint(1, flush=True)\ninput()"
+BUSY = (
+    "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nprint(1, flush=True)\ninput()"
+)
 PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)"
 
 
