@@ -8,6 +8,7 @@ output words now and then. Goal: 150 streams within the SLO, at 6 ms of CPU time
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from benchmarks.load.hostile import hostile
 from benchmarks.load.idle import idle
 from benchmarks.load.long import long
 from benchmarks.load.models import Model, copy_version, made_up_models, models_of
+from benchmarks.load.onnx_peer import MODES, onnx_recognizer, write_peer
 from benchmarks.load.ramp import ramp
 from benchmarks.load.recordings import Recording, murmurs, read_recordings
 from benchmarks.load.reload import reload
@@ -31,6 +33,7 @@ from benchmarks.row import Progress, Row
 from services.recognizer_client.client import ask_model, connect, open_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import find_run, host_port
+from sonorant.errors import Unavailable
 from sonorant.export.manifest import read_manifest
 
 __all__ = ["OPTIONS", "rows"]
@@ -106,7 +109,8 @@ def rows(
         raise click.UsageError("give either --run or --server")
     results = Results(preset, slo_ms)
     with ExitStack() as exits:
-        exports = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-")))
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-")))
+        exports = folder / "exports"
         if server is None:
             progress("a model to serve")
             models = made_up_models(exports) if run is None else models_of(find_run(run).exports, exports)
@@ -117,7 +121,9 @@ def rows(
             models, publish = [Model()], None
             serve = partial(there, server)
             rate_hz = asyncio.run(_rate_hz(server))
-        conditions = Conditions(serve, models, _recordings(recordings, run, rate_hz), streams, seconds, slo_ms, publish)
+        peers = _peers(exports, folder / "peer", models[0], progress) if server is None and preset == "ramp" else {}
+        said = _recordings(recordings, run, rate_hz)
+        conditions = Conditions(serve, models, said, streams, seconds, slo_ms, publish, peers)
         for row in _PRESETS[preset](conditions, results, progress):
             results.rows.append(row)
             yield row
@@ -129,6 +135,19 @@ def _recordings(folder: Path | None, run: Path | None, rate_hz: int) -> list[Rec
     if folder is None and run is not None and (run / "recordings").is_dir():
         folder = run / "recordings"
     return murmurs(rate_hz) if folder is None else read_recordings(folder)
+
+
+def _peers(exports: Path, folder: Path, model: Model, progress: Progress) -> dict[str, Serve]:
+    """Return the servers of the same model in the Python that `SONORANT_PEERS` names; none if it names none."""
+    if not (python := os.environ.get("SONORANT_PEERS")):
+        return {}
+    export = exports / model.name / "1" if model.name else next(exports.glob("*/1"))
+    try:
+        write_peer(export, folder)
+    except Unavailable as error:
+        progress(f"onnxruntime is left out: {error}")
+        return {}
+    return {f"onnxruntime, {mode}": partial(onnx_recognizer, python, folder, mode) for mode in MODES}
 
 
 def _publish(exports: Path, versions: Iterator[int]) -> None:

@@ -1,6 +1,6 @@
 """What presets share: conditions, the server under load, and the results for rows and report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
@@ -22,6 +22,7 @@ class Conditions:
     """What an experiment runs under.
 
     streams: empty: the preset's own. publish: gives the recognizer another version; None: of a server that was there.
+    peers: other servers of the same model, by name.
     """
 
     serve: Serve
@@ -31,6 +32,7 @@ class Conditions:
     seconds: float
     slo_ms: float
     publish: Callable[[], None] | None
+    peers: Mapping[str, Serve]
 
 
 @dataclass(slots=True)
