@@ -25,7 +25,7 @@ _KIB = 1024
 def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
     """Yield the server's memory with no streams and with many, and the difference for each.
 
-    Each stream has said one recording's first second, and says no more.
+    Each stream has said a recording, and says no more.
     """
     streams = (conditions.streams or (_STREAMS,))[0]
     with conditions.serve(slo_ms=_ROOMY_SLO_MS) as target:
@@ -55,7 +55,7 @@ async def _measure(target: Target, recording: Recording, streams: int) -> tuple[
 
 
 async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.StreamStreamCall | None":  # type: ignore[type-arg]
-    """Return a stream that has had a second of audio; None if it was refused."""
+    """Return a stream that has had a recording, and noticed its speech; None if it was refused."""
     call = connect(channel).StreamingRecognize()
     config = pb.RecognitionConfig()
     config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
@@ -64,7 +64,7 @@ async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.St
     try:
         async with asyncio.timeout(_OPEN_S):
             await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
-            await call.write(pb.StreamingRecognizeRequest(audio=recording.audio[: 2 * recording.rate_hz]))
+            await call.write(pb.StreamingRecognizeRequest(audio=recording.audio))
             await call.read()  # that speech has begun
     except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
         return None
