@@ -11,10 +11,15 @@ from benchmarks.load.server import Target
 from benchmarks.load.step import Step
 from benchmarks.row import Progress, Row
 
-__all__ = ["Conditions", "Preset", "Results", "Serve", "step_rows"]
+__all__ = ["STEP_FIGURES", "Conditions", "Preset", "Results", "Serve", "step_rows"]
 
 Serve: TypeAlias = Callable[..., AbstractContextManager[Target]]
 """Returns the server, within a context, with keys of the recipe's `serving` where it is started for this."""
+
+
+STEP_FIGURES = ("final result", "first interim", "speech to interim", "flicker", "refused", "failed")
+STEP_FIGURES += ("CPU, server", "CPU, clients", "client delay")
+"""Names of the rows of `step_rows`."""
 
 
 @dataclass(frozen=True, slots=True)

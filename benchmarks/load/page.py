@@ -6,7 +6,7 @@ import jinja2
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from benchmarks.load.experiment import Results
+from benchmarks.load.experiment import STEP_FIGURES, Results
 from benchmarks.load.latency import PERCENTILES, percentile
 from benchmarks.load.step import Step
 from sonorant.report.plots import svg_text
@@ -24,6 +24,9 @@ def render_page(results: Results) -> str:
     several = {name: steps for name, steps in results.series.items() if len(steps) > 1}
     page: str = environment.get_template("page.html.j2").render(
         results=results,
+        rows=[row for row in results.rows if not results.series or row.name not in STEP_FIGURES],
+        percentiles=list(PERCENTILES),
+        figure=lambda value: "–" if value is None else f"{value:.3g}",
         latency=_latency_plot(several, results.slo_ms) if several else None,
         cpu=_cpu_plot(several) if several else None,
         distribution=_distribution_plot(results.series, results.slo_ms) if results.series else None,
