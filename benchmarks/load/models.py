@@ -6,15 +6,15 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from sonorant.errors import Unavailable
 from sonorant.export.manifest import MANIFEST, checksums, read_manifest
 from sonorant.export.versions import newest_version
+from sonorant.recipe.loading import dump_recipe, load_recipe
 
 __all__ = ["Model", "copy_version", "made_up_models", "models_of"]
 
 _PLAIN = "without-lm"
+_RECIPE = "recipe.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def models_of(exports: Path, folder: Path) -> list[Model]:
     models = []
     for path in sorted(path for path in exports.glob("*") if newest_version(path)[1]):
         copy_version(path / str(newest_version(path)[0]), copied := folder / path.name / "1")
-        if yaml.safe_load((copied / "recipe.yaml").read_text())["decoding"]["lm"] is None:
+        if load_recipe(copied / _RECIPE).decoding.lm is None:
             models.append(Model(path.name, path.name))
             continue
         _drop_language_model(copied, folder / f"{path.name}-{_PLAIN}" / "1")
@@ -45,7 +45,10 @@ def models_of(exports: Path, folder: Path) -> list[Model]:
 
 def made_up_models(folder: Path) -> list[Model]:
     """Write a model of the size of `recipes/digits.yaml` below `folder`; its weights output words now and then."""
-    subprocess.run([sys.executable, "-m", "benchmarks.rigs.digits_export", str(folder)], check=True)
+    command = [sys.executable, "-m", "benchmarks.rigs.digits_export", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"no model could be made up: {done.stderr.strip()[-300:]}")
     return [Model()]
 
 
@@ -59,9 +62,8 @@ def copy_version(version: Path, copied: Path) -> None:
 
 def _drop_language_model(version: Path, copied: Path) -> None:
     copy_version(version, copied)
-    recipe = copied / "recipe.yaml"
-    document = yaml.safe_load(recipe.read_text())
-    document["decoding"]["lm"] = None
-    recipe.write_text(yaml.safe_dump(document))
+    recipe = load_recipe(copied / _RECIPE)
+    plain = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": None})})
+    (copied / _RECIPE).write_text(dump_recipe(plain), encoding="utf-8")
     manifest = read_manifest(copied)
     (copied / MANIFEST).write_text(replace(manifest, files=checksums(copied)).to_json())

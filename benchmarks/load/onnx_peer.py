@@ -42,7 +42,7 @@ def write_peer(export: Path, folder: Path) -> None:
     command = [sys.executable, "-m", __name__, str(export), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Unavailable(f"{export}: the peer cannot have this model: {done.stderr.strip().splitlines()[-1]}")
+        raise Unavailable(f"{export}: the peer cannot have this model: {done.stderr.strip()[-300:]}")
 
 
 def main(export: Path, folder: Path) -> None:

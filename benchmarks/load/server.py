@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,15 @@ from pathlib import Path
 from benchmarks.load import usage
 from services.process.log_tail import last_lines
 from sonorant.errors import Unavailable
+from sonorant.recipe.document import Override
+from sonorant.recipe.loading import dump_recipe, load_recipe
 
 __all__ = ["Target", "started", "started_recognizer", "there"]
 
 _START_S = 180.0
 _LOOK_S = 0.1
 _GRACE_S = 10.0
+_MOST_STREAMS = 4096
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -41,13 +44,16 @@ class Target:
 
 @contextmanager
 def started_recognizer(exports: Path, **serving: object) -> Iterator[Target]:
-    """Serve the models below `exports` by one worker, pinned to the first core; `serving`: keys of that section."""
+    """Serve the models below `exports` by one worker, pinned to the first core.
+
+    serving: keys of that section. `max_streams` is lifted, so that what refuses a stream is the measured headroom.
+    """
     command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--port", "0", "--threads", "1"]
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
-        if serving:
-            recipe = Path(folder) / "recipe.yaml"
-            recipe.write_text(_with_limits(next(iter(sorted(exports.glob("*/*/recipe.yaml")))), serving))
-            command += ["--recipe", str(recipe)]
+        recipe = Path(folder) / "recipe.yaml"
+        first = next(iter(sorted(exports.glob("*/*/recipe.yaml"))))
+        recipe.write_text(_with_limits(first, {"max_streams": _MOST_STREAMS, **serving}), encoding="utf-8")
+        command += ["--recipe", str(recipe)]
         with started(lambda port_file: [*command, "--port-file", str(port_file)]) as target:
             yield target
 
@@ -105,8 +111,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _with_limits(recipe: Path, serving: dict[str, object]) -> str:
-    import yaml
-
-    document = yaml.safe_load(recipe.read_text())
-    return yaml.safe_dump({**document, "serving": {**document.get("serving", {}), **serving}})
+def _with_limits(recipe: Path, serving: Mapping[str, object]) -> str:
+    overrides = [Override(f"serving.{key}", str(value), "bench") for key, value in serving.items()]
+    return dump_recipe(load_recipe(recipe, overrides))
