@@ -43,12 +43,13 @@ class Target:
 
 
 @contextmanager
-def started_recognizer(exports: Path, **serving: object) -> Iterator[Target]:
-    """Serve the models below `exports` by one worker, pinned to the first core.
+def started_recognizer(exports: Path, threads: int = 1, **serving: object) -> Iterator[Target]:
+    """Serve the models below `exports` by so many workers, pinned to the first core.
 
     serving: keys of that section. `max_streams` is lifted, so that what refuses a stream is the measured headroom.
     """
-    command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--port", "0", "--threads", "1"]
+    command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--port", "0"]
+    command += ["--threads", str(threads)]
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         recipe = Path(folder) / "recipe.yaml"
         first = next(iter(sorted(exports.glob("*/*/recipe.yaml"))))
