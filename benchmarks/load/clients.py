@@ -13,6 +13,7 @@ from benchmarks.load.recordings import Recording
 from benchmarks.load.schedule import speeches
 from benchmarks.load.stream import Heard, say
 from services.recognizer_client.client import connect
+from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["LATE_S", "PATIENCE_S", "Task", "speak"]
 
@@ -73,13 +74,15 @@ class _Clients:
             stub = self._stubs[speaker % len(self._stubs)]
             group.create_task(self._say(stub, self._recordings[speech.recording], begin_s, put_off))
 
-    async def _say(self, stub: object, recording: Recording, begin_s: float, put_off: "_PutOff") -> None:
+    async def _say(
+        self, stub: "recognizer_pb2_grpc.RecognizerAsyncStub", recording: Recording, begin_s: float, put_off: "_PutOff"
+    ) -> None:
         """Stream a recording; a refused client waits as it was told, and begins again."""
         end_s = self._task.end_s
         while begin_s < end_s:
             over_s = begin_s + recording.duration_s
             until_s = over_s + PATIENCE_S if over_s <= end_s else end_s + LATE_S
-            heard = await say(stub, recording, self._task.model, begin_s, until_s)  # type: ignore[arg-type]
+            heard = await say(stub, recording, self._task.model, begin_s, until_s)
             self._heard.append(heard)
             if heard.retry_s is None:
                 return

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import grpc
 
@@ -54,7 +55,7 @@ async def _measure(target: Target, recording: Recording, streams: int) -> tuple[
     return before, after, len(opened)
 
 
-async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.StreamStreamCall | None":  # type: ignore[type-arg]
+async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.StreamStreamCall[Any, Any] | None":
     """Return a stream that has had a recording, and noticed its speech; None if it was refused."""
     call = connect(channel).StreamingRecognize()
     config = pb.RecognitionConfig()

@@ -5,8 +5,11 @@ the fastest form of it that onnxruntime has. The running mean's recurrences are 
 decays, as a chunk has two or three vectors.
 """
 
+from typing import Any
+
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.parser import parse_model
 
@@ -83,7 +86,7 @@ _TOP = """
 _ORDER = (0, 3, 2, 1)  # ONNX's input, output, forget gate, candidate; TensorFlow's: input, candidate, forget, output
 
 
-def write_graph(arrays: "dict[str, np.ndarray]", layers: int, running: bool, decay: float, path: str) -> None:
+def write_graph(arrays: "dict[str, NDArray[Any]]", layers: int, running: bool, decay: float, path: str) -> None:
     """Write the graph of an `lstm_ctc` model to `path`.
 
     arrays: mean, deviation, weight_i [inputs + cells, 4 cells] and bias_i of each layer, kernel, bias. Inputs are
@@ -107,7 +110,7 @@ def write_graph(arrays: "dict[str, np.ndarray]", layers: int, running: bool, dec
     onnx.save(model, path)
 
 
-def _constants(arrays: "dict[str, np.ndarray]", layers: int, decay: float) -> "dict[str, np.ndarray]":
+def _constants(arrays: "dict[str, NDArray[Any]]", layers: int, decay: float) -> "dict[str, NDArray[Any]]":
     bins = len(arrays["mean"])
     floats = {"nothing": 0.0, "unit": 1.0, "fall": 0.01, "below_peak": 0.8, "steepness": 6.0, "never": -1e9}
     found = {name: np.array(value, np.float32) for name, value in {**floats, "decay": decay}.items()}
