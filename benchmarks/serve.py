@@ -1,89 +1,170 @@
-"""The recognizer under paced streams: latency of final results, and CPU time of the server alone.
+"""The recognizer under streams in real time: latencies, CPU time of the server alone, streams a core within the SLO.
 
-The server has one processor and one worker, the clients, in a process of their own, another. Streams send chunks of
-0.1 s in real time, whatever comes back, and begin again when their recording is over. The model has the size of
-`recipes/digits.yaml`, and weights that make it output words now and then. Goal: at 150 streams 95 % of final results
-within 300 ms, and at most 6 ms of CPU time an audio-second.
+Clients, in processes of their own, begin streams at set times and send each chunk when it would have been spoken,
+whatever comes back (open loop); latencies count from then. The server that is started has one processor and one worker,
+the clients have the others. Without --run its model has the size of `recipes/digits.yaml`, and weights that make it
+output words now and then. Goal: 150 streams within the SLO, at 6 ms of CPU time an audio-second.
 """
 
+import asyncio
+import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
+import click
 
-from benchmarks.rigs.paced_streams import Heard, speak
-from benchmarks.rigs.process import Child
+from benchmarks.load.experiment import Conditions, Preset, Results, Serve
+from benchmarks.load.hostile import hostile
+from benchmarks.load.idle import idle
+from benchmarks.load.long import long
+from benchmarks.load.models import Model, copy_version, made_up_models, models_of
+from benchmarks.load.onnx_peer import MODES, onnx_recognizer, write_peer
+from benchmarks.load.ramp import ramp
+from benchmarks.load.recordings import Recording, murmurs, read_recordings
+from benchmarks.load.reload import reload
+from benchmarks.load.server import started_recognizer, there
+from benchmarks.load.users import users
 from benchmarks.row import Progress, Row
+from services.recognizer_client.client import ask_model, connect, open_recognizer
+from sonorant.atomic import atomic_write
+from sonorant.cli.settings import find_run, host_port
+from sonorant.errors import Unavailable
+from sonorant.export.manifest import read_manifest
 
-__all__ = ["rows"]
+__all__ = ["OPTIONS", "rows"]
 
-_STREAMS = (1, 10, 64, 150, 200)
-_SECONDS = 10.0
-_RATE_HZ = 8000
-_START_S = 60.0
-
-
-class _Server(NamedTuple):
-    port: int
-    pid: int
-
-
-def rows(progress: Progress) -> Iterator[Row]:
-    """Yield latency and CPU time for each number of streams."""
-    recordings = [_murmur(seconds, seed) for seed, seconds in enumerate(np.linspace(2.0, 4.0, 8))]
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as server:
-        for streams in _STREAMS:
-            progress(f"{streams} streams")
-            with Child(speak, server.port, recordings, _RATE_HZ, streams) as clients:
-                before_s, began_s = _cpu_s(server.pid), time.monotonic()
-                heard: Heard = clients.query(_SECONDS)  # type: ignore[arg-type]  # a number is a question too
-                used = (_cpu_s(server.pid) - before_s) / (time.monotonic() - began_s)
-            case = f"{streams} streams on a core"
-            yield Row("final result", case, 1000 * float(np.quantile(heard.finals_s, 0.95)), "ms (p95)")
-            yield Row("failed streams", case, heard.failed, "1")
-            yield Row("server", case, used, "cores")
+_PRESETS: dict[str, Preset] = {
+    "ramp": ramp,
+    "users": users,
+    "hostile": hostile,
+    "reload": reload,
+    "idle": idle,
+    "long": long,
+}
+_PRESET_HELP = (
+    "ramp: streams in steps until the SLO breaks. users: whole recordings by 1, 2, 4, … users. hostile: two clients "
+    "with the largest messages beside the streams. reload: a new version under the streams. idle: memory of silent "
+    "streams. long: CPU time in a stream's first and tenth minute."
+)
 
 
-@contextmanager
-def _server(folder: Path) -> Iterator[_Server]:
-    """Serve a model by one worker on the first processor; clients, children of this process, have the others."""
-    exports = folder / "exports"
-    subprocess.run([sys.executable, "-m", "benchmarks.rigs.digits_export", str(exports)], check=True)
-    first, *others = sorted(os.sched_getaffinity(0))
-    port_file = folder / "port"
-    command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--port", "0"]
-    command += ["--port-file", str(port_file), "--threads", "1", "--recipe", str(next(exports.glob("*/1/recipe.yaml")))]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {first}))
+def _numbers(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """Parse numbers of streams."""
     try:
-        os.sched_setaffinity(0, others or {first})
-        deadline_s = time.monotonic() + _START_S
-        while not port_file.exists():
-            if process.poll() is not None or time.monotonic() > deadline_s:
-                raise RuntimeError("the recognizer did not start")
-            time.sleep(0.1)
-        yield _Server(int(port_file.read_text()), process.pid)
-    finally:
-        os.sched_setaffinity(0, {first, *others})
-        process.terminate()
-        process.wait()
+        found = tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        found = (0,)
+    if any(number < 1 for number in found):
+        raise click.BadParameter(f"found {value!r}, expected numbers above 0, such as 10,50,100")
+    return found
 
 
-def _cpu_s(pid: int) -> float:
-    """Return the CPU seconds that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+OPTIONS = (
+    click.Option(["--preset"], type=click.Choice(list(_PRESETS)), default="ramp", show_default=True, help=_PRESET_HELP),
+    click.Option(
+        ["--server"], metavar="HOST:PORT", callback=host_port("localhost:50051"),
+        help="Recognizer to measure; absent: one is started.",
+    ),
+    click.Option(["--run"], type=click.Path(path_type=Path), help="Run whose exports are served and recordings sent."),
+    click.Option(
+        ["--recordings"], type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="Folder of WAV or FLAC files to send; absent: the run's, or noise with the rhythm of speech.",
+    ),
+    click.Option(
+        ["--streams"], metavar="N,N,…", callback=_numbers, help="Numbers of streams, or users; absent: the preset's."
+    ),
+    click.Option(
+        ["--seconds"], type=click.FloatRange(min=0.5), default=10.0, show_default=True,
+        help="Time of a step, behind its warm-up.",
+    ),
+    click.Option(
+        ["--slo-ms"], type=click.FloatRange(min=1), default=300.0, show_default=True,
+        help="Limit for 95 % of first interim and of final results.",
+    ),
+    click.Option(
+        ["--output"], type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for load.html, with plots, and load.json, with every figure and histogram.",
+    ),
+)  # fmt: skip
 
 
-def _murmur(seconds: float, seed: int) -> bytes:
-    """Return 16-bit noise with the rhythm of speech."""
-    noise = np.random.default_rng(seed).standard_normal(round(seconds * _RATE_HZ)) * 0.1
-    t = np.arange(len(noise)) / _RATE_HZ
-    noise *= (np.sin(2 * np.pi * 3 * t) > -0.3) * (1 + np.sin(2 * np.pi * (200 + 90 * np.floor(t * 3)) * t))
-    return bytes(np.clip(np.rint(noise * 32767), -32768, 32767).astype("<i2"))
+def rows(
+    progress: Progress,
+    preset: str = "ramp",
+    server: str | None = None,
+    run: Path | None = None,
+    recordings: Path | None = None,
+    streams: Sequence[int] = (),
+    seconds: float = 10.0,
+    slo_ms: float = 300.0,
+    output: Path | None = None,
+) -> Iterator[Row]:
+    """Yield the figures of a preset; the options are those of `OPTIONS`."""
+    if run is not None and server is not None:
+        raise click.UsageError("give either --run or --server")
+    results = Results(preset, slo_ms)
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-")))
+        exports = folder / "exports"
+        if server is None:
+            progress("a model to serve")
+            models = made_up_models(exports) if run is None else models_of(find_run(run).exports, exports)
+            serve: Serve = partial(started_recognizer, exports)
+            publish: Callable[[], None] | None = partial(_publish, exports, count(2))
+            rate_hz = read_manifest(next(exports.glob("*/1"))).sample_rate_hz
+        else:
+            models, publish = [Model()], None
+            serve = partial(there, server)
+            rate_hz = asyncio.run(_rate_hz(server))
+        peers = _peers(exports, folder / "peer", models[0], progress) if server is None and preset == "ramp" else {}
+        said = _recordings(recordings, run, rate_hz)
+        conditions = Conditions(serve, models, said, streams, seconds, slo_ms, publish, peers)
+        for row in _PRESETS[preset](conditions, results, progress):
+            results.rows.append(row)
+            yield row
+        if output is not None:
+            _write(output, results)
+
+
+def _recordings(folder: Path | None, run: Path | None, rate_hz: int) -> list[Recording]:
+    if folder is None and run is not None and (run / "recordings").is_dir():
+        folder = run / "recordings"
+    return murmurs(rate_hz) if folder is None else read_recordings(folder)
+
+
+def _peers(exports: Path, folder: Path, model: Model, progress: Progress) -> dict[str, Serve]:
+    """Return the servers of the same model in the Python that `SONORANT_PEERS` names; none if it names none."""
+    if not (python := os.environ.get("SONORANT_PEERS")):
+        return {}
+    export = exports / model.name / "1" if model.name else next(exports.glob("*/1"))
+    try:
+        write_peer(export, folder)
+    except Unavailable as error:
+        progress(f"onnxruntime is left out: {error}")
+        return {}
+    return {f"onnxruntime, {mode}": partial(onnx_recognizer, python, folder, mode) for mode in MODES}
+
+
+def _publish(exports: Path, versions: Iterator[int]) -> None:
+    """Give each model the next version, a copy of its first."""
+    version = str(next(versions))
+    for first in sorted(exports.glob("*/1")):
+        copy_version(first, first.with_name(version))
+
+
+async def _rate_hz(server: str) -> int:
+    async with open_recognizer(server) as channel:
+        return (await ask_model(connect(channel))).sample_rate_hz
+
+
+def _write(folder: Path, results: Results) -> None:
+    from benchmarks.load.page import render_page  # loads matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(folder / "load.json", json.dumps(results.document(), indent=1) + "\n")
+    atomic_write(folder / "load.html", render_page(results))

@@ -11,16 +11,16 @@ import numpy as np
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
-from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
 from sonorant.text.units import Units
 
+_RECIPE = Path(__file__).parents[2] / "recipes" / "digits.yaml"
 _UNITS = Units("words", ("eight", "five", "four", "nine", "one", "seven", "six", "three", "two", "zero"))
 
 
 def main(exports: Path) -> None:
     """Write the export below `exports`."""
-    recipe = load_recipe(Path("recipes/digits.yaml"), [Override("serving.max_streams", "1024", "bench")])
+    recipe = load_recipe(_RECIPE)
     extractor = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)
     model = build_model(recipe.model, extractor.bins, _UNITS.size, seed=1)
     rng = np.random.default_rng(1)

@@ -34,16 +34,20 @@ class Child:
         """The child's process number."""
         return self._process.pid
 
-    def send(self, question: str = "") -> None:
+    def send(self, question: object = "") -> None:
         """Send a request, which the child answers; `query` also receives the answer."""
         self._connection.send(question)
 
-    def query(self, question: str = "") -> Any:
+    def receive(self, patience_s: float = _PATIENCE_S) -> Any:
+        """Return the child's answer to the first request that has none yet; raises TimeoutError."""
+        if not self._connection.poll(patience_s):
+            raise TimeoutError(f"{self._process.name} did not answer within {patience_s} s")
+        return self._connection.recv()
+
+    def query(self, question: object = "") -> Any:
         """Return the child's answer."""
         self.send(question)
-        if not self._connection.poll(_PATIENCE_S):
-            raise TimeoutError(f"{self._process.name} did not answer within {_PATIENCE_S} s")
-        return self._connection.recv()
+        return self.receive()
 
     def __enter__(self) -> Self:
         return self

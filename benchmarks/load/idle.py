@@ -1,0 +1,72 @@
+"""Preset `idle`: the memory of streams that are open and silent."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+
+from benchmarks.load import usage
+from benchmarks.load.experiment import Conditions, Results
+from benchmarks.load.recordings import Recording
+from benchmarks.load.server import Target
+from benchmarks.row import Progress, Row
+from services.recognizer_client.client import connect
+from sonorant.v1 import recognizer_pb2 as pb
+
+__all__ = ["idle"]
+
+_STREAMS = 200
+_ROOMY = {"slo_ms": 60_000, "threads": 16}  # so that all are admitted, as if a core could carry them
+_SETTLE_S = 2.0
+_OPEN_S = 60.0
+_KIB = 1024
+
+
+def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
+    """Yield the server's memory with no streams and with many, and the difference for each.
+
+    Each stream has said a recording, and says no more.
+    """
+    streams = (conditions.streams or (_STREAMS,))[0]
+    with conditions.serve(**_ROOMY) as target:
+        progress(f"{streams} idle streams")
+        before, with_streams, opened = asyncio.run(_measure(target, conditions.recordings[0], streams))
+        yield Row("memory", "no streams", before / _KIB, "KiB")
+        yield Row("memory", f"{opened} idle streams", with_streams / _KIB, "KiB")
+        yield Row("memory, each", f"{opened} idle streams", (with_streams - before) / _KIB / max(1, opened), "KiB")
+
+
+async def _measure(target: Target, recording: Recording, streams: int) -> tuple[int, int, int]:
+    """Return resident bytes with no streams and with all that were opened, and their number."""
+    async with grpc.aio.insecure_channel(target.address) as channel:
+        first = await _open(channel, recording)  # what a first stream loads is none of the others'
+        if first is not None:
+            first.cancel()
+        await asyncio.sleep(_SETTLE_S)
+        pid = target.process
+        before = usage.rss_bytes(pid)
+        calls = [await _open(channel, recording) for _ in range(streams)]
+        await asyncio.sleep(_SETTLE_S)
+        after = usage.rss_bytes(pid)
+        opened = [call for call in calls if call is not None]
+        for call in opened:
+            call.cancel()
+    return before, after, len(opened)
+
+
+async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.StreamStreamCall[Any, Any] | None":
+    """Return a stream that has had a recording, and noticed its speech; None if it was refused."""
+    call = connect(channel).StreamingRecognize()
+    config = pb.RecognitionConfig()
+    config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
+    wanted = pb.StreamingRecognitionFeatures(enable_voice_activity_events=True)
+    opening = pb.StreamingRecognitionConfig(config=config, streaming_features=wanted)
+    try:
+        async with asyncio.timeout(_OPEN_S):
+            await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
+            await call.write(pb.StreamingRecognizeRequest(audio=recording.audio))
+            await call.read()  # that speech has begun
+    except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
+        return None
+    return call

@@ -1,0 +1,36 @@
+"""Preset `reload`: the same streams without and with a new version that is loaded, and swapped in, under them."""
+
+from collections.abc import Iterator
+
+from benchmarks.load.experiment import Conditions, Results, step_rows
+from benchmarks.load.latency import percentile
+from benchmarks.load.step import Speakers
+from benchmarks.row import Progress, Row
+from sonorant.errors import SonorantError
+
+__all__ = ["CannotReload", "reload"]
+
+_STREAMS = 50
+
+
+class CannotReload(SonorantError):
+    """A server that runs elsewhere, whose exports are not at hand."""
+
+    exit_code = 64
+
+
+def reload(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
+    """Yield the figures of both, and what the reload adds to p99; raises CannotReload."""
+    if conditions.publish is None:
+        raise CannotReload("reload: gives a new version to a recognizer that it starts; leave out --server")
+    streams = (conditions.streams or (_STREAMS,))[0]
+    with conditions.serve() as target, Speakers(target, conditions.recordings) as speakers:
+        progress(f"{streams} streams")
+        before = speakers.run(streams, conditions.seconds, conditions.models[0].name)
+        yield from step_rows(before, f"{streams} streams")
+        progress(f"{streams} streams while a version is loaded")
+        during = speakers.run(streams, conditions.seconds, conditions.models[0].name, conditions.publish)
+        yield from step_rows(during, f"{streams} streams, reload")
+    results.series |= {"without": [before], "with a reload": [during]}
+    added_s = percentile(during.finals_s, 0.99) - percentile(before.finals_s, 0.99)
+    yield Row("reload adds", f"{streams} streams, p99 of final result", 1000 * added_s, "ms")
