@@ -71,10 +71,14 @@ class Admission:
         """Admit no more streams; open ones keep their slots."""
         self._closed = True
 
-    def _refusal(self) -> TooManyStreams:
-        """Return the error, with the time in which one of the open streams ends, if they last as long as others did."""
+    def retry_s(self, streams: int) -> float:
+        """Return the seconds in which one of so many streams ends, if they last as long as others did."""
         shortest_s, longest_s = _RETRY_S
-        retry_s = min(longest_s, max(shortest_s, self._stream_s / max(1, self._active)))
+        return min(longest_s, max(shortest_s, self._stream_s / max(1, streams)))
+
+    def _refusal(self) -> TooManyStreams:
+        """Return the error, with the time in which one of the open streams is expected to end."""
+        retry_s = self.retry_s(self._active)
         if self._active >= self._max_streams:
             why = f"no more than {self._max_streams} at once"
         else:
