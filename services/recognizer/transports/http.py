@@ -63,6 +63,7 @@ class HttpServer:
             KeyedApplication(app, engine, api_keys),
             lifespan="off",
             log_config=None,
+            log_level="info",  # at debug it logs headers, and so keys
             access_log=False,
             http="h11",
             ws="websockets-sansio",
