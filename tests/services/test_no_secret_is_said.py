@@ -96,8 +96,15 @@ def environment(folder, redis_url, port):
 
 def secrets(folder):
     lines = (folder / "keys" / "tls.key").read_text().splitlines()
-    known = [PASSWORD, quote(PASSWORD, safe=""), quote(PASSWORD), CURVE.decode(), base64.b64encode(CURVE).decode()]
-    return [*known, CURVE.hex(), STORE_SECRET, STORE_PASSWORD, API_KEY, *(line for line in lines if "-----" not in line)]
+    known = [
+        API_KEY,
+        PASSWORD,
+        quote(PASSWORD, safe=""),
+        quote(PASSWORD),
+        CURVE.decode(),
+        base64.b64encode(CURVE).decode(),
+    ]
+    return [*known, CURVE.hex(), STORE_SECRET, STORE_PASSWORD, *(line for line in lines if "-----" not in line)]
 
 
 def hold(said, folder):

@@ -13,7 +13,7 @@ TODAY = date(2026, 11, 25)
 HASH = "sha256:" + hashlib.sha256(b"abc").hexdigest()
 LONG_AGO, LATER = date(2000, 1, 1), date(2999, 12, 31)
 
-NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", fullmatch=True)
+NAMES = st.text("aZ09._-", max_size=62).map(lambda rest: f"a{rest}")
 KEYS = st.builds(
     ApiKey,
     NAMES,
@@ -24,7 +24,9 @@ KEYS = st.builds(
 )
 
 
-@given(st.lists(KEYS, unique_by=lambda key: key.digest), st.sampled_from(["\n", "\n\n", " # old\n", "\r\n"]))
+@given(
+    st.lists(KEYS, max_size=4, unique_by=lambda key: key.digest), st.sampled_from(["\n", "\n\n", " # old\n", "\r\n"])
+)
 def test_what_is_written_is_read(keys, end):
     assert parse_keys("".join(key.line() + end for key in keys), "keys") == keys
 

@@ -49,12 +49,12 @@ def test_a_client_that_does_not_trust_the_certificate_ends_the_connection(answer
 
 
 def test_clients_present_a_certificate_where_grpc_asks_for_it(answer):
-    assert answer(trusting(HOUSE, STRANGER.issue_cert("a client")), clients=STRANGER) == (200, "Closed")
+    assert answer(trusting(HOUSE, STRANGER.issue_cert("client.example")), clients=STRANGER) == (200, "Closed")
 
 
 @pytest.mark.parametrize("presented", [None, HOUSE])
 def test_no_certificate_or_another_authority_s_is_refused(answer, presented):
-    certificate = presented and presented.issue_cert("a client")
+    certificate = presented and presented.issue_cert("client.example")
     with pytest.raises((httpx.TransportError, ssl.SSLError, ConnectionError)):
         answer(trusting(HOUSE, certificate), clients=STRANGER)
 
