@@ -191,10 +191,16 @@ class _ByLoad(_Values):
     )
 
 
+class _ApiKeys(_Values):
+    secret: _Object = Field("", description="Secret with the hashes of API keys; empty: none is asked for.")
+    client: _Object = Field("", description="Secret with the API key of `helm test`.")
+
+
 class _Recognizer(_Scheduling):
     replicas: int = Field(1, ge=0, description="Replicas; 0: none.")
     autoscaling: _ByLoad = Field(description="Replicas by load.")
     drain_seconds: int = Field(30, ge=1, description="Time for open streams to end, in seconds.")
+    api_keys: _ApiKeys = Field(description="API keys of clients.")
     clients: list[dict[str, Any]] | None = Field(None, description="Peers that may stream to it.")
     gateway: _Gateway = Field(description="A Gateway's route.")
     ingress: _Ingress = Field(description="An Ingress.")

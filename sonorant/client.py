@@ -63,15 +63,19 @@ class Wanted:
 
 
 class AsyncRecognizer:
-    """The recognizers at HOST:PORT, within `async with`."""
+    """The recognizers at HOST:PORT, within `async with`.
 
-    def __init__(self, address: str, wanted: Wanted | None = None) -> None:
+    api_key: for recognizers that ask for one; absent: that of the environment, in SONORANT_API_KEY.
+    """
+
+    def __init__(self, address: str, wanted: Wanted | None = None, api_key: str | None = None) -> None:
         self._address = address
         self._wanted = wanted or Wanted()
+        self._api_key = api_key
 
     async def __aenter__(self) -> Self:
         self._channel = open_recognizer(self._address)
-        self._stub = connect(self._channel)
+        self._stub = connect(self._channel, self._api_key)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -101,8 +105,8 @@ class AsyncRecognizer:
 class Recognizer:
     """As `AsyncRecognizer`, for programs without an event loop; within `with`, on one thread."""
 
-    def __init__(self, address: str, wanted: Wanted | None = None) -> None:
-        self._client = AsyncRecognizer(address, wanted)
+    def __init__(self, address: str, wanted: Wanted | None = None, api_key: str | None = None) -> None:
+        self._client = AsyncRecognizer(address, wanted, api_key)
 
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()

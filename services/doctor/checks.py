@@ -140,6 +140,8 @@ def _secrets(cluster: Cluster, values: Values) -> Iterator[Finding]:
     named["storage.store.secret"] = values["storage"]["store"]["secret"]
     if (ingress := values["recognizer"]["ingress"])["host"]:
         named["recognizer.ingress.tlsSecret"] = ingress["tlsSecret"]
+    if values["recognizer"]["replicas"]:
+        named |= {f"recognizer.apiKeys.{what}": name for what, name in values["recognizer"]["apiKeys"].items()}
     if values["keys"]["enabled"]:
         named |= {f"keys.secrets.{holder}": name for holder, name in values["keys"]["secrets"].items()}
     for number, secret in enumerate(values["image"]["pullSecrets"] or ()):

@@ -10,6 +10,7 @@ from sonorant.recipe.layout import stage_order
 
 __all__ = ["contradictions"]
 
+_PORTS = (7001, 9100, 50051)  # of the recognizer's pods: health, metrics, gRPC
 _SECTIONS = ("prepare", "redis", "coordinator", "stages", "autoscaling", "trainer", "recognizer")
 
 
@@ -61,6 +62,8 @@ def _unfit(values: Values) -> Iterator[tuple[str, str]]:
     outside = recognizer["replicas"] and (recognizer["gateway"]["parents"] or recognizer["ingress"]["host"])
     if outside and policies and recognizer["clients"] == [{"podSelector": {}}]:
         yield "recognizer.clients", "only pods of the namespace, not the gateway's or ingress controller's: name them"
+    if (port := (values["recipe"].get("serving") or {}).get("http_port")) in _PORTS:
+        yield "recipe.serving.http_port", f"{port} is a port of the recognizer's pods already; choose another, as 8080"
 
 
 def _without_volume(values: Values) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Masks secrets in messages: user and password of an address, values of named keys."""
+"""Masks secrets in messages: user and password of an address, values of named keys, API keys of clients."""
 
 import re
 
@@ -11,11 +11,14 @@ _NAMED = re.compile(
     r"((?:password|passwd|pwd|secret|token|signature|credential|api_?key|access_?key(?:_id)?|sig)=)[^\s\"'&;,)]+",
     re.IGNORECASE,
 )
+# As `sonorant.serving.api_keys` makes them.
+_API_KEY = re.compile(r"\b(sonorant-)[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")
 
 
 def masked(text: str) -> str:
-    """Return the text with `***` for the user and password of each address in it, and for each `password=…`.
+    """Return the text with `***` for the user and password of each address in it, each `password=…` and API key.
 
     `redis://me:secret@host:6379/0` becomes `redis://***@host:6379/0`.
     """
-    return _NAMED.sub(rf"\1{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", text))
+    named = _NAMED.sub(rf"\1{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", text))
+    return _API_KEY.sub(rf"\1{_HIDDEN}", named) if "sonorant-" in named else named

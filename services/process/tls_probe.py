@@ -3,13 +3,11 @@
 One handshake of our own distinguishes: no TLS, an untrusted certificate of the server, or ours is refused.
 """
 
-import os
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from services.process.keys import KEYS_VARIABLE, Keys, process_keys
+from services.process.tls import load_certificate
 
 __all__ = ["why_refused"]
 
@@ -72,18 +70,5 @@ def _context(keys: Keys) -> ssl.SSLContext:
         return context
     context.load_verify_locations(cadata=keys.authority.decode("ascii", errors="replace"))
     if keys.certificate is not None:
-        key, chain = keys.certificate
-        with _in_memory(chain + b"\n" + key) as path:
-            context.load_cert_chain(path)
+        load_certificate(context, keys.certificate)
     return context
-
-
-@contextmanager
-def _in_memory(content: bytes) -> Iterator[str]:
-    """Yield the path of a file in memory: OpenSSL reads keys from files only."""
-    descriptor = os.memfd_create("key")
-    try:
-        os.write(descriptor, content)
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)

@@ -55,8 +55,8 @@ def serve(
 
     store_url: the run's store, from which exports are pulled as they appear; empty: others write to the folder.
     serving: limits and address; absent: those of the first model's recipe, over which `overrides` win. `listen` (host,
-    port, http_port) wins over both where it is not None. port_file: gets gRPC's port when the server is ready.
-    patience_s: how long to wait for a first model. service: HOST:PORT of the Service of all replicas: while none
+    port, http_port, api_keys) wins over both where it is not None. port_file: gets gRPC's port when the server is
+    ready. patience_s: how long to wait for a first model. service: HOST:PORT of the Service of all replicas: while none
     serves, a replica without a model is ready. threads: workers; 0: one a processor. Raises Unavailable.
     """
     heed_signals()
@@ -155,6 +155,7 @@ async def run_server(
 @click.option(
     "--http-port", type=click.IntRange(0, 65535), help="Port of HTTP and WebSocket, 0 for none; absent: the recipe's."
 )
+@click.option("--api-keys", help="File of clients' API keys, empty for none; absent: the recipe's.")
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
 @click.option(
     "--grace-s", type=float, default=30.0, show_default=True, help="Time for open streams to end after SIGTERM."
@@ -180,6 +181,7 @@ def command(
     host: str | None,
     port: int | None,
     http_port: int | None,
+    api_keys: str | None,
     port_file: Path | None,
     grace_s: float,
     threads: int,
@@ -204,6 +206,7 @@ def command(
         host=host,
         port=port,
         http_port=http_port,
+        api_keys=api_keys,
     )
 
 

@@ -30,6 +30,7 @@ def running_recognizer(exports: Path, log: Path | None = None) -> Iterator[str]:
         log_file.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--host", "127.0.0.1"]
         command += ["--port", "0", "--port-file", str(port_file), "--grace-s", str(_GRACE_S)]
+        command += ["--api-keys", ""]
         with open(log_file, "ab") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -11,13 +12,18 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from services.process.channels import KEEPALIVE_OPTIONS, SERVER_OPTIONS, add_port
+from services.process.keys import process_keys
 from services.process.vital_tasks import VitalTasks
 from services.recognizer.calibration import calibrate
+from services.recognizer.callers import KeyedAdmission
 from services.recognizer.engine import Engine
+from services.recognizer.key_file import KeyFile
+from services.recognizer.key_metrics import register_key_metrics
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.transports import google
 from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
+from services.recognizer.transports.grpc_keys import KeyInterceptor
 from services.recognizer.transports.operations import Operations
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
@@ -25,7 +31,6 @@ from services.recognizer.transports.tensorflow_serving import ModelServicer, Pre
 from services.recognizer.workers import MOST_JOBS, Workers
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
-from sonorant.serving.admission import Admission
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.model_store import ModelStore
 
@@ -37,6 +42,7 @@ __all__ = ["RecognizerServer"]
 log = structlog.get_logger()
 
 _SERVICES = (SERVICE, google.SERVICE, *TENSORFLOW_SERVICES)
+_OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
 # Seconds between two polls for new versions.
 _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
@@ -69,9 +75,13 @@ class RecognizerServer:
         self._workers = Workers(threads, self.headroom.cost.measured)
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
-        admission = Admission(serving.max_streams, self.headroom, time.monotonic)
+        admission = KeyedAdmission(serving.max_streams, self.headroom, time.monotonic)
         lag = self.headroom.lag
-        counted = RecognizerMetrics(metrics or CollectorRegistry(), admission, lambda: lag.worst_s(time.monotonic()))
+        registry = metrics or CollectorRegistry()
+        counted = RecognizerMetrics(registry, admission, lambda: lag.worst_s(time.monotonic()))
+        self._keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None
+        if self._keys is not None:
+            register_key_metrics(registry, self._keys, admission)
         self.engine = Engine(store, serving, self._workers, admission, counted, self.headroom)
         self._operations = Operations(self.engine.refuse)
 
@@ -83,11 +93,12 @@ class RecognizerServer:
         """Listen, and return the port; raises Unavailable if it is taken."""
         self._tasks = VitalTasks()
         self._server = grpc.aio.server(
+            interceptors=[KeyInterceptor(self._keys, self.engine.refuse)] if self._keys is not None else [],
             options=[
                 *SERVER_OPTIONS,
                 *KEEPALIVE_OPTIONS,  # of clients that vanish without a word, too, the slots are freed
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
-            ]
+            ],
         )
         batch = BatchRecognizer(self.engine, self._serving, self._operations) if self._serving.recordings else None
         servicers = (
@@ -106,6 +117,10 @@ class RecognizerServer:
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._http = await self._start_http()
         self._tasks.start(self._refresh())
+        if self._keys is not None:
+            if process_keys().certificate is None and self._serving.host not in _OWN_MACHINE:
+                log.warning("api_keys_in_plain_text", host=self._serving.host)
+            self._tasks.start(self._keys.follow())
         return port
 
     async def _start_http(self) -> "HttpServer | None":
@@ -113,7 +128,7 @@ class RecognizerServer:
             return None
         from services.recognizer.transports.http import HttpServer  # and its packages, where it is wanted
 
-        http = HttpServer(self.engine, self._serving)
+        http = HttpServer(self.engine, self._serving, self._keys)
         await http.start(self._serving.host, self._serving.http_port)
         return http
 

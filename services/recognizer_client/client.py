@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import cast
 
@@ -15,6 +16,7 @@ import grpc
 
 from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
+from services.recognizer_client.api_key import check_api_key, process_api_key
 from services.recognizer_client.replay import Replay
 from services.recognizer_client.retrying import retry_delay_s
 from services.recognizer_client.transcript import (
@@ -77,10 +79,17 @@ def open_recognizer(address: str, options: Options = (), keys: Keys | None = Non
     return open_aio_channel(address, (("grpc.service_config", _SERVICE_CONFIG), *options), keys)
 
 
-def connect(channel: grpc.aio.Channel) -> "recognizer_pb2_grpc.RecognizerAsyncStub":
-    """Return the methods of the recognizer at the other end of `channel`."""
+def connect(channel: grpc.aio.Channel, api_key: str | None = None) -> "recognizer_pb2_grpc.RecognizerAsyncStub":
+    """Return the methods of the recognizer at the other end of `channel`.
+
+    api_key: sent with each call; empty: none is; None: the process' (`SONORANT_API_KEY`). Raises BadApiKey.
+    """
     # The class is the same for both kinds of channel; its asynchronous form exists only in the type stubs.
-    return cast("recognizer_pb2_grpc.RecognizerAsyncStub", recognizer_pb2_grpc.RecognizerStub(channel))
+    stub = recognizer_pb2_grpc.RecognizerStub(channel)
+    if secret := process_api_key() if api_key is None else check_api_key(api_key, "api_key"):
+        for name, method in vars(stub).items():  # gRPC's call credentials would need TLS, also within one machine
+            setattr(stub, name, partial(method, metadata=(("authorization", f"Bearer {secret}"),)))
+    return cast("recognizer_pb2_grpc.RecognizerAsyncStub", stub)
 
 
 async def ask_model(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", model: str = "") -> ModelInfo:

@@ -13,6 +13,7 @@ import grpc
 
 from services.process.tls_probe import why_refused
 from services.recognizer.process import running_recognizer
+from services.recognizer_client.api_key import API_KEY_VARIABLE, BadApiKey
 from services.recognizer_client.captions import Captions
 from services.recognizer_client.client import (
     ModelInfo,
@@ -55,6 +56,7 @@ class Request:
     streams: int = 1
     chunk_ms: float = 100.0
     layout: Layout = field(default_factory=Layout)
+    api_key: str | None = field(default=None, repr=False)
 
     def config(self) -> pb.RecognitionConfig:
         """Return the config that every stream begins with."""
@@ -85,6 +87,8 @@ def transcribe(address: str, request: Request) -> None:
 
 def _in_words(address: str, error: grpc.aio.AioRpcError) -> SonorantError:
     """Return the error of a call as a SonorantError."""
+    if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+        return BadApiKey(f"{address}: {error.details()}; set {API_KEY_VARIABLE}, or give --api-key-file FILE")
     if error.code() != grpc.StatusCode.UNAVAILABLE:
         return _Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
@@ -94,7 +98,7 @@ def _in_words(address: str, error: grpc.aio.AioRpcError) -> SonorantError:
 
 async def _transcribe(address: str, request: Request) -> None:
     async with open_recognizer(address) as channel:
-        stub = connect(channel)
+        stub = connect(channel, request.api_key)
         info = await ask_model(stub, request.model)
         if request.mic:
             await _transcribe_microphone(stub, info, request)

@@ -25,6 +25,7 @@ _COMMANDS = {
     "evaluate": "Serve an exported model and measure it by streaming test sets to it.",
     "export": "Write a checkpoint as a SavedModel that the recognizer serves.",
     "inspect": "Print layers, parameters, latency and operations of a model.",
+    "key": "Make an API key for a client of the recognizer.",
     "lm": "Train an n-gram language model on text, or print the perplexity of text.",
     "plan": "Size a cluster for a recipe: pods, cores, memory, network.",
     "prepare": "Write a corpus as TFRecord shards.",

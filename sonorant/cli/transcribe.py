@@ -41,6 +41,11 @@ __all__ = ["command"]
     metavar="LANGUAGE",
     help="Written form, $5 for five dollars: en, fr or ko.",
 )
+@click.option(
+    "--api-key-file",
+    type=click.Path(path_type=Path),
+    help="File with the API key for the recognizer; absent: SONORANT_API_KEY, if it asks for one.",
+)
 @click.option("--words", is_flag=True, help="Show each word with its time and confidence.")
 @click.option("--nbest", type=click.IntRange(1, 30), default=1, show_default=True, help="Alternatives to show.")
 def command(
@@ -56,6 +61,7 @@ def command(
     as_json: bool,
     output: Path | None,
     written: str,
+    api_key_file: Path | None,
     words: bool,
     nbest: int,
 ) -> None:
@@ -75,9 +81,11 @@ def command(
         raise click.UsageError("--mic prints text; --format and --output are for recordings")
     if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or files[0].is_dir()):
         raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
+    from services.recognizer_client.api_key import read_api_key
     from services.recognizer_client.transcribing import Request, transcribe, transcribe_with_own_recognizer
 
-    request = Request(files, output, written, model, mic, paced, streams, chunk_ms, layout)
+    api_key = read_api_key(api_key_file) if api_key_file is not None else None
+    request = Request(files, output, written, model, mic, paced, streams, chunk_ms, layout, api_key)
     if server is not None:
         transcribe(server, request)
     elif run is not None:

@@ -28,3 +28,8 @@ class ServingRecipe(Section):
     recordings: str = Field(
         "", description="Folder of recordings that BatchRecognize may read, by file: URIs; empty: it is not served."
     )
+    api_keys: str = Field(
+        "",
+        description="File with the hashes and limits of API keys, of which clients must send one, as `sonorant key` "
+        "writes it; empty: none is asked for.",
+    )

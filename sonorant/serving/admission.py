@@ -79,6 +79,11 @@ class Admission:
         """Admit no more streams; open ones keep their slots."""
         self._closed = True
 
+    def retry_s(self, streams: int) -> float:
+        """Return the seconds in which one of so many streams ends, if they last as long as others did."""
+        shortest_s, longest_s = _RETRY_S
+        return min(longest_s, max(shortest_s, self._stream_s / max(1, streams)))
+
     def _refusal(self, count: int) -> TooManyStreams:
         """Return the error, with the time in which a stream ends for this client, after those that came before it."""
         now_s, (shortest_s, longest_s) = self._clock(), _RETRY_S

@@ -15,6 +15,7 @@ __all__ = [
     "IdleStream",
     "Status",
     "TooManyStreams",
+    "Unauthenticated",
     "UnknownModel",
     "code_of",
     "status_of",
@@ -31,6 +32,12 @@ class UnknownModel(SonorantError):
     """A client asked for a model that is not served."""
 
     exit_code = 65
+
+
+class Unauthenticated(SonorantError):
+    """A client sent no API key that is accepted; the message never quotes what it sent."""
+
+    exit_code = 77
 
 
 class AudioTooLong(SonorantError):
@@ -86,6 +93,12 @@ STATUSES: dict[type[SonorantError], Status] = {
     BadRequest: Status("the request is wrong: no message of the protocol, an unknown value, an odd byte", *_INVALID),
     BadAudio: Status("the audio cannot be decoded", *_INVALID),
     RejectedExample: Status("the audio cannot be recognized, such as samples that are not finite", *_INVALID),
+    Unauthenticated: Status(
+        "no API key, where the recognizer asks for one, or one that is unknown, expired or disabled",
+        "UNAUTHENTICATED",
+        401,
+        "no",
+    ),
     UnknownModel: Status("no such model, or version of it", "NOT_FOUND", 404, "no"),
     AudioTooLong: Status(
         "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"
@@ -97,7 +110,7 @@ STATUSES: dict[type[SonorantError], Status] = {
         "the rest, in a new stream",
     ),
     TooManyStreams: Status(
-        "one more stream would delay the others, or exceed `serving.max_streams`",
+        "one more stream would delay the others, or exceed `serving.max_streams` or the API key's `streams`",
         "RESOURCE_EXHAUSTED",
         429,
         "all, after the time in `RetryInfo` or `Retry-After`",

@@ -93,6 +93,7 @@ def rendered_pods(document, ranks):
         ({"recognizer": {"gateway": {"parents": [{"name": "public"}]}}}, "recognizer.clients"),
         ({"recognizer": {"ingress": {"host": "a.example"}}}, "recognizer.clients"),
         ({"keys": {"secrets": {"client": "s"}}}, "keys.secrets"),
+        ({"recipe": digits_values()["recipe"] | {"serving": {"http_port": 9100}}}, "recipe.serving.http_port"),
         ({"data": {"claim": ""}}, "data"),
         ({"stages": {"each": {"rooom": {}}}}, "stages.each"),
         ({"autoscaling": {"each": {"room": {"minReplicas": 30}}}}, "autoscaling"),

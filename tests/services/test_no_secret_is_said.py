@@ -25,6 +25,7 @@ PATIENCE_S = 120.0
 PASSWORD = "hunter2:/@%made-up"
 CURVE = b"a curve key of 32 bytes, made up"
 STORE_SECRET, STORE_PASSWORD = "made-up-key-of-a-store", "made-up-password-of-a-store"
+API_KEY = "sonorant-made-up-key-of-a-client"
 USER = f"somebody:{quote(PASSWORD, safe='')}"
 
 
@@ -84,6 +85,7 @@ def environment(folder, redis_url, port):
     return os.environ | {
         "SONORANT_REDIS": redis_url,
         "SONORANT_KEYS": str(folder / "keys"),
+        "SONORANT_API_KEY": API_KEY,
         "AWS_ACCESS_KEY_ID": "nobody",
         "AWS_SECRET_ACCESS_KEY": STORE_SECRET,
         "AWS_ENDPOINT_URL": f"http://nobody:{STORE_PASSWORD}@127.0.0.1:{port}",
@@ -94,7 +96,14 @@ def environment(folder, redis_url, port):
 
 def secrets(folder):
     lines = (folder / "keys" / "tls.key").read_text().splitlines()
-    known = [PASSWORD, quote(PASSWORD, safe=""), quote(PASSWORD), CURVE.decode(), base64.b64encode(CURVE).decode()]
+    known = [
+        API_KEY,
+        PASSWORD,
+        quote(PASSWORD, safe=""),
+        quote(PASSWORD),
+        CURVE.decode(),
+        base64.b64encode(CURVE).decode(),
+    ]
     return [*known, CURVE.hex(), STORE_SECRET, STORE_PASSWORD, *(line for line in lines if "-----" not in line)]
 
 

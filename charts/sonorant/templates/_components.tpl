@@ -164,6 +164,7 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
 {{- end }}
 
 {{- define "sonorant.recognizer" -}}
+{{- $http := get (.Values.recipe.serving | default dict) "http_port" | int }}
 {{- if .Values.recognizer.replicas }}
 - name: recognizer
   kind: Deployment
@@ -187,8 +188,16 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --threads=$(CPUS)
     - --grace-s={{ .Values.recognizer.drainSeconds }}
     - --service={{ include "sonorant.recognizer.address" . }}
+    {{- if .Values.recognizer.apiKeys.secret }}
+    - --api-keys=/etc/sonorant-api-keys/keys
+    {{- end }}
+  {{- if $http }}
+  ports: {grpc: 50051, http: {{ $http }}, health: 7001, metrics: 9100}
+  served: [grpc, http]
+  {{- else }}
   ports: {grpc: 50051, health: 7001, metrics: 9100}
   served: [grpc]
+  {{- end }}
   service: true
   talksTo: [recognizer] # a replica without a model checks whether another serves
   clients:
@@ -201,6 +210,11 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
   volumes:
     {{- include "sonorant.volume.recipe" . | nindent 4 }}
     {{- include "sonorant.volume.runs" (list . false) | nindent 4 }}
+    {{- with .Values.recognizer.apiKeys.secret }}
+    - name: api-keys
+      at: /etc/sonorant-api-keys
+      source: {secret: {secretName: {{ . | quote }}, defaultMode: 288, items: [{key: keys, path: keys}]}} # 0440
+    {{- end }}
   probes:
     {{- include "service.health.probes" 7001 | nindent 4 }}
   settings:
@@ -225,6 +239,12 @@ priorityClass: {{ include "sonorant.priority" (list . "training") | quote }}
     - --max-wer={{ .Values.recognizer.test.maxWer }}
     {{- end }}
   talksTo: [recognizer]
+  {{- with .Values.recognizer.apiKeys.client }}
+  env:
+    - name: SONORANT_API_KEY
+      valueFrom:
+        secretKeyRef: {name: {{ . | quote }}, key: key}
+  {{- end }}
   priorityClass: {{ include "sonorant.priority" (list . "serving") | quote }}
   {{- include "sonorant.keys" (dict "root" . "calls" "recognizer") | nindent 2 }}
   {{- include "sonorant.store" . | nindent 2 }}

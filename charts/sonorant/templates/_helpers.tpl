@@ -232,6 +232,10 @@ store:
 {{- if and $given (ne $given 3) }}
 {{- fail "\n\nkeys.secrets: coordinator, recognizer and client are certificates of one authority: give all three, or none and the chart makes them.\n" }}
 {{- end }}
+{{- $http := get (.Values.recipe.serving | default dict) "http_port" | int }}
+{{- if has $http (list 7001 9100 50051) }}
+{{- fail (printf "\n\nrecipe.serving.http_port: %d: the recognizer's pods have health at 7001, metrics at 9100 and gRPC at 50051; choose another, such as 8080.\n" $http) }}
+{{- end }}
 {{- if and .Values.metrics.podMonitors .Values.networkPolicies.enabled (not .Values.metrics.scrapers) }}
 {{- fail "\n\nmetrics.scrapers: nobody, so the network policies keep Prometheus from what the PodMonitors point it to. Name its pods.\n" }}
 {{- end }}

@@ -14,7 +14,7 @@ from services.recognizer.transports.grpc_errors import abort, fail
 from services.recognizer.transports.grpc_messages import parsed
 from sonorant.errors import SonorantError
 
-__all__ = ["Handler", "serialized", "streaming", "unary"]
+__all__ = ["Handler", "listen_out", "serialized", "streaming", "unary"]
 
 _LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
 
@@ -64,9 +64,9 @@ def streaming(
                 async with aclosing(responses(first, inbox)) as found:
                     async for response in found:
                         await engine.in_time(context.write(response))
-            await _listen_out(messages)  # of a stream that a timeout has ended, its client still sends
+            await listen_out(messages)  # of a stream that a timeout has ended, its client still sends
         except SonorantError as error:
-            await _listen_out(messages)
+            await listen_out(messages)
             await abort(context, error, engine.refuse(error))
         except Exception as error:
             await fail(context, error)
@@ -74,7 +74,7 @@ def streaming(
     return grpc.stream_stream_rpc_method_handler(call, response_serializer=serialized)
 
 
-async def _listen_out(messages: AsyncIterator[bytes]) -> None:
+async def listen_out(messages: AsyncIterator[bytes]) -> None:
     """Read and drop the messages of a client whose stream ends before them, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.

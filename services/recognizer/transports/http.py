@@ -16,8 +16,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from services.process.keys import Keys, process_keys
+from services.process.tls import server_context
 from services.recognizer.engine import Engine
-from services.recognizer.transports.http_errors import error_answer
+from services.recognizer.key_file import KeyFile
+from services.recognizer.transports.http_errors import error_answer, listen_out
+from services.recognizer.transports.http_keys import KeyedApplication
 from services.recognizer.transports.http_page import page_routes
 from services.recognizer.transports.http_stream import serve_stream
 from services.recognizer.transports.http_transcriptions import list_models, show_model, transcribe
@@ -34,14 +38,18 @@ _PING_S = 5.0  # between WebSocket's pings, whose answers wait behind a client's
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 2}
 _KEPT_S = 5.0  # an idle connection
 _STOP_S = 2.0  # for connections to end, when streams have
-_LISTEN_OUT_S = 0.25  # for a refused client to end its body: it would not read the answer before
 _LOOK_EVERY_S = 0.01
 
 
 class HttpServer:
-    """Serves HTTP in the event loop of `start`."""
+    """Serves HTTP in the event loop of `start`, in TLS if there is a certificate.
 
-    def __init__(self, engine: Engine, serving: ServingRecipe) -> None:
+    api_keys: None: requests need none. keys: default, the process'. Raises BadKeys.
+    """
+
+    def __init__(
+        self, engine: Engine, serving: ServingRecipe, api_keys: KeyFile | None = None, keys: Keys | None = None
+    ) -> None:
         self._engine = engine
         self._most_bytes = int(serving.max_message_mb * 2**20)
         self._open = 0  # requests and streams
@@ -53,22 +61,24 @@ class HttpServer:
             *page_routes(),
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
-        self._server = _Server(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                http="h11",
-                ws="websockets-sansio",
-                ws_max_size=self._most_bytes,
-                ws_ping_interval=_PING_S,
-                ws_ping_timeout=None,
-                ws_per_message_deflate=False,  # kilobytes would inflate to megabytes, before they are read
-                timeout_keep_alive=int(_KEPT_S),
-                server_header=False,
-            )
+        config = uvicorn.Config(
+            KeyedApplication(app, engine, api_keys),
+            lifespan="off",
+            log_config=None,
+            log_level="info",  # at debug it logs headers, and so keys
+            access_log=False,
+            http="h11",
+            ws="websockets-sansio",
+            ws_max_size=self._most_bytes,
+            ws_ping_interval=_PING_S,
+            ws_ping_timeout=None,
+            ws_per_message_deflate=False,  # kilobytes would inflate to megabytes, before they are read
+            timeout_keep_alive=int(_KEPT_S),
+            server_header=False,
         )
+        config.load()
+        config.ssl = server_context(keys or process_keys())  # its own options take files, not the keys that we have
+        self._server = _Server(config)
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""
@@ -125,7 +135,7 @@ class HttpServer:
                 status, headers, content = error_answer(self._engine, error)
                 if begun:
                     raise
-                await _listen_out(receive)
+                await listen_out(receive)
                 await JSONResponse(content, status, headers)(scope, receive, tell)
             except ClientDisconnect:
                 pass
@@ -168,14 +178,6 @@ class _Post:
         if scope["method"] != "POST":
             raise HTTPException(405, headers={"Allow": "POST"})
         await self._application(scope, receive, send)
-
-
-async def _listen_out(receive: Receive) -> None:
-    """Read and drop the rest of a refused request, for a while."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LISTEN_OUT_S):
-            while (await receive()).get("more_body", False):
-                pass
 
 
 def _refuse(request: Request, error: Exception) -> Response:

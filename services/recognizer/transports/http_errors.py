@@ -1,16 +1,22 @@
 """Errors of streams and requests as HTTP's: a status, and an object like OpenAI's."""
 
+import asyncio
 import math
+from contextlib import suppress
 from typing import Any
+
+from starlette.types import Receive
 
 from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest, TooManyStreams, status_of
 
-__all__ = ["HttpError", "error_answer", "retry_after_s"]
+__all__ = ["HttpError", "error_answer", "listen_out", "retry_after_s"]
 
 _TYPES = {429: "rate_limit_error", 408: "timeout_error"}
+_NAMES = {401: "invalid_api_key", 404: "model_not_found"}
 _RETRY_S = 1.0  # on another replica
+_LISTEN_OUT_S = 0.25  # for a refused client to end its body: it would not read the answer before
 
 
 class HttpError(SonorantError):
@@ -41,7 +47,17 @@ def error_answer(engine: Engine, error: SonorantError) -> tuple[int, dict[str, s
     headers = {"Connection": "close"} if status in (408, 413) else {}
     if (seconds := retry_after_s(error)) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(seconds)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     param = error.param if isinstance(error, HttpError) else "model" if status == 404 else None
-    named = "model_not_found" if status == 404 else code.lower()
+    named = _NAMES.get(status, code.lower())
     return status, headers, {"error": {"message": str(error), "type": kind, "param": param, "code": named}}
+
+
+async def listen_out(receive: Receive) -> None:
+    """Read and drop the rest of a refused request, for a while."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTEN_OUT_S):
+            while (await receive()).get("more_body", False):
+                pass

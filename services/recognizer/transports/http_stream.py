@@ -18,7 +18,7 @@ from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
 
-__all__ = ["serve_stream"]
+__all__ = ["refuse_stream", "serve_stream"]
 
 _NUMBERS = ("sample_rate", "channels", "alternatives")
 _SWITCHES = ("interim_results", "words", "multichannel")
@@ -38,11 +38,7 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
         with engine.admission.slot():
             await _serve(engine, socket)
     except SonorantError as error:
-        code = engine.refuse(error)
-        told: dict[str, Any] = {"type": "Error", "code": code, "message": str(error)}
-        if (seconds := retry_after_s(error)) is not None:
-            told["retry_after_s"] = seconds
-        await _end(engine, socket, status_of(error), told)
+        await refuse_stream(engine, socket, error)
     except WebSocketDisconnect:
         raise
     except Exception as error:
@@ -51,6 +47,14 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
         await _end(engine, socket, INTERNAL, told)
     else:
         await _within_limit(engine, socket.close(1000))
+
+
+async def refuse_stream(engine: Engine, socket: WebSocket, error: SonorantError) -> None:
+    """Count and name an error, and close the socket; raises WebSocketDisconnect if its client reads nothing."""
+    told: dict[str, Any] = {"type": "Error", "code": engine.refuse(error), "message": str(error)}
+    if (seconds := retry_after_s(error)) is not None:
+        told["retry_after_s"] = seconds
+    await _end(engine, socket, status_of(error), told)
 
 
 async def _end(engine: Engine, socket: WebSocket, status: Status, told: dict[str, Any]) -> None:

@@ -15,13 +15,16 @@ from services.process.secrets import masked
         ("unix:///run/redis.sock?db=0&password=pass", "unix:///run/redis.sock?db=0&password=***"),
         ("http://key:pass@s3:9000 and https://host/", "http://***@s3:9000 and https://host/"),
         ("{'secret_access_key=pass'}", "{'secret_access_key=***'}"),
+        (f"Bearer sonorant-{'aB3_-' * 8}xyz, again", "Bearer sonorant-***, again"),
     ],
 )
 def test_an_address_keeps_its_host_and_loses_its_user_and_password(text, shown):
     assert masked(text) == shown
 
 
-@pytest.mark.parametrize("text", ["redis://host:6379/0", "mail me@host", "s3://bucket/runs", "a:b@c", "design=5"])
+@pytest.mark.parametrize(
+    "text", ["redis://host:6379/0", "mail me@host", "s3://bucket/runs", "a:b@c", "design=5", "sonorant-stage:1"]
+)
 def test_what_is_no_secret_stays(text):
     assert masked(text) == text
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_status import rpc_status
+from rigs.keyed import api_keys
 from rigs.recognizer import audio, interim, opening, recognizer
 
 from services.recognizer_client.client import connect
@@ -18,6 +19,7 @@ from sonorant.serving.errors import (
     Draining,
     IdleStream,
     TooManyStreams,
+    Unauthenticated,
     UnknownModel,
     status_of,
 )
@@ -36,6 +38,7 @@ RAISED = {
     SonorantError: SonorantError("of a kind that the table does not have"),
     ValueError: ValueError("a fault of ours: /a/path"),
 }
+OTHERS = {BadAudio, RejectedExample, TooManyStreams, Unauthenticated, Draining, Unavailable}
 
 
 async def failure(channel, requests):
@@ -101,6 +104,14 @@ def test_too_many_streams(store):
     assert "RetryInfo" in rpc_status.from_call(error).details[0].type_url
 
 
+def test_no_api_key(store, tmp_path):
+    async def run():
+        async with recognizer(store, api_keys=api_keys(tmp_path, one=None)[0]) as (_, channel):
+            return await failure(channel, [opening()])
+
+    assert asyncio.run(run()).code().name == STATUSES[Unauthenticated].code
+
+
 def test_a_replica_that_shuts_down(store):
     async def run():
         async with recognizer(store) as (server, channel):
@@ -117,7 +128,7 @@ def test_a_replica_that_shuts_down(store):
 
 
 def test_the_walk_leaves_no_error_out():
-    assert set(STATUSES) == {*PROVOKED, BadAudio, RejectedExample, TooManyStreams, Draining, Unavailable}
+    assert set(STATUSES) == {*PROVOKED, *OTHERS}
     assert status_of(SonorantError("x")) is INTERNAL
 
 
