@@ -1,0 +1,108 @@
+"""Onsets: where speech begins in a stretch of audio, by its level.
+
+The change of level is found by least squares (Bai 1994, "Least squares estimation of a shift in linear processes"): the
+two means that fit the levels before and after it best. Weak sounds before it, such as fricatives, belong to the speech.
+"""
+
+from array import array
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Waveform
+
+__all__ = ["HOP_MS", "Levels", "onset"]
+
+HOP_MS = 10
+"""Time from frame to frame, in milliseconds; a frame has twice as much audio."""
+
+_LEAST_POWER = 1e-10  # relative to full scale: -100 dB, the level of digital silence
+_DEPTH_DB = 40  # levels lower than that below the loudest one count as equally low
+_WEAK_DB = 6  # above the pause, the least level of weak sounds
+_WEAK_FRAMES = 25  # longest weak sound
+_PAUSE_DB = 12  # above the noise, the highest level of a pause; closures of plosives amid speech are louder
+_NOISE_FRAMES = 1000  # in which the level of noise is found, as the 5th percentile
+_FEWEST_FRAMES = 4
+
+
+class Levels:
+    """Levels of a stream in dB, relative to full scale: the same bits however its samples are cut.
+
+    Frame i is the root mean square of samples [i·hop, (i + 2)·hop). A minute takes 24 kB.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self.hop = max(1, round(rate_hz * HOP_MS / 1000))
+        self._levels = array("f")
+        self._samples = np.empty(0, np.float32)  # the last hop, and what follows
+        self._rate_hz = rate_hz
+
+    def push(self, samples: Waveform) -> None:
+        """Take the next Float32[samples]."""
+        line = np.concatenate([self._samples, samples])
+        hops = len(line) // self.hop
+        if hops > 1:
+            cut = line[: hops * self.hop].astype(np.float64).reshape(hops, self.hop)
+            powers = np.square(cut).mean(axis=1)
+            levels = 10 * np.log10((powers[:-1] + powers[1:]) / 2 + _LEAST_POWER)
+            self._levels.frombytes(levels.astype(np.float32).tobytes())
+            line = line[(hops - 1) * self.hop :].copy()
+        self._samples = line
+
+    def __len__(self) -> int:
+        """Return the number of frames so far."""
+        return len(self._levels)
+
+    def frame(self, time_s: float) -> int:
+        """Return the frame that begins at a time, or the last one that begins before it."""
+        return int(time_s * self._rate_hz / self.hop + 1e-6)
+
+    def middle_s(self, frame: int) -> float:
+        """Return the time of the middle of a frame."""
+        return (frame + 1) * self.hop / self._rate_hz
+
+    def between(self, begin: int, end: int) -> NDArray[np.float32]:
+        """Return Float32[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
+        return np.array(self._levels[max(0, begin) : max(0, end)], np.float32)
+
+
+def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
+    """Return the frame, of those from `begin` up to `end`, with which the speech begins that goes on at `end`.
+
+    in_speech: whether `begin` is amid speech; then there may be no pause, and `begin` is returned. So it is where the
+    level never rises.
+    """
+    stretch = levels.between(begin, end).astype(np.float64)
+    change = _rise(np.maximum(stretch, stretch.max(initial=-np.inf) - _DEPTH_DB))
+    if not change:
+        return begin
+    before = np.sort(stretch[:change])
+    if in_speech and before[0] > _noise(levels, end) + _PAUSE_DB:
+        return begin
+    first = max(0, change - _WEAK_FRAMES)
+    quiet = np.flatnonzero(stretch[first:change] <= before[change // 5] + _WEAK_DB)
+    return begin + first + (int(quiet[-1]) + 1 if len(quiet) else 0)
+
+
+def _rise(values: NDArray[np.float64]) -> int:
+    """Return the first frame of the better half of the best fit by two means, of which the second is higher; else 0.
+
+    With n values, sum S, and sum s of the first i, the fit is best where s²/i + (S - s)²/(n - i) is highest.
+    """
+    n = len(values)
+    if n < _FEWEST_FRAMES:
+        return 0
+    sums = np.cumsum(values)
+    total, sums = sums[-1], sums[:-1]
+    i = np.arange(1, n)
+    fit = sums**2 / i + (total - sums) ** 2 / (n - i)
+    fit[sums * (n - i) >= (total - sums) * i] = -np.inf
+    best = int(fit.argmax())
+    return best + 1 if fit[best] > -np.inf else 0
+
+
+def _noise(levels: Levels, end: int) -> float:
+    """Return the level of the noise before frame `end`: the 5th percentile of the last ten seconds."""
+    past = levels.between(end - _NOISE_FRAMES, end)
+    rank = len(past) // 20
+    return float(np.partition(past, rank)[rank])
