@@ -18,6 +18,7 @@ HOP_MS = 10
 
 _LEAST_POWER = 1e-10  # relative to full scale: -100 dB, the level of digital silence
 _DEPTH_DB = 40  # levels lower than that below the loudest one count as equally low
+_RISE_DB = 3  # least difference of the means before and after an onset: steady noise has less
 _WEAK_DB = 6  # above the pause, the least level of weak sounds
 _WEAK_FRAMES = 25  # longest weak sound
 _PAUSE_DB = 12  # above the noise, the highest level of a pause; closures of plosives amid speech are louder
@@ -33,7 +34,7 @@ class Levels:
 
     def __init__(self, rate_hz: int) -> None:
         self.hop = max(1, round(rate_hz * HOP_MS / 1000))
-        self._levels = array("f")
+        self._powers = array("f")  # of each frame
         self._samples = np.empty(0, np.float32)  # the last hop, and what follows
         self._rate_hz = rate_hz
 
@@ -42,16 +43,16 @@ class Levels:
         line = np.concatenate([self._samples, samples])
         hops = len(line) // self.hop
         if hops > 1:
-            cut = line[: hops * self.hop].astype(np.float64).reshape(hops, self.hop)
-            powers = np.square(cut).mean(axis=1)
-            levels = 10 * np.log10((powers[:-1] + powers[1:]) / 2 + _LEAST_POWER)
-            self._levels.frombytes(levels.astype(np.float32).tobytes())
+            squares = np.square(line[: hops * self.hop], dtype=np.float64).reshape(hops, self.hop)
+            energies = np.add.reduce(squares, axis=1)
+            powers = (energies[:-1] + energies[1:]) / (2 * self.hop)
+            self._powers.frombytes(powers.astype(np.float32).tobytes())
             line = line[(hops - 1) * self.hop :].copy()
         self._samples = line
 
     def __len__(self) -> int:
         """Return the number of frames so far."""
-        return len(self._levels)
+        return len(self._powers)
 
     def frame(self, time_s: float) -> int:
         """Return the frame that begins at a time, or the last one that begins before it."""
@@ -61,9 +62,9 @@ class Levels:
         """Return the time of the middle of a frame."""
         return (frame + 1) * self.hop / self._rate_hz
 
-    def between(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Return Float32[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
-        return np.array(self._levels[max(0, begin) : max(0, end)], np.float32)
+    def between(self, begin: int, end: int) -> NDArray[np.float64]:
+        """Return Float64[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
+        return 10 * np.log10(np.array(self._powers[max(0, begin) : max(0, end)], np.float64) + _LEAST_POWER)
 
 
 def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
@@ -72,7 +73,7 @@ def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
     in_speech: whether `begin` is amid speech; then there may be no pause, and `begin` is returned. So it is where the
     level never rises.
     """
-    stretch = levels.between(begin, end).astype(np.float64)
+    stretch = levels.between(begin, end)
     change = _rise(np.maximum(stretch, stretch.max(initial=-np.inf) - _DEPTH_DB))
     if not change:
         return begin
@@ -85,20 +86,19 @@ def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
 
 
 def _rise(values: NDArray[np.float64]) -> int:
-    """Return the first frame of the better half of the best fit by two means, of which the second is higher; else 0.
+    """Return the frame at which the best fit by two means rises; 0: it does not.
 
-    With n values, sum S, and sum s of the first i, the fit is best where s²/i + (S - s)²/(n - i) is highest.
+    With m1 and m2 the means of the first i of n values and of the others, the squared error of the fit is least where
+    i (n - i) (m2 - m1)² is highest.
     """
     n = len(values)
     if n < _FEWEST_FRAMES:
         return 0
     sums = np.cumsum(values)
-    total, sums = sums[-1], sums[:-1]
     i = np.arange(1, n)
-    fit = sums**2 / i + (total - sums) ** 2 / (n - i)
-    fit[sums * (n - i) >= (total - sums) * i] = -np.inf
-    best = int(fit.argmax())
-    return best + 1 if fit[best] > -np.inf else 0
+    rise = (sums[-1] - sums[:-1]) / (n - i) - sums[:-1] / i
+    best = int(np.argmax(i * (n - i) * np.square(np.maximum(rise, 0))))
+    return best + 1 if rise[best] >= _RISE_DB else 0
 
 
 def _noise(levels: Levels, end: int) -> float:
