@@ -4,6 +4,7 @@ The change of level is found by least squares (Bai 1994, "Least squares estimati
 two means that fit the levels before and after it best. Weak sounds before it, such as fricatives, belong to the speech.
 """
 
+import math
 from array import array
 
 import numpy as np
@@ -21,8 +22,12 @@ _DEPTH_DB = 40  # levels lower than that below the loudest one count as equally 
 _RISE_DB = 3  # least difference of the means before and after an onset: steady noise has less
 _WEAK_DB = 6  # above the pause, the least level of weak sounds
 _WEAK_FRAMES = 25  # longest weak sound
-_PAUSE_DB = 12  # above the noise, the highest level of a pause; closures of plosives amid speech are louder
-_NOISE_FRAMES = 1000  # in which the level of noise is found, as the 5th percentile
+# A pause is this near to the noise, or so long and so far below the speech after it; closures of plosives are neither.
+_PAUSE_DB = 12
+_LONG_PAUSE_FRAMES = 25
+_LONG_PAUSE_DB = 8
+_NOISE_FRAMES = 1000
+_NOISE_PERCENTILE = 5
 _FEWEST_FRAMES = 4
 
 
@@ -66,6 +71,12 @@ class Levels:
         """Return Float64[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
         return 10 * np.log10(np.array(self._powers[max(0, begin) : max(0, end)], np.float64) + _LEAST_POWER)
 
+    def noise(self, end: int) -> float:
+        """Return the level of the noise before frame `end`, of which there must be some: a low percentile."""
+        past = np.array(self._powers[max(0, end - _NOISE_FRAMES) : end])
+        rank = len(past) * _NOISE_PERCENTILE // 100
+        return 10 * math.log10(float(np.partition(past, rank)[rank]) + _LEAST_POWER)
+
 
 def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
     """Return the frame, of those from `begin` up to `end`, with which the speech begins that goes on at `end`.
@@ -78,8 +89,10 @@ def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
     if not change:
         return begin
     before = np.sort(stretch[:change])
-    if in_speech and before[0] > _noise(levels, end) + _PAUSE_DB:
-        return begin
+    if in_speech and before[0] > levels.noise(end) + _PAUSE_DB:
+        depth = stretch[change:].mean() - before.mean()
+        if change < _LONG_PAUSE_FRAMES or depth < _LONG_PAUSE_DB:
+            return begin
     first = max(0, change - _WEAK_FRAMES)
     quiet = np.flatnonzero(stretch[first:change] <= before[change // 5] + _WEAK_DB)
     return begin + first + (int(quiet[-1]) + 1 if len(quiet) else 0)
@@ -99,10 +112,3 @@ def _rise(values: NDArray[np.float64]) -> int:
     rise = (sums[-1] - sums[:-1]) / (n - i) - sums[:-1] / i
     best = int(np.argmax(i * (n - i) * np.square(np.maximum(rise, 0))))
     return best + 1 if rise[best] >= _RISE_DB else 0
-
-
-def _noise(levels: Levels, end: int) -> float:
-    """Return the level of the noise before frame `end`: the 5th percentile of the last ten seconds."""
-    past = levels.between(end - _NOISE_FRAMES, end)
-    rank = len(past) // 20
-    return float(np.partition(past, rank)[rank])

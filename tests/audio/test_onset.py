@@ -68,6 +68,12 @@ def test_a_closure_amid_speech_is_no_pause():
     assert onset(levels, begin, levels.frame(1.2), in_speech=False) > begin
 
 
+def test_a_long_pause_is_one_however_quiet_the_stream_was_before():
+    """As after digital silence."""
+    levels = levels_of(np.zeros(8000, np.float32), noise(0.5, -20), noise(0.3, -45), noise(0.4, -22))
+    assert begins_s(levels, 1.5, 2.1, True) == pytest.approx(1.8, abs=0.015)
+
+
 @pytest.mark.parametrize("change_db", [0, -30])
 def test_speech_that_never_rises_begins_where_it_is_looked_for(change_db):
     steady = np.full(4000, 0.1, np.float32)
