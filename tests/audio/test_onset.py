@@ -74,6 +74,17 @@ def test_a_long_pause_is_one_however_quiet_the_stream_was_before():
     assert begins_s(levels, 1.5, 2.1, True) == pytest.approx(1.8, abs=0.015)
 
 
+def test_a_dropout_in_the_pause_is_not_where_speech_begins():
+    levels = levels_of(noise(0.5, -20), np.zeros(160, np.float32), noise(0.1, -50), noise(0.5, -20))
+    assert begins_s(levels, 0.5, 1.1, False) == pytest.approx(0.62, abs=0.015)
+
+
+def test_silence_after_the_speech_takes_no_pause_away():
+    spoken = noise(0.4, -55), noise(0.5, -20), noise(0.06, -55), noise(0.3, -22)
+    for levels in (levels_of(*spoken), levels_of(*spoken, np.zeros(8000, np.float32))):
+        assert begins_s(levels, 0.7, 1.2, True) == pytest.approx(0.96, abs=0.015)
+
+
 @pytest.mark.parametrize("change_db", [0, -30])
 def test_speech_that_never_rises_begins_where_it_is_looked_for(change_db):
     steady = np.full(4000, 0.1, np.float32)
