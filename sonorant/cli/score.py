@@ -17,6 +17,7 @@ from sonorant.text.section import Language, TextRecipe
 from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
 from sonorant.text.transcripts import Format, Transcripts, pair_up, read_speakers, read_transcripts
+from sonorant.text.word_times import compare_times, read_word_times
 
 __all__ = ["command"]
 
@@ -47,6 +48,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--confusions", "top", type=click.IntRange(0), default=0, metavar="N", help="Show the N commonest errors."
 )
+@click.option("--times", is_flag=True, help="Add how far words' times are from the reference's (JSON lines, words).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, rates as fractions.")
 def command(
     reference: Path,
@@ -62,6 +64,7 @@ def command(
     alignments: bool,
     html: Path | None,
     top: int,
+    times: bool,
     as_json: bool,
 ) -> None:
     """Print error rates of HYPOTHESIS against REFERENCE: of words, with a 95 % bootstrap interval, and of sentences.
@@ -82,6 +85,7 @@ def command(
         rate=error_rate(list(aligned.values()), _speakers(references, utt2spk)),
         aligned=aligned,
         bleu=_bleu(list(pairs.values())) if with_bleu else None,
+        times=compare_times(read_word_times(reference), read_word_times(hypothesis)) if times else None,
     )
     if html is not None:
         title = f"{hypothesis} against {reference}"

@@ -11,6 +11,7 @@ from rich.text import Text
 from sonorant.text.alignment import Alignment, Kind, Unit
 from sonorant.text.scoring import ErrorRate, confusions
 from sonorant.text.side_by_side import blocks, render, visible
+from sonorant.text.word_times import WordTimes
 
 __all__ = ["Scored", "show_json", "show_text"]
 
@@ -19,13 +20,17 @@ _COLOURS: dict[Kind, str] = {"hit": "", "substitution": "yellow", "insertion": "
 
 @dataclass(frozen=True)
 class Scored:
-    """Everything that was measured. aligned: by utterance; bleu: of words and of characters, or None."""
+    """Everything that was measured.
+
+    aligned: by utterance; bleu: of words and of characters, or None; times: of words, or None.
+    """
 
     metric: str
     unit: Unit
     rate: ErrorRate
     aligned: dict[str, Alignment]
     bleu: dict[str, float] | None
+    times: WordTimes | None = None
 
     def summary(self) -> list[str]:
         """Return the figures as lines of text."""
@@ -42,6 +47,8 @@ class Scored:
             lines.append(
                 f"BLEU: {words:.4f} of words, {characters:.4f} of characters (mean of utterances, smoothing 7)"
             )
+        if self.times is not None:
+            lines += [f"word {edge}s: {getattr(self.times, edge)}" for edge in ("start", "end")]
         return lines
 
     def common_errors(self, top: int) -> list[tuple[str, str, int]]:
@@ -83,6 +90,8 @@ def show_json(scored: Scored, alignments: bool, top: int) -> None:
     }
     if scored.bleu is not None:
         document["bleu"] = scored.bleu
+    if scored.times is not None:
+        document["word_times"] = scored.times.figures()
     if common := scored.common_errors(top):
         document["confusions"] = [{"said": said, "heard": heard, "count": count} for said, heard, count in common]
     if alignments:

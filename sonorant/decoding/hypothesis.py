@@ -13,10 +13,10 @@ _SAME_WORD_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One recognized word, where it was emitted (seconds from the start of the audio), and its confidence in [0, 1].
+    """One recognized word, its times (seconds from the start of the audio), and its confidence in [0, 1].
 
-    A model without look-ahead emits a unit after its audio: the end of a word is near its spoken end, but
-    with words as units its start is late by most of the word.
+    A search gives the times of emissions. A model without look-ahead emits a unit after its audio: the end of a word is
+    near its spoken end, but its start is late, with words as units by most of the word. Recognition corrects starts.
     """
 
     word: str

@@ -6,6 +6,7 @@ from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.results import Result, later
 from sonorant.serving.steps import Steps
+from sonorant.serving.word_starts import WordStarts
 
 __all__ = ["Utterance"]
 
@@ -23,6 +24,7 @@ class Utterance:
         self._alternatives = alternatives
         self._posteriors = open_posteriors(model, decoding.jitter_ms)
         self._search = open_search(model.search, model.units, model.frame_seconds, decoding, model.decoder, scorer)
+        self._starts = WordStarts(model.sample_rate_hz)
         self._stability_s = decoding.stability_ms / 1000
         self._seen = ""
         self._seen_s = 0.0
@@ -30,6 +32,7 @@ class Utterance:
 
     def push(self, samples: Waveform) -> Steps[None]:
         """Recognize the next Float32[samples]."""
+        self._starts.push(samples)
         log_probs = yield from self._posteriors.push(samples)
         if len(log_probs):
             self._search.push(log_probs)
@@ -53,6 +56,6 @@ class Utterance:
         return self._result(is_final=True, end_s=end_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
-        found = self._search.hypotheses(self._alternatives)
+        found = self._starts.corrected(self._search.hypotheses(self._alternatives))
         alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in found)
         return Result(alternatives, is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)

@@ -168,3 +168,14 @@ def test_a_line_that_is_no_transcript_is_named(tmp_path, line):
     assert done.returncode == 65
     assert done.stderr.startswith(f"sonorant: {tmp_path}/ref:2: ")
     assert len(done.stderr) < 400
+
+
+def test_times_of_words_are_compared_on_request(score):
+    said = '{"id": "u1", "text": "one two", "words": [["one", 0.5, 1.0], ["two", 1.5, 2.0]]}\n'
+    heard = '{"id": "u1", "text": "one", "words": [{"word": "one", "start_s": 0.6, "end_s": 0.8}]}\n'
+    lines = score(said, heard, "--times").output.splitlines()
+    assert lines[3].startswith("word starts: 0.100 s (median of absolute deviations)")
+    assert lines[4].endswith("median -0.200")
+    times = json.loads(score(said, heard, "--times", "--json").output)["word_times"]
+    assert (times["words"], times["end_s"]["absolute_median"]) == (1, pytest.approx(0.2))
+    assert "word_times" not in json.loads(score(said, heard, "--json").output)

@@ -14,6 +14,7 @@ from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.session import Session, SessionOptions, SpeechEvent
+from sonorant.serving.word_starts import WordStarts
 
 AUDIO = pcm16(murmur(2.0, seed=4))
 CHUNK = RATE_HZ // 10 * 2  # bytes of 100 ms
@@ -45,13 +46,19 @@ def test_single_samples_give_the_result_of_the_whole(model):
     assert recognized(Session(model, SessionOptions()), audio, range(2, len(audio), 2)) == whole
 
 
+def started(samples, hypotheses):
+    starts = WordStarts(RATE_HZ)
+    starts.push(samples)
+    return starts.corrected(hypotheses)
+
+
 def test_the_stream_gives_what_features_model_and_search_give_offline(model):
     samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
     log_probs, _ = model.step(model.extractor(samples), model.initial_state())
     search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
     search.push(log_probs)
     session = Session(model, SessionOptions(max_alternatives=3))
-    assert list(recognized(session, AUDIO, [1600, 1610]).alternatives) == search.hypotheses(3)
+    assert list(recognized(session, AUDIO, [1600, 1610]).alternatives) == started(samples, search.hypotheses(3))
 
 
 def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(model):
@@ -153,7 +160,7 @@ def test_without_endpointing_the_whole_stream_is_searched(model):
     log_probs, _ = model.step(model.extractor(samples), model.initial_state())
     search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
     search.push(log_probs)
-    assert list(final.alternatives) == search.hypotheses(1)
+    assert list(final.alternatives) == started(samples, search.hypotheses(1))
 
 
 def test_results_found_before_the_limit_are_returned_at_the_end(model):

@@ -1,0 +1,62 @@
+"""Where words start: a unit is emitted when its audio is over, so a word starts before the emission of its first unit.
+
+A word's end, its last emission, is near its spoken end, whatever the units. Its start is found in the audio between the
+end of the word before and its first emission: at the onset after the last pause; without a pause, where the word before
+ends.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sonorant.arrays import Waveform
+from sonorant.audio.onset import Levels, onset
+from sonorant.decoding import Hypothesis, Word
+
+__all__ = ["WordStarts"]
+
+_LONGEST_S = 1.2  # time that a word may start before its first emission
+_EMITTED_S = 0.1  # of a word's audio, after the start of its first emission
+
+_Place = tuple[float, float, float]  # end of the word before, start and end of the emissions
+
+
+class WordStarts:
+    """Corrects the starts of an utterance's words, in seconds from its first sample.
+
+    A start depends on the audio before the word's end alone, so interim and final results agree, and results do not
+    depend on how the audio is cut. Words stay in order and apart.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self._levels = Levels(rate_hz)
+        self._known: dict[_Place, float] = {}  # of the latest hypotheses
+
+    def push(self, samples: Waveform) -> None:
+        """Take the utterance's next Float32[samples]."""
+        self._levels.push(samples)
+
+    def corrected(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the hypotheses, of a search of the audio so far, with corrected starts."""
+        before, self._known = self._known, {}
+        return [replace(one, words=self._words(one, before)) for one in hypotheses]
+
+    def _words(self, hypothesis: Hypothesis, before: dict[_Place, float]) -> tuple[Word, ...]:
+        words: list[Word] = []
+        ended_s = 0.0
+        for word in hypothesis.words:
+            place = (ended_s, word.start_s, word.end_s)
+            if place not in self._known:
+                self._known[place] = before[place] if place in before else self._start(*place)
+            start_s = self._known[place]
+            words.append(replace(word, start_s=start_s))
+            ended_s = max(ended_s, word.end_s)
+        return tuple(words)
+
+    def _start(self, ended_s: float, emitted_s: float, end_s: float) -> float:
+        earliest_s = max(ended_s, emitted_s - _LONGEST_S)
+        if emitted_s <= earliest_s:
+            return emitted_s
+        until = self._levels.frame(min(end_s, emitted_s + _EMITTED_S)) - 1
+        begin = self._levels.frame(earliest_s)
+        found = onset(self._levels, begin, until, in_speech=ended_s > 0)
+        return min(emitted_s, max(earliest_s, self._levels.middle_s(found))) if found > begin else earliest_s
