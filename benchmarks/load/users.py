@@ -70,7 +70,7 @@ def users(conditions: Conditions, results: Results, progress: Progress) -> Itera
             best = max(best, throughput)
             if not conditions.streams and flat == 2:
                 break
-    yield Row("users", "in real time, as throughput", best, "thesis: 24 cores", 40)
+    yield Row("users", "in real time, as throughput", best, "audio-s/s", "thesis: 24 cores", 40)
 
 
 def request(
