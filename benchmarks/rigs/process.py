@@ -1,5 +1,6 @@
 """A child process that answers requests, so that its CPU time can be read while it works."""
 
+import logging
 import multiprocessing
 import os
 import traceback
@@ -7,6 +8,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
+
+import structlog
 
 from services.process.memory import keep_freed_memory
 
@@ -60,6 +63,9 @@ class Child:
 
 def _run(main: Main, connection: Connection, arguments: Sequence[object]) -> None:
     keep_freed_memory()  # as services do
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
+    )  # the terminal is the bench's
     try:
         main(connection, *arguments)
     except (EOFError, ConnectionError):  # the parent has died, perhaps before it received the answer

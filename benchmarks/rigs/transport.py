@@ -4,7 +4,6 @@ Producers are processes; the consumer is the process that makes a `LinksWay`.
 """
 
 import itertools
-import logging
 import os
 import threading
 import time
@@ -14,7 +13,6 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import structlog
 import zmq
 
 from benchmarks.rigs.process import Main
@@ -28,8 +26,6 @@ from services.links.zmq_message import memory_for
 from services.stage.replica import COMPUTE_S
 from sonorant.delivery.example import Example, Lineage
 from sonorant.links.wire import Parcel
-
-structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # children log to the terminal
 
 __all__ = ["CREDITS", "LinksWay", "produce_copied", "produce_uncopied", "resident_mb", "stand_idle", "take_slowly"]
 
