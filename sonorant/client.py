@@ -12,7 +12,7 @@ A streaming loop, with a recording in place of a microphone:
 
 In a coroutine it is `async with AsyncRecognizer(...)` and `async for`, over chunks of an asynchronous iterator. Where
 the recognizer ends a stream (a limit, a drain), the audio that it has not recognized goes on in another. Every call may
-raise grpc.aio.AioRpcError, with a status that docs/recognizer.md lists.
+raise grpc.aio.AioRpcError, with a status that docs/protocols.md lists.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ from sonorant.serving.errors import (
 )
 from sonorant.serving.session import Session
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "recognizer.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "protocols.md"
 PROVOKED = {
     BadRequest: ({}, [audio()]),
     UnknownModel: ({}, [opening(model="bubble")]),

@@ -9,7 +9,7 @@ from sonorant.serving.request import AudioFormat
 from sonorant.v1 import google_speech_pb2 as pb
 
 IMPLICIT = "projects/p/locations/l/recognizers/_"
-DOCUMENT = Path(__file__).parents[4] / "docs" / "recognizer.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "protocols.md"
 REQUESTS = (
     pb.GetRecognizerRequest,
     pb.ListRecognizersRequest,
