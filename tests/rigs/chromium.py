@@ -87,24 +87,30 @@ class Browser:
             message = json.loads(text)
             if "id" not in message:
                 self._readers.get(message.get("sessionId"), lambda *event: None)(message["method"], message["params"])
-            elif "error" in message:
-                self._answers.pop(message["id"]).set_exception(AssertionError(message["error"]))
-            else:
-                self._answers.pop(message["id"]).set_result(message["result"])
+            elif not (answer := self._answers.pop(message["id"])).cancelled():
+                if "error" in message:
+                    answer.set_exception(AssertionError(message["error"]))
+                else:
+                    answer.set_result(message["result"])
 
     @asynccontextmanager
-    async def page(self, url, width=1000):
-        """Yield a page of its own profile, loaded; fails if it has logged an error."""
+    async def page(self, url, width=1000, models=None):
+        """Yield a page of its own profile, loaded; fails if it has logged an error.
+
+        models: the status of a request for /v1/models with such headers; 200: the server's own answer.
+        """
         context = (await self.call("Target.createBrowserContext"))["browserContextId"]
         target = (await self.call("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
         session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        page = Page(self, session)
+        page = Page(self, session, models)
         self._readers[session] = page.read
         for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
             await page.call(f"{domain}.enable")
         await page.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
         )
+        if models:
+            await page.call("Fetch.enable", patterns=[{"urlPattern": "*/v1/models"}])
         await page.call("Page.navigate", url=url)
         await page.until("document.readyState === 'complete'")
         yield page
@@ -115,7 +121,7 @@ class Browser:
 class Page:
     """One page: its scripts, its keyboard, and what went over its WebSockets."""
 
-    def __init__(self, browser, session):
+    def __init__(self, browser, session, models):
         self._browser = browser
         self._session = session
         self.faults = []  # exceptions, and what the console calls errors
@@ -123,7 +129,7 @@ class Page:
         self.commands = []  # text messages that the page has sent
         self.choosers = asyncio.Queue()  # of files, that the page has opened
         self.protocols = []  # that the page has offered with its WebSockets
-        self.answer = None  # status of the requests that Fetch.enable names, by their headers
+        self._models = models
         self._sockets = {}
         self._tasks = set()
 
@@ -152,7 +158,7 @@ class Page:
                 self.choosers.put_nowait(params["backendNodeId"])
 
     async def _fulfil(self, params):
-        status, request = self.answer(params["request"]["headers"]), params["requestId"]
+        status, request = self._models(params["request"]["headers"]), params["requestId"]
         if status == 200:
             await self.call("Fetch.continueRequest", requestId=request)
         else:

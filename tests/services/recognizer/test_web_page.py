@@ -187,13 +187,17 @@ def test_an_error_is_told_with_what_to_do_and_the_next_run_clears_it(store, addr
 
 
 def test_an_api_key_is_asked_for_where_the_recognizer_wants_one(store, address):
-    """Its answers are made up here: the page's requests end in this test."""
+    """Its refusals are made up here."""
+
+    def status_of(headers):
+        return 200 if headers.get("Authorization") == "Bearer secret" else 401
 
     async def run():
-        async with opened(address, store) as (page, _, _):
-            page.answer = lambda headers: 200 if headers.get("Authorization") == "Bearer secret" else 401
-            await page.call("Fetch.enable", patterns=[{"urlPattern": "*/v1/models"}])
-            await page.call("Page.reload")
+        async with (
+            http_recognizer(store) as (_, recognizer),
+            browser(address) as chrome,
+            chrome.page(f"http://{recognizer}/", models=status_of) as page,
+        ):
             asked = await page.until(ERROR)
             for key in ("wrong", "secret"):
                 await page.run("document.querySelector('#key').focus(); document.querySelector('#key').value = ''")
@@ -265,7 +269,9 @@ def test_a_phone_needs_no_horizontal_scrolling_and_no_small_fingers(store, addre
             await done(page)
             await page.choose(other)
             await page.until(ERROR)
-            heights = "[...document.querySelectorAll('select, input, .buttons button')].map((e) => e.offsetHeight)"
+            heights = (
+                "[...document.querySelectorAll('.controls :is(select, input, button)')].map((e) => e.offsetHeight)"
+            )
             return await page.run("[document.documentElement.scrollWidth, innerWidth]"), await page.run(heights)
 
     (scrolled, visible), heights = asyncio.run(run())
