@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
+from rigs.whole_recording import padded, recognized
 
 from services.recognizer_client.client import pcm16
 from sonorant.export.loading import load_exported
@@ -72,3 +73,12 @@ def test_a_session_has_the_same_result_in_chunks_and_at_once(pair):
             session.push(audio[at : at + size])
         results.append(session.finish())
     assert results[0] == results[1]
+
+
+def test_waveforms_have_the_same_transcripts_in_one_graph(pair):
+    _, exported = pair
+    waveforms = [murmur(seconds, seed=4) for seconds in (1.5, 0.02, 0.12, 0.9)]
+    found = tf.saved_model.load(str(exported.folder)).signatures["transcribe"](**padded(waveforms))
+    expected = [recognized(exported, waveform) for waveform in waveforms]
+    assert [text.decode() for text in found["text"].numpy()] == [hypothesis.text for hypothesis in expected]
+    np.testing.assert_allclose(found["confidence"], [hypothesis.confidence for hypothesis in expected], rtol=0.01)

@@ -15,7 +15,7 @@ from sonorant.tensorflow import tf
 __all__ = ["Beam", "TensorBeamSearch"]
 
 _NONE = -1  # in place of a unit
-_ROOT = 1  # hash of the empty prefix; 0: of an empty place in the beam
+_ROOT = 0x6A09E667F3BCC908  # hash of the empty prefix, far from any unit's number; 0: of an empty place in the beam
 _MIX = 0x9E3779B97F4A7C15
 
 

@@ -45,7 +45,7 @@ def posteriors(rng, shape, sharpness):
     logits[..., -1] += sharpness * rng.choice([0, 1, 6], shape[:-1])
     held = rng.random(shape[:-1]) < 0.4
     for t in range(1, shape[1]):
-        logits[held[:, t], t] = logits[held[:, t], t - 1]
+        logits[held[:, t], t] = logits[held[:, t], t - 1] + 0.1 * rng.normal(size=(held[:, t].sum(), shape[2]))
     return (logits - np.logaddexp.reduce(logits, -1, keepdims=True)).astype(np.float32)
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, murmur
+from rigs.whole_recording import padded, recognized
 
-from sonorant.decoding import open_search
 from sonorant.export.loading import load_exported
-from sonorant.serving.posteriors import SingleModel, whole_posteriors
 from sonorant.tensorflow import tf
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -43,25 +42,11 @@ def transcribe(exported):
     return tf.saved_model.load(str(exported)).signatures["transcribe"]
 
 
-def recognized(model, waveform):
-    search = open_search("ctc", model.units, model.frame_seconds, model.recipe.decoding, None, model.scorer)
-    search.push(whole_posteriors(SingleModel(model), waveform))
-    search.finish()
-    return search.hypotheses()[0]
-
-
 def snippet():
     """Return the lines of Python that a page of the documentation shows."""
     pages = "".join(page.read_text() for page in sorted(DOCS.glob("*.md")))
     (shown,) = (block for block in re.findall(r"```python\n(.*?)```", pages, re.DOTALL) if '"transcribe"' in block)
     return shown
-
-
-def padded(waveforms, samples=None):
-    audio = np.full((len(waveforms), samples or max(map(len, waveforms))), 0.3, np.float32)
-    for row, waveform in zip(audio, waveforms, strict=True):
-        row[: len(waveform)] = waveform
-    return {"audio": tf.constant(audio), "lengths": tf.constant([len(waveform) for waveform in waveforms], tf.int32)}
 
 
 def test_a_process_with_tensorflow_alone_has_sonorants_transcripts(exported, tmp_path):
