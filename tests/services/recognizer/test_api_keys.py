@@ -249,7 +249,9 @@ def test_operations_are_those_of_their_own_key(store, given, tmp_path):
     file, secrets = given
     (tmp_path / "pcm").write_bytes(AUDIO)
     config = google_speech_pb2.RecognitionConfig(
-        explicit_decoding_config=google_speech_pb2.ExplicitDecodingConfig(encoding="LINEAR16", sample_rate_hertz=8000)
+        explicit_decoding_config=google_speech_pb2.ExplicitDecodingConfig(
+            encoding="LINEAR16", sample_rate_hertz=RATE_HZ, audio_channel_count=1
+        )
     )
     batch = google_speech_pb2.BatchRecognizeRequest(
         recognizer="projects/p/locations/l/recognizers/_",
