@@ -16,7 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from services.process.keys import Keys, process_keys
+from services.process.keys import process_keys
 from services.process.tls import server_context
 from services.recognizer.engine import Engine
 from services.recognizer.key_file import KeyFile
@@ -42,14 +42,12 @@ _LOOK_EVERY_S = 0.01
 
 
 class HttpServer:
-    """Serves HTTP in the event loop of `start`, in TLS if there is a certificate.
+    """Serves HTTP in the event loop of `start`, in TLS if this process has a certificate.
 
-    api_keys: None: requests need none. keys: default, the process'. Raises BadKeys.
+    api_keys: None: requests need none. Raises BadKeys.
     """
 
-    def __init__(
-        self, engine: Engine, serving: ServingRecipe, api_keys: KeyFile | None = None, keys: Keys | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, serving: ServingRecipe, api_keys: KeyFile | None = None) -> None:
         self._engine = engine
         self._most_bytes = int(serving.max_message_mb * 2**20)
         self._open = 0  # requests and streams
@@ -77,7 +75,7 @@ class HttpServer:
             server_header=False,
         )
         config.load()
-        config.ssl = server_context(keys or process_keys())  # its own options take files, not the keys that we have
+        config.ssl = server_context(process_keys())  # its own options take the names of files
         self._server = _Server(config)
 
     async def start(self, host: str, port: int) -> int:

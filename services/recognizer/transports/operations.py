@@ -3,7 +3,6 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from services.coordination.durations import seconds
+from services.recognizer.callers import CALLER
 from services.recognizer.transports.grpc_methods import Handler, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import FAULT, BadRequest, TooManyStreams
@@ -28,12 +28,15 @@ _MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class _Work:
+    holder: str | None  # name of the API key of its client
     metadata: Callable[[], Message]
     task: asyncio.Task[Message]
 
 
 class Operations:
     """The latest operations by name: work in tasks of this event loop, which other clients may follow or cancel.
+
+    With API keys, an operation is there for keys of the name that began it, and for no others.
 
     refuse: counts an error, and gives its code.
     """
@@ -54,7 +57,7 @@ class Operations:
                 raise TooManyStreams(f"{_MOST} operations at work: no more at once; try again later")
             del self._works[done]
         name = f"{parent}/operations/{uuid.uuid4().hex}"
-        self._works[name] = _Work(metadata, asyncio.ensure_future(work))
+        self._works[name] = _Work(_holder(), metadata, asyncio.ensure_future(work))
         return self._operation(name)
 
     def cancel(self) -> None:
@@ -79,7 +82,7 @@ class Operations:
     async def _list(self, request: pb.ListOperationsRequest) -> pb.ListOperationsResponse:
         if request.filter or request.page_token:
             raise BadRequest("filter and page_token: not supported; leave them out: there is one page")
-        names = [name for name in self._works if name.startswith(f"{request.name}/")]
+        names = [name for name in self._works if name.startswith(f"{request.name}/") and self._own(name)]
         if 0 < request.page_size < len(names):
             raise BadRequest(f"page_size={request.page_size}: there is one page, of {len(names)}; leave it out")
         return pb.ListOperationsResponse(operations=map(self._operation, names))
@@ -100,9 +103,12 @@ class Operations:
         return Empty()
 
     def _work(self, name: str) -> _Work:
-        with suppress(KeyError):
+        if name in self._works and self._own(name):
             return self._works[name]
         raise BadRequest(f"operation {name!r}: unknown here: forgotten, deleted, or begun on another replica")
+
+    def _own(self, name: str) -> bool:
+        return self._works[name].holder == _holder()
 
     def _operation(self, name: str) -> pb.Operation:
         work = self._work(name)
@@ -123,6 +129,11 @@ class Operations:
 def rpc_status(error: SonorantError, code: str) -> pb.Status:
     """Return an error with its canonical code as a message."""
     return pb.Status(code=_number(code), message=str(error))
+
+
+def _holder() -> str | None:
+    caller = CALLER.get()
+    return None if caller is None else caller.name
 
 
 def _number(code: str) -> int:

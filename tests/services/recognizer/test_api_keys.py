@@ -25,10 +25,11 @@ from structlog.testing import capture_logs
 from services.recognizer.transports import google
 from services.recognizer_client.client import ask_model, connect, stream_recording
 from sonorant.client import AsyncRecognizer
-from sonorant.v1 import google_speech_pb2, tensorflow_serving_pb2
+from sonorant.v1 import google_speech_pb2, longrunning_pb2, tensorflow_serving_pb2
 from sonorant.v1 import recognizer_pb2 as pb
 
 WRONG = "sonorant-" + "A" * 43
+OPERATIONS = "google.longrunning.Operations"
 PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the system's certificates, which take long to load
 SERVED = (pb, google_speech_pb2, tensorflow_serving_pb2, reflection_pb2)
 
@@ -110,7 +111,7 @@ def test_every_method_asks_for_a_key_but_health(store, given):
         for method in service.methods
     ]
     assert len(methods) > 10
-    methods += [("/google.longrunning.Operations/GetOperation", False)]
+    methods += [(f"/{OPERATIONS}/GetOperation", False)]
     methods += [(f"/{google.SERVICE}/{name}", False) for name in ("CreateRecognizer", "BatchRecognize")]
 
     async def ask(server):
@@ -242,6 +243,51 @@ def test_a_websocket_without_a_key_is_told_why_and_closed(store, given, options)
 
     ((error,), code, _) = on(store, given[0], ask)
     assert (error["type"], error["code"], code) == ("Error", "UNAUTHENTICATED", 4401)
+
+
+def test_operations_are_those_of_their_own_key(store, given, tmp_path):
+    file, secrets = given
+    (tmp_path / "pcm").write_bytes(AUDIO)
+    config = google_speech_pb2.RecognitionConfig(
+        explicit_decoding_config=google_speech_pb2.ExplicitDecodingConfig(
+            encoding="LINEAR16", sample_rate_hertz=RATE_HZ, audio_channel_count=1
+        )
+    )
+    batch = google_speech_pb2.BatchRecognizeRequest(
+        recognizer="projects/p/locations/l/recognizers/_",
+        config=config,
+        files=[google_speech_pb2.BatchRecognizeFileMetadata(uri=f"file://{tmp_path}/pcm")],
+        recognition_output_config=google_speech_pb2.RecognitionOutputConfig(
+            inline_response_config=google_speech_pb2.InlineOutputConfig()
+        ),
+    )
+
+    async def ask(server):
+        async with channel(server) as plain:
+
+            def call(key, method, request):
+                metadata = (("authorization", f"Bearer {secrets[key]}"),)
+                return plain.unary_unary(method)(request.SerializeToString(), metadata=metadata)
+
+            begun = await call("few", f"/{google.SERVICE}/BatchRecognize", batch)
+            name = longrunning_pb2.Operation.FromString(begun).name
+            wait = longrunning_pb2.WaitOperationRequest(name=name)
+            error = await refusal(call("many", f"/{OPERATIONS}/WaitOperation", wait))
+            done = longrunning_pb2.Operation.FromString(await call("few", f"/{OPERATIONS}/WaitOperation", wait))
+            listing = longrunning_pb2.ListOperationsRequest(name="projects/p/locations/l")
+            counts = [
+                len(
+                    longrunning_pb2.ListOperationsResponse.FromString(
+                        await call(key, f"/{OPERATIONS}/ListOperations", listing)
+                    ).operations
+                )
+                for key in ("few", "many")
+            ]
+            return error, done.done, counts
+
+    error, done, counts = on(store, file, ask, recordings=str(tmp_path))
+    assert error.details().endswith("unknown here: forgotten, deleted, or begun on another replica")
+    assert (done, counts) == (True, [1, 0])
 
 
 def test_a_key_in_a_url_is_no_key(store, given):
