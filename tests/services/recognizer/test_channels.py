@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from rigs.babble import RATE_HZ, murmur
 from rigs.encoded import written
 from rigs.metrics import scrape
-from rigs.recognizer import AUDIO, recognizer
+from rigs.recognizer import AUDIO, audio, opening, recognizer
 
 from services.process.metrics import MetricsServer
-from services.recognizer_client.client import pcm16
+from services.recognizer_client.client import connect, pcm16
 from sonorant.errors import BadAudio
 from sonorant.serving.errors import AudioTooLong, BadRequest, TooManyStreams
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.v1 import recognizer_pb2 as pb
 
 SILENCE = np.zeros(RATE_HZ, np.float32)
 CHANNELS = np.stack(
@@ -81,20 +82,20 @@ def test_the_number_of_channels_of_a_file_is_in_its_header(store):
     assert found == [alone(store, one, speech_events=True) for one in CHANNELS[:, :2].T]
 
 
-@pytest.mark.parametrize("audio", [APART.audio, AudioFormat("AUTO", apart=True)])
-def test_a_whole_recording_has_a_result_of_each_channel(store, audio):
-    data = interleaved(CHANNELS) if audio.channels else written(PCM[:, :2], RATE_HZ, "WAV", "PCM_16")
+@pytest.mark.parametrize("spoken", [APART.audio, AudioFormat("AUTO", apart=True)])
+def test_a_whole_recording_has_a_result_of_each_channel(store, spoken):
+    data = interleaved(CHANNELS) if spoken.channels else written(PCM[:, :2], RATE_HZ, "WAV", "PCM_16")
 
     async def work(server):
         with server.engine.admission.slot():
-            with server.engine.stream(StreamRequest(alternatives=3, audio=audio, utterances=False)) as stream:
+            with server.engine.stream(StreamRequest(alternatives=3, audio=spoken, utterances=False)) as stream:
                 assert await stream.whole(b"") == []
-            with server.engine.stream(StreamRequest(alternatives=3, audio=audio, utterances=False)) as stream:
+            with server.engine.stream(StreamRequest(alternatives=3, audio=spoken, utterances=False)) as stream:
                 return await stream.whole(data)
 
     found = run(store, work)
     expected = [alone(store, one, utterances=False)[0] for one in CHANNELS.T[: len(found)]]
-    assert len(found) == (audio.channels or 2)
+    assert len(found) == (spoken.channels or 2)
     assert found == [replace(one, channel=number) for number, one in enumerate(expected, start=1)]
 
 
@@ -168,3 +169,24 @@ def test_damage_ends_the_stream_once(store):
             await stream.push(AUDIO)
 
     run(store, work)
+
+
+def test_our_own_protocol_marks_results_with_their_channel(store):
+    features = pb.RecognitionFeatures(multi_channel_mode="SEPARATE_RECOGNITION_PER_CHANNEL")
+    first = opening(features=features, encoding="LINEAR16", audio_channel_count=3)
+    config, data = first.streaming_config.config, interleaved(CHANNELS)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            call = connect(channel).StreamingRecognize(iter([first, audio(data)]))
+            streamed = [one async for one in call]
+            return streamed, await connect(channel).Recognize(pb.RecognizeRequest(config=config, content=data))
+
+    responses, whole = asyncio.run(run())
+    for number, samples in enumerate(CHANNELS.T, start=1):
+        found = [one.results[0] for one in responses if one.results[0].channel_tag == number]
+        assert [one.alternatives[0].transcript for one in found] == [
+            one.alternatives[0].text for one in alone(store, samples)
+        ]
+        (result,) = (one for one in whole.results if one.channel_tag == number)
+        assert result.alternatives[0].transcript == alone(store, samples, utterances=False)[0].alternatives[0].text
