@@ -81,8 +81,8 @@ class Levels:
 def onset(levels: Levels, begin: int, end: int) -> int:
     """Return the frame, of those from `begin` up to `end`, with which speech begins after a pause.
 
-    The speech goes on at `end`; at `begin` there may be other speech, of the word before. Returns `begin` if there is no
-    pause.
+    The speech goes on at `end`; at `begin` there may be other speech, of the word before. Without a pause, returns
+    `begin`.
     """
     stretch = levels.between(begin, end)
     change = _rise(np.maximum(stretch, stretch.max(initial=-np.inf) - _DEPTH_DB))
