@@ -79,18 +79,18 @@ class Levels:
         return 10 * math.log10(float(np.partition(past, rank)[rank]) + _LEAST_POWER)
 
 
-def onset(levels: Levels, begin: int, end: int, *, in_speech: bool) -> int:
-    """Return the frame, of those from `begin` up to `end`, with which the speech begins that goes on at `end`.
+def onset(levels: Levels, begin: int, end: int) -> int:
+    """Return the frame, of those from `begin` up to `end`, with which speech begins after a pause.
 
-    in_speech: whether `begin` is amid speech; then there may be no pause, and `begin` is returned. So it is where the
-    level never rises.
+    The speech goes on at `end`; at `begin` there may be other speech, of the word before. Without a pause, returns
+    `begin`.
     """
     stretch = levels.between(begin, end)
     change = _rise(np.maximum(stretch, stretch.max(initial=-np.inf) - _DEPTH_DB))
     if not change:
         return begin
     before = np.sort(stretch[:change])
-    if in_speech and before[0] > levels.noise(end) + _PAUSE_DB:
+    if before[0] > levels.noise(end) + _PAUSE_DB:
         depth = stretch[change:].mean() - before.mean()
         if change < _LONG_PAUSE_FRAMES or depth < _LONG_PAUSE_DB:
             return begin

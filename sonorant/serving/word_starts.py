@@ -58,5 +58,5 @@ class WordStarts:
             return emitted_s
         until = self._levels.frame(min(end_s, emitted_s + _EMITTED_S)) - 1
         begin = self._levels.frame(earliest_s)
-        found = onset(self._levels, begin, until, in_speech=ended_s > 0)
+        found = onset(self._levels, begin, until)
         return min(emitted_s, max(earliest_s, self._levels.middle_s(found))) if found > begin else earliest_s

@@ -19,8 +19,8 @@ def levels_of(*parts):
     return levels
 
 
-def begins_s(levels, begin_s, end_s, in_speech):
-    return levels.middle_s(onset(levels, levels.frame(begin_s), levels.frame(end_s), in_speech=in_speech))
+def begins_s(levels, begin_s, end_s):
+    return levels.middle_s(onset(levels, levels.frame(begin_s), levels.frame(end_s)))
 
 
 @given(samples=st.integers(0, 3000), cuts=st.sets(st.integers(0, 3000), max_size=20), seed=st.integers(0, 99))
@@ -46,10 +46,9 @@ def test_digital_silence_has_a_level():
 
 @pytest.mark.parametrize("snr_db", [15, 30, 60])
 @pytest.mark.parametrize("pause_s", [0.1, 0.4])
-@pytest.mark.parametrize("in_speech", [False, True])
-def test_speech_begins_after_the_pause(snr_db, pause_s, in_speech):
+def test_speech_begins_after_the_pause(snr_db, pause_s):
     levels = levels_of(noise(0.3, -20 - snr_db), noise(0.5, -20), noise(pause_s, -20 - snr_db), noise(0.4, -20))
-    assert begins_s(levels, 0.8, 1.1 + pause_s, in_speech) == pytest.approx(0.8 + pause_s, abs=0.015)
+    assert begins_s(levels, 0.8, 1.1 + pause_s) == pytest.approx(0.8 + pause_s, abs=0.015)
 
 
 @pytest.mark.parametrize("snr_db", [20, 50])
@@ -57,51 +56,49 @@ def test_a_weak_sound_before_the_change_of_level_belongs_to_the_speech(snr_db):
     """A fricative before a vowel."""
     low = -15 - snr_db
     levels = levels_of(noise(0.6, low), noise(0.12, low + 12, 1), noise(0.3, -15, 2))
-    assert begins_s(levels, 0.0, 1.0, False) == pytest.approx(0.6, abs=0.025)
+    assert begins_s(levels, 0.0, 1.0) == pytest.approx(0.6, abs=0.025)
 
 
 def test_a_closure_amid_speech_is_no_pause():
     """Between the vowel and the burst of a plosive it is louder than the noise."""
     levels = levels_of(noise(0.4, -70), noise(0.5, -20), noise(0.06, -45), noise(0.3, -22))
     begin = levels.frame(0.7)
-    assert onset(levels, begin, levels.frame(1.2), in_speech=True) == begin
-    assert onset(levels, begin, levels.frame(1.2), in_speech=False) > begin
+    assert onset(levels, begin, levels.frame(1.2)) == begin
 
 
 def test_a_long_pause_is_one_however_quiet_the_stream_was_before():
     """As after digital silence."""
     levels = levels_of(np.zeros(8000, np.float32), noise(0.5, -20), noise(0.3, -45), noise(0.4, -22))
-    assert begins_s(levels, 1.5, 2.1, True) == pytest.approx(1.8, abs=0.015)
+    assert begins_s(levels, 1.5, 2.1) == pytest.approx(1.8, abs=0.015)
 
 
 def test_a_dropout_in_the_pause_is_not_where_speech_begins():
     levels = levels_of(noise(0.5, -20), np.zeros(160, np.float32), noise(0.1, -50), noise(0.5, -20))
-    assert begins_s(levels, 0.5, 1.1, False) == pytest.approx(0.62, abs=0.015)
+    assert begins_s(levels, 0.5, 1.1) == pytest.approx(0.62, abs=0.015)
 
 
 def test_silence_after_the_speech_takes_no_pause_away():
     spoken = noise(0.4, -55), noise(0.5, -20), noise(0.06, -55), noise(0.3, -22)
     for levels in (levels_of(*spoken), levels_of(*spoken, np.zeros(8000, np.float32))):
-        assert begins_s(levels, 0.7, 1.2, True) == pytest.approx(0.96, abs=0.015)
+        assert begins_s(levels, 0.7, 1.2) == pytest.approx(0.96, abs=0.015)
 
 
 @pytest.mark.parametrize("change_db", [0, -30])
 def test_speech_that_never_rises_begins_where_it_is_looked_for(change_db):
     steady = np.full(4000, 0.1, np.float32)
     levels = levels_of(steady, steady * np.float32(10 ** (change_db / 20)))
-    assert onset(levels, 30, 90, in_speech=False) == 30
+    assert onset(levels, 30, 90) == 30
 
 
 @given(
     parts=st.lists(st.tuples(st.floats(0.02, 0.5), st.floats(-90, -10)), max_size=6),
     begin=st.integers(0, 200),
     frames=st.integers(0, 200),
-    in_speech=st.booleans(),
 )
 @settings(max_examples=100)
-def test_an_onset_lies_within_and_depends_on_nothing_later(parts, begin, frames, in_speech):
+def test_an_onset_lies_within_and_depends_on_nothing_later(parts, begin, frames):
     waveform = np.concatenate([np.zeros(0, np.float32), *(noise(*part) for part in parts)])
-    found = onset(levels_of(waveform), begin, begin + frames, in_speech=in_speech)
+    found = onset(levels_of(waveform), begin, begin + frames)
     assert begin <= found <= max(begin, begin + frames - 1)
     heard = levels_of(waveform[: (begin + frames + 1) * 80])
-    assert onset(heard, begin, begin + frames, in_speech=in_speech) == found
+    assert onset(heard, begin, begin + frames) == found

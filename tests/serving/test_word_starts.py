@@ -51,8 +51,14 @@ def test_a_word_that_follows_without_a_pause_starts_where_the_one_before_ends():
 
 def test_the_start_of_a_long_word_is_found_from_its_first_unit():
     """Its closures come later."""
-    found = starts(spoken([(0.4, 0.8), (0.9, 1.1), (1.2, 1.6)], 1.8), heard((0.56, 1.6)))
+    found = starts(spoken([(0.4, 0.5), (0.65, 1.6)], 1.8), heard((0.46, 1.6)))
     assert found == pytest.approx([0.4], abs=0.02)
+
+
+def test_a_unit_may_be_emitted_as_soon_as_its_audio_begins():
+    """By a model with look-ahead."""
+    assert starts(spoken([(0.5, 0.9)], 1.0), heard((0.5, 0.9))) == pytest.approx([0.5], abs=0.02)
+    assert starts(spoken([(0.5, 0.9)], 1.0), heard((0.44, 0.9))) == [0.44]
 
 
 def test_speech_at_the_very_beginning_starts_there():
