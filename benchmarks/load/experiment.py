@@ -17,8 +17,8 @@ Serve: TypeAlias = Callable[..., AbstractContextManager[Target]]
 """Returns the server, within a context, with keys of the recipe's `serving` where it is started for this."""
 
 
-STEP_FIGURES: tuple[str, ...] = ("final result", "first interim", "speech to interim", "flicker", "refused", "failed")
-STEP_FIGURES += ("CPU, server", "CPU, clients", "client delay")
+STEP_FIGURES = {"final result", "first interim", "speech to interim", "flicker", "refused", "failed"}
+STEP_FIGURES |= {"CPU, server", "CPU, clients", "client delay"}
 """Names of the rows of `step_rows`."""
 
 

@@ -41,8 +41,9 @@ def hostile(conditions: Conditions, results: Results, progress: Progress) -> Ite
     yield from step_rows(beside, f"{streams} streams, hostile beside")
     results.series |= {"alone": [alone], "beside hostile clients": [beside]}
     yield Row("hostile messages", f"of {_CLIENTS} clients", messages, "answered")
-    moved_s = percentile(beside.finals_s, 0.95) - percentile(alone.finals_s, 0.95)
-    yield Row("p95 moves", f"{streams} streams, final result", 1000 * moved_s, "ms")
+    if alone.finals_s and beside.finals_s:
+        moved_s = percentile(beside.finals_s, 0.95) - percentile(alone.finals_s, 0.95)
+        yield Row("p95 moves", f"{streams} streams, final result", 1000 * moved_s, "ms")
 
 
 def flood(connection: Connection, address: str, cores: list[int]) -> None:

@@ -182,7 +182,7 @@ class Handler(grpc.GenericRpcHandler):
 
 def read_messages(path: Path) -> "dict[str, Any]":
     """Return the classes of the service's messages."""
-    pool: Any = descriptor_pool.DescriptorPool()  # untyped
+    pool: Any = descriptor_pool.DescriptorPool()
     files = descriptor_pb2.FileDescriptorSet.FromString(path.read_bytes())
     for file in files.file:
         pool.Add(file)

@@ -32,5 +32,6 @@ def reload(conditions: Conditions, results: Results, progress: Progress) -> Iter
         during = speakers.run(streams, conditions.seconds, conditions.models[0].name, conditions.publish)
         yield from step_rows(during, f"{streams} streams, reload")
     results.series |= {"without": [before], "with a reload": [during]}
-    added_s = percentile(during.finals_s, 0.99) - percentile(before.finals_s, 0.99)
-    yield Row("reload adds", f"{streams} streams, p99 of final result", 1000 * added_s, "ms")
+    if before.finals_s and during.finals_s:
+        added_s = percentile(during.finals_s, 0.99) - percentile(before.finals_s, 0.99)
+        yield Row("reload adds", f"{streams} streams, p99 of final result", 1000 * added_s, "ms")
