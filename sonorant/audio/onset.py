@@ -69,7 +69,9 @@ class Levels:
 
     def between(self, begin: int, end: int) -> NDArray[np.float64]:
         """Return Float64[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
-        return 10 * np.log10(np.array(self._powers[max(0, begin) : max(0, end)], np.float64) + _LEAST_POWER)
+        powers = np.array(self._powers[max(0, begin) : max(0, end)], np.float64)
+        levels: NDArray[np.float64] = 10 * np.log10(powers + _LEAST_POWER)
+        return levels
 
     def noise(self, end: int) -> float:
         """Return the level of the noise before frame `end`, of which there must be some: a low percentile."""
