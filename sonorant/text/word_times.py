@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sonorant.errors import BadCorpus
 from sonorant.text.alignment import align
@@ -108,7 +109,7 @@ def _hits(said: list[TimedWord], heard: list[TimedWord]) -> Iterator[tuple[Timed
             yield reference, hypothesis
 
 
-def _deviation(seconds: "np.ndarray[Any, np.dtype[np.float64]]") -> Deviation:
+def _deviation(seconds: NDArray[np.float64]) -> Deviation:
     absolute = np.abs(seconds)
     found = (np.median(seconds), np.median(absolute), absolute.mean(), np.percentile(absolute, 90))
-    return Deviation(*map(float, found))
+    return Deviation(*(float(value) for value in found))
