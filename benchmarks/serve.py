@@ -10,13 +10,14 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import click
+import grpc
 
 from benchmarks.load.experiment import Conditions, Preset, Results, Serve
 from benchmarks.load.hostile import hostile
@@ -108,27 +109,42 @@ def rows(
     if run is not None and server is not None:
         raise click.UsageError("give either --run or --server")
     results = Results(preset, slo_ms)
-    with ExitStack() as exits:
-        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="sonorant-bench-")))
-        exports = folder / "exports"
+    with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         if server is None:
-            progress("a model to serve")
-            models = made_up_models(exports) if run is None else models_of(find_run(run).exports, exports)
-            serve: Serve = partial(started_recognizer, exports)
-            publish: Callable[[], None] | None = partial(_publish, exports, count(2))
-            rate_hz = read_manifest(next(exports.glob("*/1"))).sample_rate_hz
+            subject = _own(Path(folder), run, progress, with_peers=preset == "ramp")
         else:
-            models, publish = [Model()], None
-            serve = partial(there, server)
-            rate_hz = asyncio.run(_rate_hz(server))
-        peers = _peers(exports, folder / "peer", models[0], progress) if server is None and preset == "ramp" else {}
-        said = _recordings(recordings, run, rate_hz)
-        conditions = Conditions(serve, models, said, streams, seconds, slo_ms, publish, peers)
-        for row in _PRESETS[preset](conditions, results, progress):
-            results.rows.append(row)
-            yield row
-        if output is not None:
-            _write(output, results)
+            subject = _Subject(partial(there, server), [Model()], asyncio.run(_rate_hz(server)))
+        said = _recordings(recordings, run, subject.rate_hz)
+        conditions = Conditions(
+            subject.serve, subject.models, said, streams, seconds, slo_ms, subject.publish, subject.peers
+        )
+        try:
+            for row in _PRESETS[preset](conditions, results, progress):
+                results.rows.append(row)
+                yield row
+        finally:  # what there is of an experiment that is interrupted, too
+            if output is not None and results.rows:
+                _write(output, results)
+
+
+class _Subject(NamedTuple):
+    """The server under load, see `Conditions`."""
+
+    serve: Serve
+    models: Sequence[Model]
+    rate_hz: int
+    publish: Callable[[], None] | None = None
+    peers: Mapping[str, Serve] = {}
+
+
+def _own(folder: Path, run: Path | None, progress: Progress, *, with_peers: bool) -> _Subject:
+    """Write the models to serve below `folder`."""
+    progress("a model to serve")
+    exports = folder / "exports"
+    models = made_up_models(exports) if run is None else models_of(find_run(run).exports, exports)
+    rate_hz = read_manifest(next(exports.glob("*/1"))).sample_rate_hz
+    peers = _peers(exports, folder / "peer", models[0], progress) if with_peers else {}
+    return _Subject(partial(started_recognizer, exports), models, rate_hz, partial(_publish, exports, count(2)), peers)
 
 
 def _recordings(folder: Path | None, run: Path | None, rate_hz: int) -> list[Recording]:
@@ -159,7 +175,10 @@ def _publish(exports: Path, versions: Iterator[int]) -> None:
 
 async def _rate_hz(server: str) -> int:
     async with open_recognizer(server) as channel:
-        return (await ask_model(connect(channel))).sample_rate_hz
+        try:
+            return (await ask_model(connect(channel))).sample_rate_hz
+        except grpc.aio.AioRpcError as error:
+            raise Unavailable(f"{server}: no recognizer answers: {error.details()}") from error
 
 
 def _write(folder: Path, results: Results) -> None:

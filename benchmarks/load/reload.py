@@ -11,6 +11,7 @@ from sonorant.errors import SonorantError
 __all__ = ["CannotReload", "reload"]
 
 _STREAMS = 50
+_LEAST_S = 15.0  # the recognizer polls every 5 s, and loads for some
 
 
 class CannotReload(SonorantError):
@@ -25,11 +26,12 @@ def reload(conditions: Conditions, results: Results, progress: Progress) -> Iter
         raise CannotReload("reload: gives a new version to a recognizer that it starts; leave out --server")
     streams = (conditions.streams or (_STREAMS,))[0]
     with conditions.serve() as target, Speakers(target, conditions.recordings) as speakers:
+        seconds, name = max(conditions.seconds, _LEAST_S), conditions.models[0].name
         progress(f"{streams} streams")
-        before = speakers.run(streams, conditions.seconds, conditions.models[0].name)
+        before = speakers.run(streams, seconds, name)
         yield from step_rows(before, f"{streams} streams")
         progress(f"{streams} streams while a version is loaded")
-        during = speakers.run(streams, conditions.seconds, conditions.models[0].name, conditions.publish)
+        during = speakers.run(streams, seconds, name, conditions.publish)
         yield from step_rows(during, f"{streams} streams, reload")
     results.series |= {"without": [before], "with a reload": [during]}
     if before.finals_s and during.finals_s:

@@ -100,4 +100,5 @@ def _line(row: Row) -> str:
     line = f"{row.name:20} {row.case:32} {row.value:10.4g} {row.unit:22}"
     if row.peer is None or row.peer_value is None:
         return line.rstrip()
-    return f"{line} {row.peer} {row.peer_value:.4g}, ratio {row.ratio:.3g}"
+    ratio = "" if row.ratio is None else f", ratio {row.ratio:.3g}"
+    return f"{line} {row.peer} {row.peer_value:.4g}{ratio}"

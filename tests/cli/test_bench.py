@@ -22,6 +22,7 @@ def bench(monkeypatch):
         structlog.get_logger().info("link_open")
         yield Row("vtlp", "12 s", 4000.0, "audio-h/core-h", "librosa", 500.0)
         yield Row("limit", "12 s", 0.5, "of the limit")
+        yield Row("streams", "12 s", 50, "1", "idle", 0.0)
 
     module = ModuleType("benchmarks.dsp")
     module.rows = rows
@@ -30,7 +31,7 @@ def bench(monkeypatch):
 
 
 def test_rows_come_as_json_with_the_fields_that_readers_rely_on(bench):
-    first, second = json.loads(bench("--json").stdout)
+    first, second, third = json.loads(bench("--json").stdout)
     assert first == {
         "name": "vtlp",
         "case": "12 s",
@@ -40,14 +41,15 @@ def test_rows_come_as_json_with_the_fields_that_readers_rely_on(bench):
         "peer_value": 500.0,
         "ratio": 8.0,
     }
-    assert second["ratio"] is None
+    assert second["ratio"] is third["ratio"] is None
 
 
 def test_rows_are_printed_one_a_line_and_progress_apart(bench):
     result = bench()
-    first, second = result.stdout.splitlines()
+    first, second, third = result.stdout.splitlines()
     assert first.split() == ["vtlp", "12", "s", "4000", "audio-h/core-h", "librosa", "500,", "ratio", "8"]
     assert second.split() == ["limit", "12", "s", "0.5", "of", "the", "limit"]
+    assert third.split() == ["streams", "12", "s", "50", "1", "idle", "0"]
     assert "vtlp" in result.stderr
 
 
