@@ -33,15 +33,21 @@ def streamed(model, waveform):
     return session.finish()[-1].alternatives[0]
 
 
-@pytest.fixture
-def warm(tmp_path):
-    """An export with recorded requests, its model, and the recordings that these were chosen from."""
-    folder = export_babble(tmp_path).path
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = export_babble(tmp_path_factory.mktemp("made")).path
     model = load_exported(folder)
     recordings = [record(1.0, seed) for seed in range(5)]
     silence = record(1.0, 9, waveform=np.zeros(RATE_HZ, np.float32))
     add_warm_up(folder, model, [silence, *recordings])
     return folder, model, recordings
+
+
+@pytest.fixture
+def warm(made, tmp_path):
+    """An export with recorded requests, its model, and the recordings that these were chosen from."""
+    folder, model, recordings = made
+    return shutil.copytree(folder, tmp_path / "babble/1"), model, recordings
 
 
 def recorded(folder):
