@@ -27,5 +27,5 @@ def test_what_the_graph_lacks_is_named(decoding, found):
 
 def test_a_search_by_label_and_units_with_other_space_are_named():
     assert obstacle("labels", babble_recipe(), UNITS).startswith("model.family=lstm_ctc:")
-    odd = Units("characters", (" ", "a\u3000b"))
-    assert obstacle("ctc", babble_recipe(), odd) == "units.json: 'a\\u3000b' has white space other than the space"
+    units = Units("characters", (" ", "a\u3000b"))
+    assert repr(units.symbols[1]) in obstacle("ctc", babble_recipe(), units)
