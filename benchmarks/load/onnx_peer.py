@@ -11,9 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from google.protobuf import descriptor_pb2, duration_pb2
+from numpy.typing import NDArray
 
 from benchmarks.load.recordings import murmurs
 from benchmarks.load.server import Target, started
@@ -64,13 +66,10 @@ def main(export: Path, folder: Path) -> None:
     high_hz = recipe.features.high_hz or rate_hz / 2
     band = (rate_hz, recipe.features.mel_bins, recipe.features.low_hz, high_hz)
     fft_size = resolving_size(recipe.features.transform_size(rate_hz), window, band)
-    audio = np.frombuffer(murmurs(rate_hz, 1)[0].audio, "<i2")
-    log_probs, _ = member.step(extractor(from_int16(audio)), member.initial_state())
     arrays |= {
         "hann": hann(window),
         "filters": mel_filters(fft_size, *band).T.astype(np.float32),
-        "check_audio": audio,
-        "check_log_probs": log_probs,
+        **_check(member, rate_hz),
     }
     facts = {
         "rate_hz": rate_hz,
@@ -89,6 +88,13 @@ def main(export: Path, folder: Path) -> None:
     np.savez(folder / "arrays.npz", **arrays)
     (folder / "model.json").write_text(json.dumps(facts))
     (folder / "messages.pb").write_bytes(_descriptors())
+
+
+def _check(member: Any, rate_hz: int) -> dict[str, NDArray[Any]]:
+    """Return a recording, and the log-probabilities that the model has for it."""
+    audio = np.frombuffer(murmurs(rate_hz, 1)[0].audio, "<i2")
+    log_probs, _ = member.step(member.extractor(from_int16(audio)), member.initial_state())
+    return {"check_audio": audio, "check_log_probs": log_probs}
 
 
 def _array_name(variable: str) -> str:
