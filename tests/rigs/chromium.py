@@ -94,23 +94,18 @@ class Browser:
                     answer.set_result(message["result"])
 
     @asynccontextmanager
-    async def page(self, url, width=1000, models=None):
-        """Yield a page of its own profile, loaded; fails if it has logged an error.
-
-        models: the status of a request for /v1/models with such headers; 200: the server's own answer.
-        """
+    async def page(self, url, width=1000):
+        """Yield a page of its own profile, loaded; fails if it has logged an error."""
         context = (await self.call("Target.createBrowserContext"))["browserContextId"]
         target = (await self.call("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
         session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        page = Page(self, session, models)
+        page = Page(self, session)
         self._readers[session] = page.read
         for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
             await page.call(f"{domain}.enable")
         await page.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
         )
-        if models:
-            await page.call("Fetch.enable", patterns=[{"urlPattern": "*/v1/models"}])
         await page.call("Page.navigate", url=url)
         await page.until("document.readyState === 'complete'")
         yield page
@@ -121,7 +116,7 @@ class Browser:
 class Page:
     """One page: its scripts, its keyboard, and what went over its WebSockets."""
 
-    def __init__(self, browser, session, models):
+    def __init__(self, browser, session):
         self._browser = browser
         self._session = session
         self.faults = []  # exceptions, and what the console calls errors
@@ -129,9 +124,7 @@ class Page:
         self.commands = []  # text messages that the page has sent
         self.choosers = asyncio.Queue()  # of files, that the page has opened
         self.protocols = []  # that the page has offered with its WebSockets
-        self._models = models
         self._sockets = {}
-        self._tasks = set()
 
     async def call(self, method, **params):
         return await self._browser.call(method, self._session, **params)
@@ -152,17 +145,8 @@ class Page:
                 self.commands.append(json.loads(params["response"]["payloadData"])["type"])
             case "Network.webSocketWillSendHandshakeRequest":
                 self.protocols.append(params["request"]["headers"].get("Sec-WebSocket-Protocol", ""))
-            case "Fetch.requestPaused":
-                self._tasks.add(asyncio.create_task(self._fulfil(params)))
             case "Page.fileChooserOpened":
                 self.choosers.put_nowait(params["backendNodeId"])
-
-    async def _fulfil(self, params):
-        status, request = self._models(params["request"]["headers"]), params["requestId"]
-        if status == 200:
-            await self.call("Fetch.continueRequest", requestId=request)
-        else:
-            await self.call("Fetch.fulfillRequest", requestId=request, responseCode=status)
 
     async def run(self, script):
         """Return the value of an expression, or of what it promises."""
