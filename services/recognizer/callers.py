@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 from sonorant.serving.admission import Admission
 from sonorant.serving.api_keys import ApiKey
-from sonorant.serving.errors import TooManyStreams
+from sonorant.serving.errors import BadRequest, TooManyStreams
 from sonorant.serving.headroom import Headroom
 
 __all__ = ["CALLER", "KeyedAdmission"]
@@ -45,7 +45,7 @@ class KeyedAdmission(Admission):
             with super().slot(count, held):
                 yield
             return
-        self._check(caller, count)
+        self._check(caller, count, held)
         with super().slot(count, held):
             self.streams[caller.name] += count
             try:
@@ -53,10 +53,12 @@ class KeyedAdmission(Admission):
             finally:
                 self.streams[caller.name] -= count
 
-    def _check(self, caller: ApiKey, count: int) -> None:
+    def _check(self, caller: ApiKey, count: int, held: int) -> None:
         active = self.streams[caller.name]
         if caller.streams is None or active + count <= caller.streams:
             return
+        if held + count > caller.streams:
+            raise BadRequest(f"API key {caller.name!r}: {held + count} streams in one: it has {caller.streams} at most")
         self.refused[caller.name] += 1
         retry_s = self.retry_s(active)
         raise TooManyStreams(

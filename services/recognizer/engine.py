@@ -18,10 +18,11 @@ from services.recognizer.loading import unload
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.stream import MonoStream, Stream
 from services.recognizer.workers import Workers
+from sonorant.decoding import Scorer
 from sonorant.errors import SonorantError, Unavailable
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
-from sonorant.serving.audio_formats import open_decoder
+from sonorant.serving.audio_formats import AudioDecoder, open_decoder
 from sonorant.serving.channels import Decoder
 from sonorant.serving.errors import IdleStream, code_of
 from sonorant.serving.headroom import Headroom
@@ -61,6 +62,7 @@ class Engine:
         self._metrics = metrics
         self._ending = Ending()
         self._polling = asyncio.Lock()
+        self._next_poll: asyncio.Task[None] | None = None  # that waits for another, and is all later callers'
 
     def versions(self, name: str) -> list[VersionState]:
         """Return the versions of a model, newest first; raises UnknownModel."""
@@ -72,10 +74,17 @@ class Engine:
         held: labels, see `ModelStore.hold`, whose errors it raises. A poll that has begun goes on when its caller is
         cancelled, before any other.
         """
-        await asyncio.shield(asyncio.ensure_future(self._poll(held)))
+        if held is not None:
+            await asyncio.shield(asyncio.ensure_future(self._poll(held)))
+            return
+        if self._next_poll is None or self._next_poll.done():
+            self._next_poll = asyncio.ensure_future(self._poll())
+        await asyncio.shield(self._next_poll)
 
-    async def _poll(self, held: Mapping[str, Mapping[str, int]] | None) -> None:
+    async def _poll(self, held: Mapping[str, Mapping[str, int]] | None = None) -> None:
         async with self._polling:
+            if held is None:
+                self._next_poll = None
             try:
                 _tell(await asyncio.to_thread(self._store.refresh))
                 if held:
@@ -104,21 +113,27 @@ class Engine:
         with self._store.session(request.model, beside.served if beside is not None else None) as model:
             yield from self._opened(request, model)
 
-    def _opened(self, request: StreamRequest, model: ServedModel) -> Iterator[Stream]:
+    def check(self, request: StreamRequest) -> None:
+        """Raise what `stream` would raise of a request, and open none."""
+        self._prepared(request, self._store.get(request.model))
+
+    def _prepared(self, request: StreamRequest, model: ServedModel) -> tuple[AudioDecoder, Scorer]:
         check_request(request, model)
         check_language(request.language, model)
-        max_s = self._serving.max_stream_seconds
+        decoder = open_decoder(request.audio, model.sample_rate_hz, self._serving.max_stream_seconds)
+        return decoder, scorer_with_phrases(model, request.phrases)
+
+    def _opened(self, request: StreamRequest, model: ServedModel) -> Iterator[Stream]:
+        decoder, scorer = self._prepared(request, model)
         options = SessionOptions(
             max_alternatives=request.alternatives or 1,
             interim_results=request.interim_results,
-            max_seconds=max_s,
+            max_seconds=self._serving.max_stream_seconds,
             utterances=request.utterances,
             speech_events=request.speech_events,
             written=request.written,
             sensitivity=request.sensitivity,
         )
-        decoder = open_decoder(request.audio, model.sample_rate_hz, max_s)
-        scorer = scorer_with_phrases(model, request.phrases)
 
         def mono(decoder: Decoder) -> MonoStream:
             session = open_session(model, options, scorer, request.timeouts)

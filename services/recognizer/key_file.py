@@ -90,7 +90,9 @@ def read_keys(path: Path) -> list[ApiKey]:
         raise BadApiKeys(f"{path}, line {line}: byte {content[error.start]:#04x}: expected UTF-8") from None
 
 
-def append_key(path: Path, name: str, streams: int | None = None, expires: date | None = None) -> str:
+def append_key(
+    path: Path, name: str, streams: int | None = None, expires: date | None = None, *, admin: bool = False
+) -> str:
     """Make a key, append its hash to a file, and return it; the file is made if it is not there.
 
     Raises BadApiKeys for a name or a file that cannot be used, and Unavailable if the file cannot be written.
@@ -99,7 +101,7 @@ def append_key(path: Path, name: str, streams: int | None = None, expires: date 
     if path.exists():
         read_keys(path)
     secret = new_secret(secrets.token_bytes(SECRET_BYTES))
-    line = ApiKey(name, hashed(secret), streams, expires).line()
+    line = ApiKey(name, hashed(secret), streams, expires, admin=admin).line()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "r+b", buffering=0) as file:

@@ -6,11 +6,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import structlog
+
+from sonorant.errors import SonorantError
+from sonorant.export.manifest import BadExport
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.warm_up import check_warm_up
 
 __all__ = ["load_served", "start_tensorflow", "unload"]
+
+log = structlog.get_logger()
 
 _LONGEST_REST_S = 0.1
 
@@ -29,14 +35,20 @@ def start_tensorflow() -> None:
 
 
 def load_served(folder: Path, streams: bool) -> ServedModel:
-    """Load an exported model, and recognize its recorded requests; raises SonorantError if either fails.
+    """Load an exported model, and recognize its recorded requests; raises SonorantError, or OSError, if either fails.
 
     streams: whether there may be any, for which the warm-up leaves half of a processor's time.
     """
     from sonorant.export.loading import load_exported
 
-    model = load_exported(folder)
-    check_warm_up(model, folder, _rests() if streams else lambda: None)
+    try:
+        model = load_exported(folder)
+        check_warm_up(model, folder, _rests() if streams else lambda: None)
+    except (SonorantError, OSError):
+        raise
+    except Exception as error:  # of TensorFlow, or ours: it costs this version, not those in service
+        log.error("model_version_failed", path=str(folder), exc_info=error)
+        raise BadExport(f"{folder}: {type(error).__name__} while it was loaded or warmed up; the log has it") from error
     return model
 
 

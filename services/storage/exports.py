@@ -18,17 +18,23 @@ def pull_exports(store: ObjectStore, exports: Path) -> None:
     """Pull complete versions that are not in `exports`, each atomically; local versions stay. Pull labels of versions.
 
     Labels follow those of the store, and stay when these are removed. Raises BadExport if a version does not match its
-    manifest.
+    manifest, when all others have been pulled.
     """
+    faults: list[BadExport] = []
     for name in store.names("exports"):
         if (found := _VERSION.fullmatch(name)) and not found["model"].startswith("."):
             folder = exports / found["model"] / found["version"]
             if not (folder / MANIFEST).exists():
-                _pull(store, name.removesuffix(f"/{MANIFEST}"), folder)
+                try:
+                    _pull(store, name.removesuffix(f"/{MANIFEST}"), folder)
+                except BadExport as error:
+                    faults.append(error)
         elif (found := _LABELS.fullmatch(name)) and (content := store.read(name)) is not None:
             labels = exports / found["model"] / LABELS
             if not labels.exists() or labels.read_bytes() != content:
                 atomic_write(labels, content)
+    if faults:
+        raise faults[0]
 
 
 def _pull(store: ObjectStore, name: str, folder: Path) -> None:

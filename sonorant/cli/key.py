@@ -19,7 +19,8 @@ __all__ = ["command"]
 )
 @click.option("--streams", type=click.IntRange(1, 999_999_999), help="Streams at once with this name's keys.")
 @click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="First day (UTC) on which the key is refused.")
-def command(name: str, path: Path, streams: int | None, expires: datetime | None) -> None:
+@click.option("--admin", is_flag=True, help="An operator's key, which may reload models and set their labels.")
+def command(name: str, path: Path, streams: int | None, expires: datetime | None, admin: bool) -> None:
     """Make an API key for the client NAME: print it, and append its hash and limits to the file.
 
     The key is printed this once. A running recognizer takes the file up within seconds. To replace a key, make another
@@ -27,4 +28,4 @@ def command(name: str, path: Path, streams: int | None, expires: datetime | None
     """
     from services.recognizer.key_file import append_key
 
-    click.echo(append_key(path, name, streams, expires.date() if expires else None))
+    click.echo(append_key(path, name, streams, expires.date() if expires else None, admin=admin))

@@ -38,6 +38,11 @@ class Admission:
         return self._active
 
     @property
+    def closed(self) -> bool:
+        """Whether no stream is admitted any more."""
+        return self._closed
+
+    @property
     def fitting(self) -> int:
         """Streams that would be admitted now."""
         most = self._max_streams - self._active

@@ -3,6 +3,7 @@
     # name    hash of the key     limits
     editors   sha256:9f86d0…      streams=20 expires=2027-01-31
     meetings  sha256:60303a…      disabled
+    operator  sha256:1b4f0e…      admin
 
 The hash is SHA-256, without a salt: a key has 256 random bits (`new_secret`), too many to be found by trials however
 fast the hash is. Slow, salted hashes are for passwords, which are chosen by people and guessed from lists. A key is
@@ -29,7 +30,8 @@ _SCHEME = "sha256:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _HASH = re.compile(_SCHEME + r"([0-9a-f]{64})")
 _SHOWN = 20  # characters of a faulty field: it may be a key where its hash belongs
-_LIMITS = "streams=NUMBER, expires=YEAR-MONTH-DAY, disabled"
+_LIMITS = "streams=NUMBER, expires=YEAR-MONTH-DAY, disabled, admin"
+_MARKS = ("disabled", "admin")
 
 
 class BadApiKeys(SonorantError):
@@ -43,7 +45,7 @@ class ApiKey:
     """A key as it is stored.
 
     name: of its holder, in logs and metrics. digest: SHA-256, 32 bytes. streams: open at once; None: no limit of its
-    own. expires: the first day (UTC) on which it is refused; None: none.
+    own. expires: the first day (UTC) on which it is refused; None: none. admin: of an operator, who may set labels.
     """
 
     name: str
@@ -51,13 +53,14 @@ class ApiKey:
     streams: int | None = None
     expires: date | None = None
     disabled: bool = False
+    admin: bool = False
 
     def line(self) -> str:
         """Return the key's line in a file, without its end."""
         fields = [self.name, _SCHEME + self.digest.hex()]
         fields += [f"streams={self.streams}"] if self.streams is not None else []
         fields += [f"expires={self.expires.isoformat()}"] if self.expires is not None else []
-        return " ".join([*fields, "disabled"] if self.disabled else fields)
+        return " ".join([*fields, *(mark for mark in _MARKS if getattr(self, mark))])
 
 
 class ApiKeys:
@@ -130,12 +133,13 @@ def _parsed(fields: list[str]) -> ApiKey:
     limits: dict[str, str] = {}
     for field in fields[2:]:
         kind, _, value = field.partition("=")
-        if kind not in ("streams", "expires", "disabled") or (kind == "disabled") != ("=" not in field):
+        if kind not in ("streams", "expires", *_MARKS) or (kind in _MARKS) != ("=" not in field):
             raise BadApiKeys(f"{field[:_SHOWN]!r}: expected {_LIMITS}")
         if kind in limits:
             raise BadApiKeys(f"{kind}: twice; expected once")
         limits[kind] = value
-    return ApiKey(name, bytes.fromhex(found[1]), _streams(limits), _expires(limits), "disabled" in limits)
+    marks = [mark in limits for mark in _MARKS]
+    return ApiKey(name, bytes.fromhex(found[1]), _streams(limits), _expires(limits), *marks)
 
 
 def _streams(limits: dict[str, str]) -> int | None:

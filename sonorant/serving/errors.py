@@ -12,6 +12,7 @@ __all__ = [
     "AudioTooLong",
     "BadRequest",
     "Draining",
+    "Forbidden",
     "IdleStream",
     "Status",
     "TooManyStreams",
@@ -36,6 +37,12 @@ class UnknownModel(SonorantError):
 
 class Unauthenticated(SonorantError):
     """A client sent no API key that is accepted; the message never quotes what it sent."""
+
+    exit_code = 77
+
+
+class Forbidden(SonorantError):
+    """A client's API key is no operator's, and the method is for operators."""
 
     exit_code = 77
 
@@ -99,6 +106,7 @@ STATUSES: dict[type[SonorantError], Status] = {
         401,
         "no",
     ),
+    Forbidden: Status("a method for operators, and an API key without `admin`", "PERMISSION_DENIED", 403, "no"),
     UnknownModel: Status("no such model, or version of it", "NOT_FOUND", 404, "no"),
     AudioTooLong: Status(
         "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"

@@ -18,6 +18,7 @@ CANARY = "canary"  # the version of a share of them
 _SHARE = "canary_share"
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 _MOST_BYTES = 1 << 16
+_MOST = 8
 _NEWEST = 1 << 63  # versions are below: an int64 in TensorFlow Serving's messages
 
 
@@ -63,7 +64,9 @@ def parse_labels(content: bytes) -> Labels:
 
 
 def check_labels(versions: Mapping[str, Any]) -> None:
-    """Raise BadLabels for a label that cannot be one, or whose value is no version."""
+    """Raise BadLabels for a label that cannot be one, or whose value is no version, and for too many."""
+    if len(versions) > _MOST:
+        raise BadLabels(f"{len(versions)} labels: expected {_MOST} at most, as each keeps a version in memory")
     for label, version in versions.items():
         if not _LABEL.fullmatch(label) or label == _SHARE:
             raise BadLabels(f"label {label[:80]!r}: expected a letter, and letters, digits, -, _ or . after it")
@@ -79,29 +82,41 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class LabelsFile:
-    """The labels file of a model's folder; `labels` are those of its last valid state, none without the file."""
+    """The labels file of a model's folder.
+
+    labels: those of its last valid state; none without the file. An absent file is believed when it is absent twice, as
+    some programs remove a file before they write it anew. known: False as long as there is a file, and never was valid.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LABELS
         self.labels = Labels()
-        self._read: bytes | str = b"{}"
+        self.known = False
+        self._read: bytes | str = ""
+        self._absent = True
 
     def poll(self) -> str:
         """Read the file again; return what is wrong with it, once as long as it stays the same, and "" otherwise."""
-        try:
-            with open(self.path, "rb") as file:
-                read: bytes | str = file.read(_MOST_BYTES + 1)
-        except FileNotFoundError:
-            read = b"{}"
-        except OSError as error:
-            read = f"cannot be read: {error.strerror}"
-        if read == self._read:
+        read = self._content()
+        if read is None or read == self._read:
             return ""
         self._read = read
         if isinstance(read, str):
             return read
         try:
-            self.labels = parse_labels(read)
+            self.labels, self.known = parse_labels(read), True
         except BadLabels as error:
             return str(error)
         return ""
+
+    def _content(self) -> bytes | str | None:
+        """Return the file's content; None: it has gone since the last poll; or what keeps it from being read."""
+        was_absent, self._absent = self._absent, False
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(_MOST_BYTES + 1)
+        except FileNotFoundError:
+            self._absent = True
+            return b"{}" if was_absent else None
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"

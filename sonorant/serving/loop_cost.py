@@ -21,10 +21,14 @@ class LoopCost:
         self._cpu_s: float | None = None
 
     def heard(self, now_s: float, audio_s: float, cpu_s: float) -> None:
-        """Note that live audio has been recognized; cpu_s: what the thread has used so far."""
-        share = self._share(now_s)
-        self._audio_s = self._audio_s * share + audio_s
-        self._spent_s = self._spent_s * share + cpu_s - (cpu_s if self._cpu_s is None else self._cpu_s)
+        """Note that live audio has been recognized; cpu_s: what the thread has used so far.
+
+        What it used since the last live audio is forgotten as if it had been used evenly since then.
+        """
+        if self._cpu_s is not None:
+            lately = max(now_s - self._at_s, 1e-9) / _FORGET_S
+            self._spent_s = self._spent_s * self._share(now_s) - math.expm1(-lately) / lately * (cpu_s - self._cpu_s)
+        self._audio_s = self._audio_s * self._share(now_s) + audio_s
         self._at_s, self._cpu_s = max(now_s, self._at_s), cpu_s
 
     def rate(self, now_s: float) -> float:

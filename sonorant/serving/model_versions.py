@@ -71,16 +71,16 @@ class ModelVersions:
     """The versions of the model in `folder`: those with a label, and the default one, are in service.
 
     The default is the version labelled stable, or without one the newest that `load` accepts, and the canary only if
-    there is no other. A label is moved when its
-    new version is in service; until then it stays where it is. A version that goes out of service stays in memory for
-    its sessions, until `unload`. One thread at a time polls; others may choose versions meanwhile.
+    there is no other. With a labels file that never was valid nothing comes into service. A label is moved when its new
+    version is in service; until then it stays where it is. A version that goes out of service stays in memory for its
+    sessions, until `unload`. One thread at a time polls; others may choose versions meanwhile.
     """
 
     def __init__(self, folder: Path, load: Callable[[Path], ServedModel]) -> None:
         self._name = folder.name
         self._load = load
         self._file = LabelsFile(folder)
-        self._held: Mapping[str, int] = {}  # labels in place of the file's
+        self._held: Mapping[str, int] = {}  # labels before those of the file
         self._found: Mapping[int, Path] = {}
         self._loaded: dict[int, _Loaded] = {}
         self._replaced: list[_Loaded] = []  # out of service, and other files have their number now
@@ -137,6 +137,8 @@ class ModelVersions:
             return []
         fault = self._file.poll()
         changes = [VersionChange(self._file.path, fault)] if fault else []
+        if not self._file.known:
+            return changes  # the newest version may be one that nobody has released
         labels, faults = self._assigned(self._wanted(), changes)
         changes += [VersionChange(self._file.path, fault) for fault in faults if fault not in self._faults]
         self._faults = faults
@@ -154,7 +156,7 @@ class ModelVersions:
                 raise BadLabels(f"model {self._name!r}: label {label!r}: {self._why_not(number)}")
 
     def hold(self, versions: Mapping[str, int]) -> None:
-        """Let these labels take the place of the file's, from the next `poll` on; none: the file's count again."""
+        """Let these labels go before those of the file, from the next `poll` on; none: the file's count again."""
         self._held = versions
 
     def unload(self) -> list[Path]:
@@ -204,10 +206,7 @@ class ModelVersions:
         return self._refused[number].reason if number in self._refused else ""
 
     def _wanted(self) -> Labels:
-        if not self._held:
-            return self._file.labels
-        share = self._file.labels.canary_share if {STABLE, CANARY} <= self._held.keys() else 0.0
-        return Labels(self._held, share)
+        return Labels({**self._file.labels.versions, **self._held}, self._file.labels.canary_share)
 
     def _assigned(self, wanted: Labels, changes: list[VersionChange]) -> tuple[Labels, list[str]]:
         """Return the labels that can be assigned, and what is wrong with others."""

@@ -7,6 +7,7 @@ ends.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from sonorant.arrays import Waveform
 from sonorant.audio.onset import Levels, onset
@@ -20,6 +21,13 @@ _EMITTED_S = 0.1  # of a word's audio, after the start of its first emission
 _Place = tuple[float, float, float]  # end of the word before, start and end of the emissions
 
 
+class _Known(NamedTuple):
+    """Of the latest hypotheses: starts by place; corrected words by the end of the word before, and the word."""
+
+    starts: dict[_Place, float]
+    words: dict[tuple[float, Word], Word]
+
+
 class WordStarts:
     """Corrects the starts of an utterance's words, in seconds from its first sample.
 
@@ -29,28 +37,40 @@ class WordStarts:
 
     def __init__(self, rate_hz: int) -> None:
         self._levels = Levels(rate_hz)
-        self._known: dict[_Place, float] = {}  # of the latest hypotheses
+        self._known = _Known({}, {})
 
     def push(self, samples: Waveform) -> None:
         """Take the utterance's next Float32[samples]."""
         self._levels.push(samples)
 
     def corrected(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the hypotheses, of a search of the audio so far, with corrected starts."""
-        before, self._known = self._known, {}
+        """Return the hypotheses, of a search of the audio so far, with corrected starts.
+
+        A word that is as it was in the latest hypotheses is the same object, so that writers may know it.
+        """
+        before, self._known = self._known, _Known({}, {})
         return [replace(one, words=self._words(one, before)) for one in hypotheses]
 
-    def _words(self, hypothesis: Hypothesis, before: dict[_Place, float]) -> tuple[Word, ...]:
+    def _words(self, hypothesis: Hypothesis, before: _Known) -> tuple[Word, ...]:
         words: list[Word] = []
         ended_s = 0.0
         for word in hypothesis.words:
-            place = (ended_s, word.start_s, word.end_s)
-            if place not in self._known:
-                self._known[place] = before[place] if place in before else self._start(*place)
-            start_s = self._known[place]
-            words.append(replace(word, start_s=start_s))
+            words.append(self._corrected(ended_s, word, before))
             ended_s = max(ended_s, word.end_s)
         return tuple(words)
+
+    def _corrected(self, ended_s: float, word: Word, before: _Known) -> Word:
+        known = self._known
+        if (ended_s, word) in before.words:
+            found = before.words[ended_s, word]
+        else:
+            place = (ended_s, word.start_s, word.end_s)
+            starts = known.starts if place in known.starts else before.starts
+            start_s = starts[place] if place in starts else self._start(*place)
+            found = replace(word, start_s=start_s)
+        known.starts[ended_s, word.start_s, word.end_s] = found.start_s
+        known.words[ended_s, word] = found
+        return found
 
     def _start(self, ended_s: float, emitted_s: float, end_s: float) -> float:
         earliest_s = max(ended_s, emitted_s - _LONGEST_S)

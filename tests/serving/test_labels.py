@@ -68,4 +68,18 @@ def test_a_malformed_file_is_told_once_and_changes_nothing(tmp_path):
     file.path.mkdir()
     assert ["cannot be read" in file.poll(), file.poll(), file.labels] == [True, "", Labels({"stable": 3})]
     file.path.rmdir()
+    assert (file.poll(), file.labels) == ("", Labels({"stable": 3}))  # it may be about to be written anew
     assert (file.poll(), file.labels) == ("", Labels())
+
+
+def test_a_file_that_never_was_valid_says_nothing(tmp_path):
+    file = LabelsFile(tmp_path)
+    file.path.write_text("{")
+    assert ("not JSON" in file.poll(), file.known) == (True, False)
+    file.path.write_text('{"stable": 1}')
+    assert (file.poll(), file.known, file.labels) == ("", True, Labels({"stable": 1}))
+
+
+def test_labels_are_few():
+    with pytest.raises(BadLabels, match="9 labels: expected 8 at most"):
+        check_labels({f"x{number}": number for number in range(9)})

@@ -18,6 +18,17 @@ def test_the_recent_mean_counts():
     assert cost.rate(now_s) == pytest.approx(0.005, rel=0.05)
 
 
+def test_what_was_used_in_hours_without_live_audio_is_not_charged_to_the_next_message():
+    cost = LoopCost()
+    now_s = heard(cost, 0.002, 0.0, 10)
+    cost.heard(now_s + 86_400.0, 0.1, 10_000.0)
+    assert cost.rate(now_s + 86_400.0) < 3 * 10_000 * 5 / 86_400 / 10
+    cost = LoopCost()
+    cost.heard(0.0, 0.1, 0.0)
+    cost.heard(86_400.0, 0.1, 17.0)  # polls and health checks of a day
+    assert cost.rate(86_400.0) < 1.1 * LoopCost().rate(0.0)
+
+
 def test_without_traffic_it_is_what_it_was_before_any():
     cost = LoopCost()
     before = cost.rate(0.0)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -48,8 +47,7 @@ class BatchRecognizer:
             raise BadRequest(f"files: {len(request.files)}: expected 1 to {_MOST_FILES}, each of them once")
         paths = {file.uri: self._path(file.uri) for file in request.files}
         opening = stream_request(request.recognizer, request.config)
-        with self._engine.stream(replace(opening, audio=replace(opening.audio, apart=False))):
-            pass  # so that a config that no file can be recognized with is refused at once
+        self._engine.check(opening)  # so that a config that no file can be recognized with is refused at once
         progress = pb.OperationMetadata(
             resource=request.recognizer, method="google.cloud.speech.v2.Speech.BatchRecognize"
         )
@@ -92,14 +90,17 @@ class BatchRecognizer:
     async def _recognize(
         self, path: Path, config: pb.RecognitionConfig, opening: StreamRequest
     ) -> pb.RecognizeResponse:
-        async with self._turn:
-            content = await asyncio.to_thread(_read, self._folder, path, self._most_bytes)
-            while True:  # until there is a slot for each channel; raises Unavailable while the recognizer shuts down
+        admission = self._engine.admission
+        while True:  # until there is a slot for each channel; raises Unavailable while the recognizer shuts down
+            async with self._turn:
                 try:
-                    with self._engine.admission.slot(), self._engine.stream(opening) as stream:
-                        return await recognized(stream, content, config, opening.language)
-                except TooManyStreams:  # nobody listens to a batch as to a stream
-                    await asyncio.sleep(_TRY_AGAIN_S)
+                    if admission.fitting > 0 or admission.closed:  # nobody listens to a batch as to a stream
+                        content = await asyncio.to_thread(_read, self._folder, path, self._most_bytes)
+                        with admission.slot(), self._engine.stream(opening) as stream:
+                            return await recognized(stream, content, config, opening.language)
+                except TooManyStreams:
+                    pass
+            await asyncio.sleep(_TRY_AGAIN_S)  # in which others of the key, or of other keys, have their turn
 
     def _path(self, uri: str) -> Path:
         """Return the file of a URI, without links; raises BadRequest if it is not below the folder."""

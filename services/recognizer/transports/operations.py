@@ -23,7 +23,8 @@ __all__ = ["Operations", "rpc_status"]
 log = structlog.get_logger()
 
 _SERVICE = "google.longrunning.Operations"
-_MOST = 100
+_MOST = 100  # of clients with one name
+_MOST_IN_ALL = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,17 @@ class Operations:
     def begin(self, parent: str, work: Coroutine[Any, Any, Message], metadata: Callable[[], Message]) -> pb.Operation:
         """Begin `work`, whose result is the operation's response; raises TooManyStreams.
 
-        Beyond 100 operations the oldest that is done is forgotten. metadata: how far it is.
+        Beyond 100 of clients with one name, the oldest of theirs that is done is forgotten. metadata: how far it is.
         """
-        if len(self._works) >= _MOST:
-            done = next((name for name, one in self._works.items() if one.task.done()), None)
-            if done is None:
-                work.close()
-                raise TooManyStreams(f"{_MOST} operations at work: no more at once; try again later")
-            del self._works[done]
+        own = [name for name in self._works if self._own(name)]
+        if len(own) >= _MOST:
+            done = next((name for name in own if self._works[name].task.done()), None)
+            if done is not None:
+                del self._works[done]
+                own.remove(done)
+        if len(own) >= _MOST or len(self._works) >= _MOST_IN_ALL:
+            work.close()
+            raise TooManyStreams(f"{len(own)} operations at work: no more at once; try again later")
         name = f"{parent}/operations/{uuid.uuid4().hex}"
         self._works[name] = _Work(_holder(), metadata, asyncio.ensure_future(work))
         return self._operation(name)

@@ -8,12 +8,13 @@ import grpc
 from google.protobuf.unknown_fields import UnknownFieldSet
 from google.protobuf.wrappers_pb2 import Int64Value
 
+from services.recognizer.callers import CALLER
 from services.recognizer.engine import Engine
 from services.recognizer.stream import Stream
 from services.recognizer.transports.grpc_methods import unary
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
-from sonorant.serving.errors import BadRequest, UnknownModel
+from sonorant.serving.errors import BadRequest, Forbidden, UnknownModel
 from sonorant.serving.labels import BadLabels
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
@@ -63,6 +64,9 @@ class ModelServicer:
 
     async def _reload(self, request: pb.ReloadConfigRequest) -> pb.ReloadConfigResponse:
         """Poll now, with these labels; the status is an error if a model or a label of the request cannot be had."""
+        caller = CALLER.get()
+        if caller is not None and not caller.admin:
+            raise Forbidden(f"API key {caller.name!r}: no operator's; `admin` in its line of the file makes it one")
         configs = request.config.model_config_list.config
         for config in configs:
             _check_config(config)

@@ -22,6 +22,7 @@ from rigs.keyed import api_keys, keyed
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening
 from structlog.testing import capture_logs
 
+from services.recognizer.key_file import append_key
 from services.recognizer.transports import google
 from services.recognizer_client.client import ask_model, connect, stream_recording
 from sonorant.client import AsyncRecognizer
@@ -331,3 +332,19 @@ def test_no_key_is_logged(store, given, caplog):
     for secret in (*secrets.values(), WRONG):
         assert secret not in str(logs)
         assert secret not in ours
+
+
+def test_models_are_reloaded_by_operators_alone(store, tmp_path):
+    path = tmp_path / "api.keys"
+    secrets = {name: append_key(path, name, admin=name == "operator") for name in ("operator", "client")}
+    path_of = "/tensorflow.serving.ModelService/HandleReloadConfigRequest"
+
+    async def ask(server):
+        async with channel(server) as plain:
+            reload = plain.unary_unary(path_of)
+            await reload(b"", metadata=(("authorization", f"Bearer {secrets['operator']}"),))
+            return await refusal(reload(b"", metadata=(("authorization", f"Bearer {secrets['client']}"),)))
+
+    error = on(store, str(path), ask)
+    assert error.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert error.details().startswith("API key 'client': no operator's")

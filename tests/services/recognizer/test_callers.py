@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from services.recognizer.callers import CALLER, KeyedAdmission
 from sonorant.errors import Unavailable
 from sonorant.serving.api_keys import ApiKey
-from sonorant.serving.errors import TooManyStreams
+from sonorant.serving.errors import BadRequest, TooManyStreams
 
 CALLERS = [None, ApiKey("few", bytes(32), streams=2), ApiKey("few", b"1" * 32, streams=3), ApiKey("any", b"2" * 32)]
 
@@ -83,3 +83,14 @@ def test_after_close_nobody_is_admitted():
         with pytest.raises(Unavailable, match="shutting down"):
             as_caller(caller, run)
     assert not +admission.streams
+
+
+def test_a_stream_that_never_fits_its_key_is_refused_for_good():
+    admission = KeyedAdmission(10)
+
+    def run():
+        with admission.slot(), pytest.raises(BadRequest, match="3 streams in one: it has 2 at most"):
+            admission.slot(2, held=1).__enter__()
+        return admission.active, admission.refused["a"]
+
+    assert as_caller(ApiKey("a", b"", 2), run) == (0, 0)

@@ -17,6 +17,7 @@ from sonorant.serving.errors import (
     AudioTooLong,
     BadRequest,
     Draining,
+    Forbidden,
     IdleStream,
     TooManyStreams,
     Unauthenticated,
@@ -38,7 +39,7 @@ RAISED = {
     SonorantError: SonorantError("of a kind that the table does not have"),
     ValueError: ValueError("a fault of ours: /a/path"),
 }
-OTHERS = {BadAudio, RejectedExample, TooManyStreams, Unauthenticated, Draining, Unavailable}
+OTHERS = {BadAudio, RejectedExample, TooManyStreams, Unauthenticated, Forbidden, Draining, Unavailable}
 
 
 async def failure(channel, requests):
@@ -110,6 +111,19 @@ def test_no_api_key(store, tmp_path):
             return await failure(channel, [opening()])
 
     assert asyncio.run(run()).code().name == STATUSES[Unauthenticated].code
+
+
+def test_an_operator_s_method(store, tmp_path):
+    file, secrets = api_keys(tmp_path, one=None)
+
+    async def run():
+        async with recognizer(store, api_keys=file) as (_, channel):
+            call = channel.unary_unary("/tensorflow.serving.ModelService/HandleReloadConfigRequest")
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(b"", metadata=(("authorization", f"Bearer {secrets['one']}"),))
+            return caught.value
+
+    assert asyncio.run(run()).code().name == STATUSES[Forbidden].code
 
 
 def test_a_replica_that_shuts_down(store):

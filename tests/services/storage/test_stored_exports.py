@@ -67,6 +67,18 @@ def test_what_is_not_what_its_manifest_says_is_not_taken(store, tmp_path):
     assert held(tmp_path / "served") == {}
 
 
+def test_a_damaged_version_keeps_neither_labels_nor_later_versions_away(store, tmp_path):
+    for version in (1, 2):
+        write_version(tmp_path / "made", version, b"one")
+    push_exports(store, tmp_path / "made")
+    store.write("exports/digits/1/variables/data", b"0ne")
+    store.write("exports/digits/labels.json", b'{"stable": 2}')
+    with pytest.raises(BadExport, match="SHA-256"):
+        pull_exports(store, tmp_path / "served")
+    folder = tmp_path / "served/digits"
+    assert sorted(path.name for path in folder.iterdir()) == ["2", "labels.json"]
+
+
 @pytest.mark.parametrize("name", ["../2/data", "/etc/data"])
 def test_a_manifest_does_not_write_outside_its_folder(store, tmp_path, name):
     write_version(tmp_path / "made", 1, b"one")
