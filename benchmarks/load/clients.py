@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-import grpc
-
 from benchmarks.load.recordings import Recording
 from benchmarks.load.schedule import speeches
 from benchmarks.load.stream import Heard, say
+from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -49,10 +48,9 @@ class _Clients:
 
     async def run(self) -> list[Heard]:
         task = self._task
-        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
+        options = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
         channels = [
-            grpc.aio.insecure_channel(self._address, options)
-            for _ in range(-(-max(1, len(task.speakers)) // _PER_CHANNEL))
+            open_aio_channel(self._address, options) for _ in range(-(-max(1, len(task.speakers)) // _PER_CHANNEL))
         ]
         self._stubs = [connect(channel) for channel in channels]
         async with asyncio.TaskGroup() as group:

@@ -13,6 +13,7 @@ from benchmarks.load.recordings import murmurs
 from benchmarks.load.step import Speakers
 from benchmarks.rigs.process import Child
 from benchmarks.row import Progress, Row
+from services.process.channels import open_aio_channel
 from services.recognizer_client.client import ask_model, connect
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
@@ -65,8 +66,8 @@ async def _flood(address: str, connection: Connection) -> int:
             except grpc.aio.AioRpcError:
                 await asyncio.sleep(_PAUSE_S)
 
-    options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
-    async with grpc.aio.insecure_channel(address, options) as channel:
+    options = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
+    async with open_aio_channel(address, options) as channel:
         stub = connect(channel)
         audio = await _largest(stub)
 

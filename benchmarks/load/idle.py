@@ -11,6 +11,7 @@ from benchmarks.load.experiment import Conditions, Results
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
 from benchmarks.row import Progress, Row
+from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
 from sonorant.v1 import recognizer_pb2 as pb
 
@@ -39,7 +40,7 @@ def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterat
 
 async def _measure(target: Target, recording: Recording, streams: int) -> tuple[int, int, int]:
     """Return resident bytes with no streams and with all that were opened, and their number."""
-    async with grpc.aio.insecure_channel(target.address) as channel:
+    async with open_aio_channel(target.address) as channel:
         first = await _open(channel, recording)  # what a first stream loads is none of the others'
         if first is not None:
             first.cancel()

@@ -49,7 +49,7 @@ def started_recognizer(exports: Path, threads: int = 1, **serving: object) -> It
     serving: keys of that section. `max_streams` is lifted, so that what refuses a stream is the measured headroom.
     """
     command = [sys.executable, "-m", "services.recognizer", "--exports", str(exports), "--port", "0"]
-    command += ["--threads", str(threads)]
+    command += ["--threads", str(threads), "--host", "127.0.0.1", "--http-port", "0", "--api-keys", ""]
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         recipe = Path(folder) / "recipe.yaml"
         first = next(iter(sorted(exports.glob("*/*/recipe.yaml"))))

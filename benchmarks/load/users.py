@@ -21,6 +21,7 @@ from benchmarks.load.latency import percentile
 from benchmarks.load.recordings import Recording
 from benchmarks.rigs.process import Child
 from benchmarks.row import Progress, Row
+from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
 from services.recognizer_client.retrying import retry_delay_s
 from sonorant.v1 import recognizer_pb2 as pb
@@ -88,7 +89,7 @@ async def _batch(address: str, recordings: Sequence[Recording], model: str, coun
     queue = iter(list(recordings) * each)
     latencies_s: list[float] = []
     refused = 0
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_aio_channel(address) as channel:
         stub = connect(channel)
 
         async def user() -> None:

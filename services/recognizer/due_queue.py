@@ -15,14 +15,14 @@ _T = TypeVar("_T")
 class DueQueue(Generic[_T]):
     """Items by the time at which they are due, first come, first served among equals; for many threads.
 
-    While the queue rests, an item waits for others to be taken with, unless it is urgent.
+    Within a batching delay an item is not taken yet, unless it is urgent: others may come that share its computation.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, bool, _T]] = []
         self._numbers = count()
         self._urgent = 0
-        self._rests_until_s = -math.inf
+        self._delayed_until_s = -math.inf
         self._filled = threading.Condition(threading.Lock())
         self._closed = False
 
@@ -33,10 +33,10 @@ class DueQueue(Generic[_T]):
             self._urgent += urgent
             self._filled.notify()
 
-    def rest(self, until_s: float) -> None:
-        """Rest until then, on the clock of `take`; it ends when an urgent item comes, or as many as `take` returns."""
+    def delay(self, until_s: float) -> None:
+        """Delay until then, on the clock of `take`, or until there is an urgent item, or as many as `take` returns."""
         with self._filled:
-            self._rests_until_s = until_s
+            self._delayed_until_s = until_s
 
     def close(self) -> None:
         """Let `take` return nothing once all is taken."""
@@ -70,4 +70,4 @@ class DueQueue(Generic[_T]):
             return 0.0
         if not self._heap:
             return None
-        return 0.0 if self._urgent or len(self._heap) >= most else self._rests_until_s - clock()
+        return 0.0 if self._urgent or len(self._heap) >= most else self._delayed_until_s - clock()

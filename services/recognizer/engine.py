@@ -113,9 +113,16 @@ class Engine:
         with self._store.session(request.model, beside.served if beside is not None else None) as model:
             yield from self._opened(request, model)
 
-    def check(self, request: StreamRequest) -> None:
-        """Raise what `stream` would raise of a request, and open none."""
-        self._prepared(request, self._store.get(request.model))
+    @property
+    def max_stream_s(self) -> float:
+        """Longest audio of a stream, in seconds."""
+        return self._serving.max_stream_seconds
+
+    def check(self, request: StreamRequest) -> ServedModel:
+        """Return the model of a request, no canary unless it is named; raises what `stream` would, and opens none."""
+        model = self._store.get(request.model)
+        self._prepared(request, model)
+        return model
 
     def _prepared(self, request: StreamRequest, model: ServedModel) -> tuple[AudioDecoder, Scorer]:
         check_request(request, model)
@@ -137,6 +144,7 @@ class Engine:
 
         def mono(decoder: Decoder) -> MonoStream:
             session = open_session(model, options, scorer, request.timeouts)
+            self._metrics.begun.labels(model.name, str(model.version)).inc()
             return MonoStream(session, decoder, self._workers, self._metrics, self._headroom)
 
         opened: AbstractContextManager[Stream]
@@ -146,7 +154,6 @@ class Engine:
             opened = nullcontext(mono(decoder))
         with opened as stream:
             log.info("stream_began", model=model.name, version=model.version)
-            self._metrics.begun.labels(model.name, str(model.version)).inc()
             try:
                 yield stream
             finally:

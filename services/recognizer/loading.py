@@ -18,7 +18,7 @@ __all__ = ["load_served", "start_tensorflow", "unload"]
 
 log = structlog.get_logger()
 
-_LONGEST_REST_S = 0.1
+_LONGEST_SLEEP_S = 0.1
 
 
 def start_tensorflow() -> None:
@@ -43,7 +43,7 @@ def load_served(folder: Path, streams: bool) -> ServedModel:
 
     try:
         model = load_exported(folder)
-        check_warm_up(model, folder, _rests() if streams else lambda: None)
+        check_warm_up(model, folder, _throttle() if streams else lambda: None)
     except (SonorantError, OSError):
         raise
     except Exception as error:  # of TensorFlow, or ours: it costs this version, not those in service
@@ -60,13 +60,13 @@ def unload(store: ModelStore) -> list[Path]:
     return ended
 
 
-def _rests() -> Callable[[], None]:
-    """Return a call that rests as long as the time since it returned last."""
+def _throttle() -> Callable[[], None]:
+    """Return a call that sleeps as long as the time since it returned last."""
     since_s = time.monotonic()
 
-    def rest() -> None:
+    def sleep() -> None:
         nonlocal since_s
-        time.sleep(min(_LONGEST_REST_S, time.monotonic() - since_s))
+        time.sleep(min(_LONGEST_SLEEP_S, time.monotonic() - since_s))
         since_s = time.monotonic()
 
-    return rest
+    return sleep

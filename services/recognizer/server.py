@@ -79,9 +79,9 @@ class RecognizerServer:
         lag = self.headroom.lag
         registry = metrics or CollectorRegistry()
         counted = RecognizerMetrics(registry, admission, lambda: lag.worst_s(time.monotonic()))
-        self._keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None
-        if self._keys is not None:
-            register_key_metrics(registry, self._keys, admission)
+        self._api_keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None
+        if self._api_keys is not None:
+            register_key_metrics(registry, self._api_keys, admission)
         self.engine = Engine(store, serving, self._workers, admission, counted, self.headroom)
         self._operations = Operations(self.engine.refuse)
 
@@ -93,7 +93,7 @@ class RecognizerServer:
         """Listen, and return the port; raises Unavailable if it is taken."""
         self._tasks = VitalTasks()
         self._server = grpc.aio.server(
-            interceptors=[KeyInterceptor(self._keys, self.engine.refuse)] if self._keys is not None else [],
+            interceptors=[KeyInterceptor(self._api_keys, self.engine.refuse)] if self._api_keys is not None else [],
             options=[
                 *SERVER_OPTIONS,
                 *KEEPALIVE_OPTIONS,  # of clients that vanish without a word, too, the slots are freed
@@ -117,10 +117,10 @@ class RecognizerServer:
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._http = await self._start_http()
         self._tasks.start(self._refresh())
-        if self._keys is not None:
+        if self._api_keys is not None:
             if process_keys().certificate is None and self._serving.host not in _OWN_MACHINE:
                 log.warning("api_keys_in_plain_text", host=self._serving.host)
-            self._tasks.start(self._keys.follow())
+            self._tasks.start(self._api_keys.follow())
         return port
 
     async def _start_http(self) -> "HttpServer | None":
@@ -128,7 +128,7 @@ class RecognizerServer:
             return None
         from services.recognizer.transports.http import HttpServer  # and its packages, where it is wanted
 
-        http = HttpServer(self.engine, self._serving, self._keys)
+        http = HttpServer(self.engine, self._serving, self._api_keys)
         await http.start(self._serving.host, self._serving.http_port)
         return http
 

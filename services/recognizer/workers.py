@@ -1,7 +1,7 @@
 """Worker threads that compute what streams wait for: all that is due when a worker is free shares calls of a model.
 
-Each round costs something, however few share it. So between two rounds workers rest, a multiple of what the last one
-took, while audio that comes meanwhile waits for company; with few streams none comes meanwhile.
+Each round costs something, however few share it. So after a round comes a batching delay, a multiple of what the round
+took, in which more becomes due; with few streams nothing is due in it, and nothing is delayed.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from sonorant.serving.steps import Done, Steps, together
 __all__ = ["MOST_JOBS", "Measured", "Workers"]
 
 MOST_JOBS = 32  # computations in one round: more would only make their streams wait for each other
-_REST, _LONGEST_REST_S = 2.0, 0.02  # times a round's duration: of a worker's time, computation takes a fourth
+_DELAY, _LONGEST_DELAY_S = 2.0, 0.02  # times a round's duration: below full rounds, workers compute a third of the time
 _MOST_AHEAD = 16  # of audio that is sent faster than it is spoken: what becomes due waits for their round
 
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ class Workers:
         """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
 
         due_s: on the clock `time.monotonic`; one that is due later runs earlier if nothing else is due. None: at once,
-        without a wait for company. audio_s: returns the seconds of audio that its model has had, before and after the
+        without a batching delay. audio_s: returns the seconds of audio that its model has had, before and after the
         computation.
         """
         loop, now_s = asyncio.get_running_loop(), time.monotonic()
@@ -85,7 +85,7 @@ class Workers:
         heard_s = [job.audio_s() - before for job, before in zip(jobs, before_s, strict=True)]
         ended_s = time.monotonic()
         took_s = ended_s - began_s
-        self._queue.rest(began_s + (took_s + min(_REST * took_s, _LONGEST_REST_S)) / len(self._threads))
+        self._queue.delay(began_s + (took_s + min(_DELAY * took_s, _LONGEST_DELAY_S)) / len(self._threads))
         counted = sum(seconds > 0 for seconds in heard_s)
         if counted or any(job.audio_s is _no_audio for job in jobs):  # what gave the model nothing tells no cost
             with suppress(RuntimeError):  # the loop has ended

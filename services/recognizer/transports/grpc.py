@@ -51,11 +51,9 @@ class RecognizerServicer:
 
     async def _recognize(self, request: pb.RecognizeRequest) -> pb.RecognizeResponse:
         """Recognize a whole recording."""
-        admission = self._engine.admission
-        with (
-            admission.slot() if request.content else admission.open(),
-            self._engine.stream(_request(request.config, _WHOLE)) as stream,
-        ):
+        if not request.content:
+            return self._described(_request(request.config, _WHOLE))
+        with self._engine.admission.slot(), self._engine.stream(_request(request.config, _WHOLE)) as stream:
             results = await stream.whole(request.content)
             response = pb.RecognizeResponse(metadata=_metadata(stream))
         formatter = _Formatter(pb.SpeechRecognitionAlternative, request.config.features)
@@ -66,6 +64,18 @@ class RecognizerServicer:
                 channel_tag=result.channel,
             )
         return response
+
+    def _described(self, request: StreamRequest) -> pb.RecognizeResponse:
+        """Return what a client learns of a model before it streams; that is no stream of the canary's share."""
+        with self._engine.admission.open():
+            model = self._engine.check(request)
+        metadata = pb.RecognitionResponseMetadata(
+            total_billed_duration=duration(0.0),
+            model=f"{model.name}/{model.version}",
+            sample_rate_hertz=model.sample_rate_hz,
+            max_stream_duration=duration(self._engine.max_stream_s),
+        )
+        return pb.RecognizeResponse(metadata=metadata)
 
     async def _stream(
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]

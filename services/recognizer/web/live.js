@@ -5,7 +5,7 @@ import { SentAudio } from "./sent_audio.js";
 import { RecognitionStream } from "./stream.js";
 
 const GOES_ON = new Set(["OUT_OF_RANGE", "DEADLINE_EXCEEDED", "UNAVAILABLE"]);
-const MOST_WAITING_BYTES = 4 << 20; // half a minute, that the network is behind
+const MOST_WAITING_BYTES = 4 << 20; // 44 s at 48 kHz, that the network is behind
 
 export class LiveStream {
   // onResult(result, latencyMs): times of the result are from the beginning of the audio. onReady(message).

@@ -17,7 +17,7 @@ class TensorSpelling:
     """Texts of a model's units."""
 
     def __init__(self, units: Units) -> None:
-        """units: no symbol has white space but the space, see `has_other_space`."""
+        """units: no symbol has white space but the space, see `obstacle`."""
         self._units = units
         symbols = units.symbols
         if units.kind in SUBWORDS:

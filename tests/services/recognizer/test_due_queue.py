@@ -10,18 +10,18 @@ def taken(queue, most=4, clock=time.monotonic):
     return queue.take(most, most, 1, clock)
 
 
-def resting(*items):
+def delayed(*items):
     queue = DueQueue()
-    queue.rest(time.monotonic() + 60.0)
+    queue.delay(time.monotonic() + 60.0)
     for number, item in enumerate(items):
         queue.put(float(number), item, urgent=False)
     return queue
 
 
-def taken_after_the_rest(queue):
-    """What is taken when another item comes, after which the rest is over."""
+def taken_after_the_delay(queue):
+    """What is taken when another item comes, after which the delay is over."""
     now_s = [0.0]
-    queue.rest(60.0)
+    queue.delay(60.0)
 
     def come():
         now_s[0] = 61.0
@@ -31,21 +31,21 @@ def taken_after_the_rest(queue):
     return taken(queue, clock=lambda: now_s[0])
 
 
-def test_an_item_waits_for_company_while_the_queue_rests():
-    assert taken_after_the_rest(resting("first")) == ["first", "second"]
+def test_an_item_is_taken_after_the_delay_with_what_has_come():
+    assert taken_after_the_delay(delayed("first")) == ["first", "second"]
 
 
-def test_an_urgent_item_that_was_taken_ends_no_other_rest():
-    queue = resting()
+def test_an_urgent_item_that_was_taken_ends_no_other_delay():
+    queue = delayed()
     queue.put(0.0, "urgent")
     assert taken(queue) == ["urgent"]
     queue.put(0.0, "first", urgent=False)
-    assert taken_after_the_rest(queue) == ["first", "second"]
+    assert taken_after_the_delay(queue) == ["first", "second"]
 
 
 @pytest.mark.parametrize("end", ["urgent", "full", "closed"])
-def test_what_ends_a_rest(end):
-    queue = resting("first", "second")
+def test_what_ends_a_delay(end):
+    queue = delayed("first", "second")
     ends = {
         "urgent": lambda: queue.put(-1.0, "urgent"),
         "full": lambda: [queue.put(9.0, "more", urgent=False) for _ in range(2)],
@@ -56,7 +56,7 @@ def test_what_ends_a_rest(end):
 
 
 def test_nothing_is_taken_at_the_end():
-    queue = resting("first")
+    queue = delayed("first")
     queue.close()
     assert taken(queue) == ["first"]
     assert taken(queue) == []

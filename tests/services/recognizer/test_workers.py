@@ -139,11 +139,11 @@ def test_what_is_due_goes_first_and_what_is_not_due_takes_part_of_a_round(worker
     assert model.calls == [1, 3 + 16, 4]
 
 
-def test_live_audio_waits_for_company_between_rounds_and_the_end_of_a_stream_does_not(workers, monkeypatch):
+def test_live_audio_is_delayed_after_a_round_and_the_end_of_a_stream_is_not(workers, monkeypatch):
     model = Blocking()
     model.goes_on.set()
-    monkeypatch.setattr("services.recognizer.workers._REST", 1e9)
-    monkeypatch.setattr("services.recognizer.workers._LONGEST_REST_S", 60.0)
+    monkeypatch.setattr("services.recognizer.workers._DELAY", 1e9)
+    monkeypatch.setattr("services.recognizer.workers._LONGEST_DELAY_S", 60.0)
 
     async def run():
         await workers.run(added(model, 0))
