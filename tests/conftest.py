@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings
 
 settings.register_profile("without a deadline", deadline=None)  # no test asserts a time: machines are busy
@@ -13,6 +14,14 @@ settings.load_profile("without a deadline")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would every process they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _configure(*args, configure=structlog.configure, **options):
+    """A logger that keeps its first configuration would log past later tests, which capture what is logged."""
+    configure(*args, **{**options, "cache_logger_on_first_use": False})
+
+
+structlog.configure = _configure
 
 
 @pytest.fixture(scope="session")
