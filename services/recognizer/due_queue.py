@@ -62,6 +62,8 @@ class DueQueue(Generic[_T]):
                 _, _, urgent, item = heapq.heappop(self._heap)
                 self._urgent -= urgent
                 taken.append(item)
+            if self._urgent:  # another taker may wait for the end of the delay
+                self._filled.notify()
             return taken
 
     def _wait_s(self, most: int, clock: Callable[[], float]) -> float | None:

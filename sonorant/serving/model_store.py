@@ -57,7 +57,7 @@ class ModelStore:
         return self._poll()
 
     def hold(self, labels: Mapping[str, Mapping[str, int]]) -> list[VersionChange]:
-        """Let these labels of each model take the place of its file's, and return the changes; likewise.
+        """Let these labels of each model go before its file's, and return the changes; likewise.
 
         They count until others are held; none: the file's count again. Raises BadLabels or UnknownModel, and holds
         none, if one of them cannot be assigned.

@@ -147,7 +147,10 @@ class Session:
             yield from self._follow(cut)
 
     def _silence(self) -> Result:
-        return nothing(self._ended_s, max(self._ended_s, self._at_s(self._endpointer.decided)))
+        end_s = max(self._ended_s, self._at_s(self._endpointer.decided))
+        if not end_s and self._samples == self._most_samples:
+            end_s = self.audio_s  # a stream that may be no longer than this must get on
+        return nothing(self._ended_s, end_s)
 
     def _end(self, result: Result) -> None:
         """Return a final result, or keep it joined to those before."""

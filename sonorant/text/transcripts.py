@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 from sonorant.errors import BadCorpus
 
-__all__ = ["Format", "Transcripts", "pair_up", "read_speakers", "read_transcripts"]
+__all__ = ["IDS", "Format", "Transcripts", "pair_up", "read_speakers", "read_transcripts"]
 
 Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
 
-_IDS = ("id", "utterance", "audio_filepath")
+IDS = ("id", "utterance", "audio_filepath")
 _SHOWN = 3  # ids that a message names at most
 
 
@@ -134,7 +134,7 @@ def _from_json(path: Path, number: int, line: str) -> tuple[str, str, str]:
         raise BadCorpus(f"{path}:{number}: {error}; expected a JSON object a line") from error
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
         raise BadCorpus(f'{path}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
-    for key in _IDS:
+    for key in IDS:
         if key in entry:
             return str(entry[key]), entry["text"], str(entry.get("speaker") or "")
-    raise BadCorpus(f"{path}:{number}: no id in it; expected one of the keys {', '.join(_IDS)}")
+    raise BadCorpus(f"{path}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")

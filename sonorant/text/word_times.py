@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from sonorant.errors import BadCorpus
 from sonorant.text.alignment import align
+from sonorant.text.transcripts import IDS
 
 __all__ = ["Deviation", "TimedWord", "WordTimes", "compare_times", "read_word_times"]
-
-_IDS = ("id", "utterance", "audio_filepath")
 
 
 class TimedWord(NamedTuple):
@@ -82,7 +81,7 @@ def read_word_times(path: Path) -> dict[str, list[TimedWord]]:
             continue
         try:
             entry = json.loads(line)
-            name = next(str(entry[key]) for key in _IDS if key in entry)
+            name = next(str(entry[key]) for key in IDS if key in entry)
             found[name] = [_word(word) for word in entry.get("words") or []]
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
             raise BadCorpus(

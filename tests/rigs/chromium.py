@@ -36,11 +36,11 @@ _PAUSE_S = 0.02
 def chromium(microphone):
     """Yield the DevTools address of a browser; skips the test where there is none.
 
-    microphone: the file that it hears, then the last 10 ms of that for ever.
+    microphone: the file that it hears, over and over.
     """
     program = shutil.which("chromium") or shutil.which("google-chrome") or pytest.skip("needs chromium")
     with TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True) as folder:
-        flags = [*_FLAGS, f"--use-file-for-fake-audio-capture={microphone}%noloop", f"--user-data-dir={folder}"]
+        flags = [*_FLAGS, f"--use-file-for-fake-audio-capture={microphone}", f"--user-data-dir={folder}"]
         with Path(folder, "output").open("w") as output:
             process = subprocess.Popen([program, *flags], stdout=output, stderr=output)
         try:

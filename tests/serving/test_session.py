@@ -184,6 +184,13 @@ def test_a_stream_that_ends_as_speech_may_begin_says_where_to_go_on(model):
     assert 0.75 <= final.end_s < 1.0 <= seconds
 
 
+def test_a_limit_within_which_no_speech_can_be_told_does_not_hold_a_client_up(model):
+    session = Session(model, SessionOptions(interim_results=False, max_seconds=0.2))
+    with pytest.raises(AudioTooLong):
+        session.push(AUDIO)
+    assert [result.end_s for result in session.finish()] == [0.2]
+
+
 def test_silence_is_an_empty_text_and_no_error(model):
     session = Session(model, SessionOptions())
     assert session.push(bytes(2 * RATE_HZ)) == []

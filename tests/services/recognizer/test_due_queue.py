@@ -43,6 +43,18 @@ def test_an_urgent_item_that_was_taken_ends_no_other_delay():
     assert taken_after_the_delay(queue) == ["first", "second"]
 
 
+def test_an_urgent_item_that_is_left_wakes_another_taker():
+    queue, found = delayed("first"), []
+    takers = [threading.Thread(target=lambda: found.extend(queue.take(4, 4, 2, time.monotonic))) for _ in range(2)]
+    for taker in takers:
+        taker.start()
+    time.sleep(0.05)  # until both wait
+    queue.put(9.0, "urgent")
+    for taker in takers:
+        taker.join(30)
+    assert sorted(found) == ["first", "urgent"]
+
+
 @pytest.mark.parametrize("end", ["urgent", "full", "closed"])
 def test_what_ends_a_delay(end):
     queue = delayed("first", "second")
