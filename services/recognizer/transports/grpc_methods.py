@@ -56,7 +56,8 @@ def streaming(
     recognizes the messages after it.
     """
 
-    async def call(messages: AsyncIterator[bytes], context: _Context) -> None:
+    async def call(stream: AsyncIterator[bytes], context: _Context) -> None:
+        messages = _Messages(stream)
         try:
             inbox = engine.inbox(messages)
             first = await opening(inbox)
@@ -72,6 +73,24 @@ def streaming(
             await fail(context, error)
 
     return grpc.stream_stream_rpc_method_handler(call, response_serializer=serialized)
+
+
+class _Messages(AsyncIterator[bytes]):
+    """A client's messages, of which a wait may be given up: the next wait is for the same message.
+
+    gRPC's own end for good when a wait for one is cancelled.
+    """
+
+    def __init__(self, messages: AsyncIterator[bytes]) -> None:
+        self._messages = messages
+        self._read: asyncio.Future[bytes] | None = None
+
+    async def __anext__(self) -> bytes:
+        if self._read is None:
+            self._read = asyncio.ensure_future(anext(self._messages))
+        message = await asyncio.shield(self._read)
+        self._read = None
+        return message
 
 
 async def listen_out(messages: AsyncIterator[bytes]) -> None:

@@ -144,3 +144,22 @@ def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
             return await stream_recording(stub, SPEECH, RATE_HZ)
 
     assert asyncio.run(run()).text
+
+
+def test_a_client_that_still_sends_for_a_moment_is_told_why_its_stream_ends(store):
+    async def messages():
+        yield opening()
+        for _ in range(50):
+            yield audio(b"")
+            await asyncio.sleep(0.002)
+
+    async def run():
+        async def code():
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await connect(channel).StreamingRecognize(messages()).read()
+            return caught.value.code()
+
+        async with recognizer(store, idle_timeout_s=0.02) as (_, channel):
+            return await asyncio.gather(*(code() for _ in range(40)))
+
+    assert set(asyncio.run(run())) == {grpc.StatusCode.DEADLINE_EXCEEDED}
