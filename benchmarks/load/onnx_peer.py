@@ -59,8 +59,9 @@ def main(export: Path, folder: Path) -> None:
     (member,) = model.members
     module = tf.saved_model.load(str(export))  # owns the variables
     arrays = {_array_name(each.name): each.numpy() for each in module.signatures["stream"].variables}
-    tensors = member.initial_state().tensors
-    arrays |= {f"state_{i}": tensor for i, tensor in enumerate(tensors)}
+    start = module.signatures["start"](streams=tf.constant(1))
+    states = {name: tensor.numpy() for name, tensor in start.items() if name.startswith("state_")}
+    arrays |= states
     extractor, rate_hz = member.extractor, model.sample_rate_hz
     window = recipe.features.window_samples(rate_hz)
     high_hz = recipe.features.high_hz or rate_hz / 2
@@ -82,7 +83,7 @@ def main(export: Path, folder: Path) -> None:
         "layers": recipe.model.layers,
         "running": recipe.model.normalisation == "running",
         "decay": math.exp(-1 / recipe.model.memory_vectors),
-        "states": len(tensors),
+        "states": len(states),
         "units": list(model.units.symbols),
     }
     np.savez(folder / "arrays.npz", **arrays)

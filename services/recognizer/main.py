@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import structlog
+import uvloop
 from prometheus_client import CollectorRegistry
 
 from services.process.health import HealthServer, health_at
@@ -75,7 +76,7 @@ def serve(
         _await_model(store, exports, patience_s, waiting)
         chosen = serving or override_recipe(next(iter(store.models.values())).recipe, overrides).serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
-        asyncio.run(run_server(store, chosen, port_file, grace_s, threads, health, metrics))
+        uvloop.run(run_server(store, chosen, port_file, grace_s, threads, health, metrics))
 
 
 def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: Waiting) -> None:

@@ -1,7 +1,7 @@
 """One client's stream: audio in, results out, computed on workers in its turn; its lag is measured."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -24,6 +24,10 @@ __all__ = ["MonoStream", "Stream"]
 # Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
 _PIECE_S = 0.5
 _DECODED_S = 2  # of whole recordings, which are decoded before they are recognized
+
+
+_NextSteps = Callable[[Pieces, Session], Steps[tuple[list[Answer], bool]]]
+"""Computes the next piece; returns what is new, and whether there may be more."""
 
 
 class Stream(Protocol):
@@ -136,7 +140,7 @@ class MonoStream:
     async def push(self, audio: bytes) -> list[Answer]:
         """See `Stream`."""
         with self._lag():
-            await self._recognize(self._decoder.pieces(audio))
+            await self._compute(_recognize_next, self._decoder.pieces(audio))
         return self._taken()
 
     async def finalize(self) -> list[Answer]:
@@ -153,7 +157,7 @@ class MonoStream:
         began_s = time.perf_counter()
         samples = await self._decoded(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
         self._session.check(sum(map(len, samples)))
-        await self._recognize(iter(samples))
+        await self._compute(_recognize_next, iter(samples))
         if not audio:
             return []
         return [answer for answer in await self._finish(began_s) if isinstance(answer, Result)]
@@ -165,13 +169,12 @@ class MonoStream:
             found.append(piece)
         return found
 
-    async def _recognize(self, samples: Iterator[Waveform]) -> None:
-        """Recognize `samples` on workers, piece by piece, each in this stream's turn."""
+    async def _compute(self, steps: _NextSteps, samples: Iterator[Waveform]) -> None:
+        """Compute the steps of `samples` on workers, piece by piece, each in this stream's turn."""
         pieces, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), True
         while more:
             due_s, before_s, session = self._turns.due_s(time.monotonic()), self.audio_s, self._session
-            steps = _recognize_next(pieces, session)
-            found, more = await self._workers.run(steps, due_s, partial(_speech_s, session))
+            found, more = await self._workers.run(steps(pieces, session), due_s, partial(_speech_s, session))
             self._turns.took(due_s, self.audio_s - before_s)
             if self._turns.ahead(time.monotonic()):
                 self._headroom.lag.ended(self)  # a long message waits for nobody but its own time
@@ -197,8 +200,7 @@ class MonoStream:
 
     async def _finish(self, received_s: float) -> list[Answer]:
         """Finish a stream whose audio was complete at `received_s`, and count it."""
-        await self._recognize(self._decoder.last_pieces())
-        self._answers += await self._workers.run(self._session.finish_steps())
+        await self._compute(_finish_next, self._decoder.last_pieces())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self.audio_s)
@@ -223,3 +225,11 @@ def _recognize_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer
     """Decode and recognize the next piece; return what is new, and whether there may be more."""
     samples, more = pieces.next()
     return (yield from session.push_steps(samples)), more
+
+
+def _finish_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
+    """Recognize the next piece; end the audio with the last one, so that its results come of the same round."""
+    found, more = yield from _recognize_next(pieces, session)
+    if not more:
+        found += yield from session.finish_steps()
+    return found, more

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from services.recognizer.due_queue import DueQueue
+from sonorant.serving.lag import AHEAD_S
 from sonorant.serving.steps import Done, Steps, together
 
 __all__ = ["MOST_JOBS", "Measured", "Workers"]
@@ -55,14 +56,14 @@ class Workers:
     async def run(self, steps: Steps[_T], due_s: float | None = None, audio_s: Callable[[], float] = _no_audio) -> _T:
         """Return the result of a computation; raises its error. One that is cancelled is not begun any more.
 
-        due_s: on the clock `time.monotonic`; one that is due later runs earlier if nothing else is due. None: at once,
-        without a batching delay. audio_s: returns the seconds of audio that its model has had, before and after the
-        computation.
+        due_s: on the clock `time.monotonic`; one that is due later runs earlier if nothing else is due, and if it is
+        due much later, without a batching delay. None: at once, without one. audio_s: returns the seconds of audio that
+        its model has had, before and after the computation.
         """
         loop, now_s = asyncio.get_running_loop(), time.monotonic()
         future: asyncio.Future[_T] = loop.create_future()
         job = _Job(steps, audio_s, future, loop)
-        live = due_s is not None and due_s <= now_s
+        live = due_s is not None and due_s - now_s <= AHEAD_S
         self._queue.put(now_s if due_s is None else due_s, job, urgent=not live)
         return await future
 

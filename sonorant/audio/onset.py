@@ -34,18 +34,24 @@ _FEWEST_FRAMES = 4
 class Levels:
     """Levels of a stream in dB, relative to full scale: the same bits however its samples are cut.
 
-    Frame i is the root mean square of samples [i·hop, (i + 2)·hop). A minute takes 24 kB.
+    Frame i is the root mean square of samples [i·hop, (i + 2)·hop). A minute takes 24 kB. Frames are computed when they
+    are asked for, or a second waits.
     """
 
     def __init__(self, rate_hz: int) -> None:
         self.hop = max(1, round(rate_hz * HOP_MS / 1000))
         self._powers = array("f")  # of each frame
-        self._samples = np.empty(0, np.float32)  # the last hop, and what follows
+        self._samples = [np.empty(0, np.float32)]  # the last hop, and what waits
         self._rate_hz = rate_hz
 
     def push(self, samples: Waveform) -> None:
         """Take the next Float32[samples]."""
-        line = np.concatenate([self._samples, samples])
+        self._samples.append(samples.copy())  # of a view that would keep more
+        if sum(map(len, self._samples)) > self._rate_hz:
+            self._compute()
+
+    def _compute(self) -> None:
+        line = np.concatenate(self._samples)
         hops = len(line) // self.hop
         if hops > 1:
             squares = np.square(line[: hops * self.hop], dtype=np.float64).reshape(hops, self.hop)
@@ -53,10 +59,11 @@ class Levels:
             powers = (energies[:-1] + energies[1:]) / (2 * self.hop)
             self._powers.frombytes(powers.astype(np.float32).tobytes())
             line = line[(hops - 1) * self.hop :].copy()
-        self._samples = line
+        self._samples = [line]
 
     def __len__(self) -> int:
         """Return the number of frames so far."""
+        self._compute()
         return len(self._powers)
 
     def frame(self, time_s: float) -> int:
@@ -69,12 +76,14 @@ class Levels:
 
     def between(self, begin: int, end: int) -> NDArray[np.float64]:
         """Return Float64[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
+        self._compute()
         powers = np.array(self._powers[max(0, begin) : max(0, end)], np.float64)
         levels: NDArray[np.float64] = 10 * np.log10(powers + _LEAST_POWER)
         return levels
 
     def noise(self, end: int) -> float:
         """Return the level of the noise before frame `end`, of which there must be some: a low percentile."""
+        self._compute()
         past = np.array(self._powers[max(0, end - _NOISE_FRAMES) : end])
         rank = len(past) * _NOISE_PERCENTILE // 100
         return 10 * math.log10(float(np.partition(past, rank)[rank]) + _LEAST_POWER)

@@ -4,66 +4,49 @@ The kernels choose the order of a product's sums by its shape, and compute each 
 rows, padding rows among them; streams that have more vectors than others go on in further calls.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.export.packed_stream import PackedState, PackedStream
 
-__all__ = ["BATCH", "FixedBatch", "Tensors"]
+__all__ = ["BATCH", "FixedBatch"]
 
 BATCH = 16  # a multiple of the vectors of any processor, so that no row is computed by other code than the rest
 
-Tensors = tuple[NDArray[Any], ...]
-"""A stream's state: [1, ...] for each state of the model."""
-
 
 class FixedBatch:
-    """Calls of a signature `stream` for many streams.
+    """Calls of a model for many streams. no_frames: its outputs of no vectors, Float32[0, size]."""
 
-    call: features and states by name to outputs and states by name. output: name of its outputs. no_frames: [0, size].
-    start: the state of a new stream, which padding rows have.
-    """
-
-    def __init__(
-        self, call: Callable[..., Mapping[str, Any]], output: str, no_frames: NDArray[np.float32], start: Tensors
-    ) -> None:
-        self._call = call
-        self._output = output
+    def __init__(self, model: PackedStream, no_frames: NDArray[np.float32]) -> None:
+        self._model = model
         self._no_frames = no_frames
-        self._empty = [np.repeat(tensor, BATCH, axis=0) for tensor in start]
 
     def steps(
-        self, vectors: Sequence[Features], states: Sequence[Tensors]
-    ) -> list[tuple[NDArray[np.float32], Tensors]]:
+        self, vectors: Sequence[Features], states: Sequence[PackedState]
+    ) -> list[tuple[NDArray[np.float32], PackedState]]:
         """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them.
 
         Each call is for the streams that have most left, so that what few of them have more shares a call.
         """
-        left, tensors = list(vectors), list(states)
+        left, after = list(vectors), list(states)
         outputs = [[self._no_frames] for _ in left]
         while going := [stream for stream, own in enumerate(left) if len(own)]:
             rows = sorted(going, key=lambda stream: -len(left[stream]))[:BATCH]
             count = len(left[rows[-1]])
-            frames, after = self._called(
-                [left[stream][:count] for stream in rows], [tensors[stream] for stream in rows]
-            )
+            frames, found = self._called([left[stream][:count] for stream in rows], [after[stream] for stream in rows])
             for row, stream in enumerate(rows):
                 outputs[stream].append(frames[row])
-                tensors[stream] = tuple(tensor[row : row + 1].copy() for tensor in after)
+                after[stream] = found[row].copy()  # a view would keep the states of the others
                 left[stream] = left[stream][count:]
-        return [(np.concatenate(frames), state) for frames, state in zip(outputs, tensors, strict=True)]
+        return [(np.concatenate(frames), state) for frames, state in zip(outputs, after, strict=True)]
 
     def _called(
-        self, vectors: Sequence[Features], states: Sequence[Tensors]
-    ) -> tuple[NDArray[np.float32], list[NDArray[Any]]]:
+        self, vectors: Sequence[Features], states: Sequence[PackedState]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return outputs [BATCH, T', size] of as many vectors of each stream, and the states [BATCH, numbers] after."""
         features = np.zeros((BATCH, *vectors[0].shape), np.float32)
         np.stack(vectors, out=features[: len(vectors)])
-        inputs = {
-            f"state_{i}": np.concatenate([*(state[i] for state in states), empty[len(states) :]])
-            for i, empty in enumerate(self._empty)
-        }
-        found = self._call(features=features, **inputs)
-        return found[self._output].numpy(), [found[f"state_{i}"].numpy() for i in range(len(self._empty))]
+        return self._model(features, np.stack([*states, *[self._model.start] * (BATCH - len(states))]))

@@ -14,8 +14,7 @@ from sonorant.decoding import Scorer, load_scorer
 from sonorant.errors import SonorantError
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
-from sonorant.export.fixed_batch import FixedBatch, Tensors
-from sonorant.export.flat_signature import FlatSignature
+from sonorant.export.fixed_batch import FixedBatch
 from sonorant.export.manifest import (
     ENSEMBLE,
     LANGUAGE_MODEL,
@@ -26,6 +25,7 @@ from sonorant.export.manifest import (
     verify_files,
 )
 from sonorant.export.neural_language_model import load_language_model
+from sonorant.export.packed_stream import PackedState, PackedStream
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
@@ -90,7 +90,7 @@ class ExportedModel(Described):
 class StreamState:
     """A stream so far: state of the model, vectors of an incomplete block, blocks before."""
 
-    tensors: Tensors
+    packed: PackedState
     pending: Features
     blocks: int
 
@@ -104,10 +104,10 @@ class _Stream(ExportedModel):
     def __init__(self, folder: Path, manifest: Manifest, *, searched: bool) -> None:
         super().__init__(folder, manifest, searched=searched)
         start = self._module.signatures["start"](streams=tf.constant(1))
-        tensors = tuple(start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes)))
-        call = FlatSignature(self._module.signatures["stream"])
-        self._batch = FixedBatch(call, self._output, self.no_frames, tensors)
-        self._start = StreamState(tensors, np.empty((0, manifest.bins), np.float32), 0)
+        states = [start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes))]
+        stream = PackedStream(self._module.signatures["stream"], self._output, manifest.bins, states)
+        self._batch = FixedBatch(stream, self.no_frames)
+        self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
 
@@ -123,11 +123,11 @@ class _Stream(ExportedModel):
         vectors = [np.concatenate([state.pending, features]) for features, state in due]
         whole = [len(own) - len(own) % block for own in vectors]
         found = self._batch.steps(
-            [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.tensors for _, state in due]
+            [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.packed for _, state in due]
         )
         results = []
-        for (_, state), own, end, (frames, tensors) in zip(due, vectors, whole, found, strict=True):
-            after = StreamState(tensors, own[end:], state.blocks + end // block)
+        for (_, state), own, end, (frames, packed) in zip(due, vectors, whole, found, strict=True):
+            after = StreamState(packed, own[end:], state.blocks + end // block)
             results.append((frames[max(0, lead - state.blocks) :], after))
         return results
 

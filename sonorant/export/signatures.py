@@ -55,7 +55,8 @@ def _stream(model: Streaming) -> dict[str, Any]:
         written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, size])
 
         def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
-            outputs, state = model.step(features[:, t * block : (t + 1) * block], state)
+            vectors = tf.ensure_shape(features[:, t * block : (t + 1) * block], (None, block, model.bins))
+            outputs, state = model.step(vectors, state)
             return t + 1, written.write(t, outputs[:, 0]), state
 
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))

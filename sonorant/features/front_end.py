@@ -149,6 +149,8 @@ class FeatureStream:
 def _stacked(frames: NDArray[np.float32], stack: int, stride: int) -> Features:
     """Return each `stride`-th window of `stack` frames as one vector, frame after frame."""
     count = 1 + (len(frames) - stack) // stride
+    if stack == stride:
+        return frames[: count * stack].reshape(count, -1).copy()
     step, inside = frames.strides
     windows = as_strided(frames, (count, stack, frames.shape[1]), (stride * step, step, inside))
     return windows.reshape(count, -1)

@@ -94,8 +94,13 @@ def _falling_peaks(levels: tf.Tensor) -> tf.Tensor:
 def _doubling(values: tf.Tensor, combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> tf.Tensor:
     """Return a running combination along axis 1 in log2(T) passes (Hillis and Steele 1986).
 
-    After pass i, each value stands for the last 2^(i+1); combining it with what stands 2^(i+1) before doubles that.
+    After pass i, each value stands for the last 2^(i+1); combining it with what stands 2^(i+1) before doubles that. The
+    passes are a loop of the graph where T is not known before.
     """
+    if values.shape[1] is not None:
+        for i in range((values.shape[1] - 1).bit_length()):
+            values = combine(values, tf.constant(2**i))
+        return tf.stop_gradient(values)
     frames = tf.shape(values)[1]
     shapes = (tf.TensorShape([]), tf.TensorShape([None, None, values.shape[2]]))
     _, combined = tf.while_loop(

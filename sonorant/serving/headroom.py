@@ -8,6 +8,7 @@ __all__ = ["Headroom"]
 
 _ROUND_SHARE = 0.25  # of the SLO: audio waits for a round that runs and for its own, and half is for the rest
 _SAFETY = 0.9  # nobody is ever perfectly regular
+_MOST_LOOP = 0.5  # of a round
 _MOST_OVERHEAD = 0.5  # of a round: where one stream alone exceeds the SLO, the workers' time is the limit
 
 
@@ -19,6 +20,9 @@ class Headroom:
 
     With M streams on W workers a round lasts T = overhead + rate * T * M / W. M is bounded by T <= slo_s / 4; by full
     rounds, batch / jobs seconds of audio in each, beside which the processors do the loop's work; and by the loop.
+
+    While the loop has a worker's processor, or the interpreter, that worker's round lasts longer: that share of the
+    measured seconds is the loop's, and counts once.
     """
 
     def __init__(self, slo_s: float, workers: int, batch: int) -> None:
@@ -36,7 +40,8 @@ class Headroom:
 
     def capacity(self, now_s: float) -> int:
         """Return how many streams the workers and the event loop can carry, at least one."""
-        fit, loop = self.cost.fit(now_s), self._loop.rate(now_s)
+        loop = self._loop.rate(now_s)
+        fit = self.cost.fit(now_s).times(1 - min(self._loop.busy(now_s) / self._workers, _MOST_LOOP))
         full_s = self._batch / max(fit.jobs, 1e-9)  # audio of a full round
         overhead = min(fit.overhead_s / self._round_s, _MOST_OVERHEAD)
         each = min((1 - overhead) / (fit.rate + loop), full_s / (fit.round_s(full_s) + loop * full_s))

@@ -9,13 +9,15 @@ import math
 from collections.abc import Hashable
 from typing import NamedTuple
 
-__all__ = ["Arrivals", "LagWatch", "Turns"]
+__all__ = ["AHEAD_S", "Arrivals", "LagWatch", "Turns"]
+
+AHEAD_S = 1.0
+"""Who is further ahead does not send as fast as is spoken; clients that do are late and early by turns."""
 
 _FORGET_S = 2.0  # time constant
 _WINDOW_S = 5.0  # of the worst lag
 _LATE_SHARE = 0.05  # an SLO is on the 95th percentile
 _TOLERANCE = 0.95  # clients' clocks differ, and no stream shall be ahead for that
-_AHEAD_S = 1.0  # beyond this a client does not send as fast as is spoken
 
 
 class Turns:
@@ -38,7 +40,7 @@ class Turns:
 
     def ahead(self, now_s: float) -> bool:
         """Return whether the client sends faster than is spoken, so that it waits for nothing."""
-        return self._next_s - now_s > _AHEAD_S
+        return self._next_s - now_s > AHEAD_S
 
 
 class Arrivals:

@@ -36,5 +36,9 @@ class LoopCost:
         share = self._share(now_s)
         return (_UNKNOWN * _WEIGHT_S + share * self._spent_s) / (_WEIGHT_S + share * self._audio_s)
 
+    def busy(self, now_s: float) -> float:
+        """Return the share of one processor that the thread has had lately, at most 1."""
+        return min(1.0, self._share(now_s) * self._spent_s / _FORGET_S)
+
     def _share(self, now_s: float) -> float:
         return math.exp(min(0.0, self._at_s - now_s) / _FORGET_S)

@@ -32,6 +32,10 @@ class Fit(NamedTuple):
         """Return the expected seconds of a round with so much audio."""
         return self.overhead_s + self.rate * audio_s
 
+    def times(self, share: float) -> "Fit":
+        """Return the fit of rounds that take a share of these' time."""
+        return Fit(share * self.overhead_s, share * self.rate, self.jobs)
+
 
 class RoundCost:
     """The fit of recent rounds; without any, what was known when `settle` was called.

@@ -45,7 +45,8 @@ def run(tmp_path):
 def test_the_checkpoint_asked_for_is_exported_with_its_evaluated_weights(run, which, step):
     model = load_exported(export_run(run, which).path)
     features = np.random.default_rng(5).standard_normal((1, 30, model.extractor.bins)).astype(np.float32)
-    expected, _ = babble_model(babble_recipe(), seed=step).step(features, list(model.initial_state().tensors))
+    trained = babble_model(babble_recipe(), seed=step)
+    expected, _ = trained.step(features, trained.initial_state(1))
     np.testing.assert_allclose(model.step(features[0], model.initial_state())[0], expected[0], atol=1e-4)
 
 

@@ -12,15 +12,18 @@ def rng():
     return np.random.default_rng(5)
 
 
-def test_it_follows_its_recurrence_in_whatever_pieces(rng):
+@pytest.mark.parametrize("known", [True, False], ids=["lengths are known", "lengths are not known"])
+def test_it_follows_its_recurrence_in_whatever_pieces(rng, known):
     layer = RunningMean(4, memory_vectors=12)
+    specs = [tf.TensorSpec([2, None, 4])] + [tf.TensorSpec([2, size]) for size in (4, 1, 1)]
+    subtract = layer if known else tf.function(layer, input_signature=specs)
     prior = np.array([1.0, 0.5, 0.2, 0.8])
     layer.prior.assign(prior)
     normal = rng.normal(0.2, 1, (2, 33, 4)).astype(np.float32)
     normal[1, :8] -= 3  # softer than the lowest peak
     state, pieces = layer.initial_state(2), []
     for piece in np.split(normal, [1, 2, 13], axis=1):
-        subtracted, *state = layer(tf.constant(piece), *state)
+        subtracted, *state = subtract(tf.constant(piece), *state)
         pieces.append(subtracted)
     for b in range(2):
         s, n, p = 3 * prior, 3.0, -0.8

@@ -104,3 +104,13 @@ def test_a_slower_machine_carries_fewer():
     for number in range(1000):
         headroom.cost.measured(0.01 * number, 4, 0.4, 5 * (0.005 + 0.003 * 0.4))
     assert headroom.capacity(10.0) < before / 2
+
+
+def test_what_the_event_loop_takes_of_a_round_counts_once():
+    rate, loop, streams = 0.004, 0.002, 100  # on one processor, which the loop has for a fifth of the time
+    headroom, now_s = Headroom(SLO_S, 1, 32), 0.0
+    for number in range(1, 3000):
+        now_s = 0.01 * number
+        headroom.heard(now_s, 0.01 * streams, 0.0, loop * 0.01 * streams * number)
+        headroom.cost.measured(now_s, 10, 0.01 * streams, rate * 0.01 * streams / (1 - loop * streams))
+    assert headroom.capacity(now_s) in range(int(0.85 / (rate + loop)), int(0.95 / (rate + loop)))

@@ -35,3 +35,12 @@ def test_without_traffic_it_is_what_it_was_before_any():
     now_s = heard(cost, 1.0, 0.0, 10)
     assert cost.rate(now_s) > 100 * before
     assert cost.rate(now_s + 120.0) == pytest.approx(before)
+
+
+def test_the_share_of_a_processor_is_that_of_the_last_seconds():
+    cost = LoopCost()
+    assert cost.busy(0.0) == 0
+    now_s = heard(cost, 0.004, 0.0, 30)  # of 50 seconds of audio a second
+    assert cost.busy(now_s) == pytest.approx(0.2, rel=0.05)
+    assert cost.busy(now_s + 120.0) == pytest.approx(0.0, abs=1e-6)
+    assert cost.busy(heard(cost, 1.0, now_s, 30, spent_s=6.0)) == 1

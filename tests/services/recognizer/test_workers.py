@@ -139,7 +139,11 @@ def test_what_is_due_goes_first_and_what_is_not_due_takes_part_of_a_round(worker
     assert model.calls == [1, 3 + 16, 4]
 
 
-def test_live_audio_is_delayed_after_a_round_and_the_end_of_a_stream_is_not(workers, monkeypatch):
+@pytest.mark.parametrize("early_s", [0.0, 0.9])
+@pytest.mark.parametrize("urgent_s", [None, 5.0], ids=["at once", "ahead of its time"])
+def test_live_audio_that_may_be_early_is_delayed_after_a_round_and_what_is_urgent_is_not(
+    workers, monkeypatch, early_s, urgent_s
+):
     model = Blocking()
     model.goes_on.set()
     monkeypatch.setattr("services.recognizer.workers._DELAY", 1e9)
@@ -147,9 +151,9 @@ def test_live_audio_is_delayed_after_a_round_and_the_end_of_a_stream_is_not(work
 
     async def run():
         await workers.run(added(model, 0))
-        live = asyncio.create_task(workers.run(added(model, 0), time.monotonic()))
+        live = asyncio.create_task(workers.run(added(model, 0), time.monotonic() + early_s))
         await asyncio.sleep(0.01)
-        await asyncio.gather(live, workers.run(added(model, 0)))
+        await asyncio.gather(live, workers.run(added(model, 0), urgent_s and time.monotonic() + urgent_s))
 
     asyncio.run(run())
     assert model.calls == [1, 2]
