@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from benchmarks.load.event_loop import event_loop
 from benchmarks.load.recordings import Recording
 from benchmarks.load.schedule import speeches
 from benchmarks.load.stream import Heard, say
@@ -35,8 +36,9 @@ class Task:
 def speak(connection: Connection, address: str, recordings: Sequence[Recording], cores: Sequence[int]) -> None:
     """Answer each message, a `Task`, with a list of `Heard`, one a try; on `cores` alone."""
     os.sched_setaffinity(0, cores)
-    while (task := connection.recv()) is not None:
-        connection.send(asyncio.run(_Clients(address, recordings, task).run()))
+    with event_loop() as loop:
+        while (task := connection.recv()) is not None:
+            connection.send(loop.run(_Clients(address, recordings, task).run()))
 
 
 class _Clients:

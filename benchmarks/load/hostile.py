@@ -7,6 +7,7 @@ from multiprocessing.connection import Connection
 
 import grpc
 
+from benchmarks.load.event_loop import event_loop
 from benchmarks.load.experiment import Conditions, Results, step_rows
 from benchmarks.load.latency import percentile
 from benchmarks.load.recordings import murmurs
@@ -50,8 +51,9 @@ def hostile(conditions: Conditions, results: Results, progress: Progress) -> Ite
 def flood(connection: Connection, address: str, cores: list[int]) -> None:
     """Send the largest messages from a first request on until a second one, which is answered with their number."""
     os.sched_setaffinity(0, cores)
-    while connection.recv() is not None:
-        connection.send(asyncio.run(_flood(address, connection)))
+    with event_loop() as loop:
+        while connection.recv() is not None:
+            connection.send(loop.run(_flood(address, connection)))
 
 
 async def _flood(address: str, connection: Connection) -> int:

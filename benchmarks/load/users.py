@@ -16,6 +16,7 @@ from typing import NamedTuple
 import grpc
 
 from benchmarks.load import usage
+from benchmarks.load.event_loop import event_loop
 from benchmarks.load.experiment import Conditions, Results
 from benchmarks.load.latency import percentile
 from benchmarks.load.recordings import Recording
@@ -80,8 +81,9 @@ def request(
 ) -> None:
     """Answer each message, a number of users, with their `Batch`."""
     os.sched_setaffinity(0, cores)
-    while (count := connection.recv()) is not None:
-        connection.send(asyncio.run(_batch(address, recordings, model, count)))
+    with event_loop() as loop:
+        while (count := connection.recv()) is not None:
+            connection.send(loop.run(_batch(address, recordings, model, count)))
 
 
 async def _batch(address: str, recordings: Sequence[Recording], model: str, count: int) -> Batch:

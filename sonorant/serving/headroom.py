@@ -1,6 +1,7 @@
 """Headroom: how many streams of speech, a second of audio a second, still fit within the service level objective."""
 
 from sonorant.serving.lag import LagWatch
+from sonorant.serving.late_limit import LateLimit
 from sonorant.serving.loop_cost import LoopCost
 from sonorant.serving.round_cost import RoundCost
 
@@ -28,6 +29,7 @@ class Headroom:
     def __init__(self, slo_s: float, workers: int, batch: int) -> None:
         self.cost = RoundCost()
         self.lag = LagWatch(slo_s / 2)
+        self._late = LateLimit(slo_s / 2)
         self._loop = LoopCost()
         self._round_s = slo_s * _ROUND_SHARE
         self._workers = workers
@@ -36,6 +38,7 @@ class Headroom:
     def heard(self, now_s: float, audio_s: float, lag_s: float, cpu_s: float) -> None:
         """Note that live audio is recognized, and its lag; cpu_s: what the event loop's thread has used so far."""
         self.lag.heard(now_s, lag_s)
+        self._late.heard(now_s, audio_s, lag_s)
         self._loop.heard(now_s, audio_s, cpu_s)
 
     def capacity(self, now_s: float) -> int:
@@ -48,7 +51,8 @@ class Headroom:
         return max(1, int(_SAFETY * min(self._workers * each, 1 / loop)))
 
     def fitting(self, now_s: float, active: int) -> int:
-        """Return how many streams fit beside `active` ones: none while audio is late; one always fits alone."""
+        """Return how many streams fit beside `active` ones: none while audio is overdue; one always fits alone."""
         if not active:
             return self.capacity(now_s)
-        return 0 if self.lag.late(now_s) else max(0, self.capacity(now_s) - active)
+        most = min(self.capacity(now_s), self._late.streams(now_s))
+        return 0 if self.lag.overdue(now_s) else max(0, int(most) - active)

@@ -14,9 +14,7 @@ __all__ = ["AHEAD_S", "Arrivals", "LagWatch", "Turns"]
 AHEAD_S = 1.0
 """Who is further ahead does not send as fast as is spoken; clients that do are late and early by turns."""
 
-_FORGET_S = 2.0  # time constant
 _WINDOW_S = 5.0  # of the worst lag
-_LATE_SHARE = 0.05  # an SLO is on the 95th percentile
 _TOLERANCE = 0.95  # clients' clocks differ, and no stream shall be ahead for that
 
 
@@ -73,15 +71,13 @@ class _Window(NamedTuple):
 
 
 class LagWatch:
-    """The recent lag of all streams: whether its 95th percentile exceeds a limit, and the worst.
+    """The recent lag of all streams: the worst, and whether audio waits longer than a limit.
 
-    Other threads may call `late` and `worst_s`, which change nothing.
+    Other threads may call `overdue` and `worst_s`, which change nothing.
     """
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
-        self._all = self._late = 0.0
-        self._at_s = -math.inf
         self._waiting: dict[Hashable, float] = {}  # since when, oldest first
         self._windows: tuple[_Window, _Window] = (_Window(), _Window())  # the latest, and the one before
 
@@ -95,19 +91,14 @@ class LagWatch:
 
     def heard(self, now_s: float, lag_s: float) -> None:
         """Note the lag of audio that is recognized now."""
-        share = self._share(now_s)
-        self._all = self._all * share + 1
-        self._late = self._late * share + (lag_s > self._limit_s)
-        self._at_s = max(now_s, self._at_s)
         latest, before = self._windows
         if now_s - latest.began_s >= _WINDOW_S:
             latest, before = _Window(now_s), latest
         self._windows = _Window(latest.began_s, max(latest.worst_s, lag_s)), before
 
-    def late(self, now_s: float) -> bool:
-        """Return whether more than 5 % of the recent audio (and more than one message) was late, or some waits."""
-        share = self._share(now_s)
-        return share * self._late > 1 + _LATE_SHARE * share * self._all or self._oldest_s(now_s) > self._limit_s
+    def overdue(self, now_s: float) -> bool:
+        """Return whether some audio has waited longer than the limit."""
+        return self._oldest_s(now_s) > self._limit_s
 
     def worst_s(self, now_s: float) -> float:
         """Return the worst lag of the last 5 to 10 s, of audio that still waits, too."""
@@ -116,6 +107,3 @@ class LagWatch:
 
     def _oldest_s(self, now_s: float) -> float:
         return max((now_s - since_s for since_s in list(self._waiting.values())[:1]), default=0.0)
-
-    def _share(self, now_s: float) -> float:
-        return math.exp(min(0.0, self._at_s - now_s) / _FORGET_S)

@@ -92,8 +92,7 @@ def test_an_overload_refuses_the_next_and_leaves_the_others():
     headroom = measured(0.01)
     admission = Admission(100, headroom)
     with admission.slot(), admission.slot():
-        for _ in range(10):
-            headroom.lag.heard(0.0, 2.0)
+        headroom.lag.waits("one", -2.0)
         with pytest.raises(TooManyStreams, match="2 streams, one more would delay"), admission.slot():
             pass
         assert (admission.active, admission.fitting, admission.load) == (2, 0, 1.0)

@@ -70,7 +70,7 @@ def test_whatever_came_it_never_gives_more_than_the_capacity_and_recovers_when_t
         if kind == "round":
             headroom.cost.measured(now_s, number, 0.1 * number, took_s)
         elif kind == "heard":
-            headroom.lag.heard(now_s, number)
+            headroom.heard(now_s, 0.1, number, 0.0)
         else:
             headroom.lag.waits(number, now_s)
         fitting = headroom.fitting(now_s, active)
@@ -82,12 +82,16 @@ def test_whatever_came_it_never_gives_more_than_the_capacity_and_recovers_when_t
     assert headroom.fitting(now_s + 120.0, 1) == full - 1
 
 
-def test_none_fits_while_audio_is_late():
+def test_fewer_than_were_late_fit_and_none_while_audio_is_overdue():
     headroom = calibrated()
-    for _ in range(5):
-        headroom.lag.heard(0.0, SLO_S)
-    assert headroom.fitting(0.0, 3) == 0
-    assert headroom.fitting(0.0, 0) > 0
+    for number in range(80):  # 20 streams
+        headroom.heard(0.005 * number, 0.1, SLO_S, 0.0)
+    headroom.heard(0.6, 0.1, 0.0, 0.0)
+    assert headroom.fitting(0.6, 20) == 0
+    assert 0 < headroom.fitting(0.6, 5) < 15
+    headroom.lag.waits("one", 0.6)
+    assert headroom.fitting(0.6 + SLO_S, 5) == 0
+    assert headroom.fitting(0.6 + SLO_S, 0) > 0
 
 
 def test_one_thread_is_the_event_loop_whatever_the_number_of_workers():
