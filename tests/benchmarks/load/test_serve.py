@@ -6,21 +6,10 @@ from contextlib import contextmanager
 import pytest
 import soundfile
 from click.testing import CliRunner
-from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.babble import RATE_HZ, murmur
 from rigs.recognizer import recognizer
 
 from sonorant.cli.bench import command
-from sonorant.export.loading import load_exported
-from sonorant.serving.model_store import ModelStore
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    exports = tmp_path_factory.mktemp("exports")
-    export_babble(exports)
-    store = ModelStore(exports, load_exported)
-    store.refresh()
-    return store
 
 
 @pytest.fixture
