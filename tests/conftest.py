@@ -33,6 +33,21 @@ def data_folder() -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """What a recognizer serves: a first version of the model of `rigs.babble`; TensorFlow is loaded for it alone."""
+    from rigs.babble import export_babble
+
+    from sonorant.export.loading import load_exported
+    from sonorant.serving.model_store import ModelStore
+
+    exports = tmp_path_factory.mktemp("exports")
+    export_babble(exports)
+    store = ModelStore(exports, load_exported)
+    store.refresh()
+    return store
+
+
 @pytest.fixture
 def small_disk():
     """Make every file end at 4096 bytes: what a full disk refuses, this refuses, with another reason (EFBIG)."""

@@ -1,7 +1,6 @@
 """The client that other programs import, against a recognizer in a process of its own."""
 
 import asyncio
-import contextlib
 import doctest
 import threading
 
@@ -9,14 +8,13 @@ import grpc
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.recognizer_thread import recognizer_on_a_thread
 
 import sonorant.client
 from services.recognizer.process import running_recognizer
-from services.recognizer.server import RecognizerServer
 from services.recognizer_client.client import pcm16
 from sonorant.client import AsyncRecognizer, Recognizer, Wanted
 from sonorant.export.loading import load_exported
-from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 
@@ -100,20 +98,3 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
                 break
         asyncio.run_coroutine_threadsafe(active(server), loop).result(timeout=30)
     blocked.set()
-
-
-@contextlib.contextmanager
-def recognizer_on_a_thread(store):
-    """A recognizer in an event loop of its own, and its address."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = RecognizerServer(store, ServingRecipe(slo_ms=60_000.0), 60.0)
-    port = asyncio.run_coroutine_threadsafe(server.start(), loop).result(timeout=30)
-    try:
-        yield server, loop, f"127.0.0.1:{port}"
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(0.0), loop).result(timeout=30)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

@@ -22,7 +22,7 @@ from benchmarks.load.server import Target, started
 from sonorant.audio.pcm import from_int16
 from sonorant.audio.windows import hann
 from sonorant.errors import Unavailable
-from sonorant.features.mel import mel_filters, resolving_size
+from sonorant.features.mel import recipe_filters
 from sonorant.v1 import recognizer_pb2
 
 __all__ = ["MODES", "onnx_recognizer", "write_peer"]
@@ -64,12 +64,10 @@ def main(export: Path, folder: Path) -> None:
     arrays |= states
     extractor, rate_hz = member.extractor, model.sample_rate_hz
     window = recipe.features.window_samples(rate_hz)
-    high_hz = recipe.features.high_hz or rate_hz / 2
-    band = (rate_hz, recipe.features.mel_bins, recipe.features.low_hz, high_hz)
-    fft_size = resolving_size(recipe.features.transform_size(rate_hz), window, band)
+    fft_size, filters = recipe_filters(recipe.features, rate_hz)
     arrays |= {
         "hann": hann(window),
-        "filters": mel_filters(fft_size, *band).T.astype(np.float32),
+        "filters": filters.T.astype(np.float32),
         **_check(member, rate_hz),
     }
     facts = {

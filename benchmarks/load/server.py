@@ -4,14 +4,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.load import usage
-from services.process.log_tail import last_lines
+from services.process.child_server import serving_child
 from sonorant.errors import Unavailable
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import dump_recipe, load_recipe
@@ -19,7 +18,6 @@ from sonorant.recipe.loading import dump_recipe, load_recipe
 __all__ = ["Target", "started", "started_recognizer", "there"]
 
 _START_S = 180.0
-_LOOK_S = 0.1
 _GRACE_S = 10.0
 _MOST_STREAMS = 4096
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
@@ -72,11 +70,8 @@ def started(command: Callable[[Path], Sequence[str]]) -> Iterator[Target]:
             process = subprocess.Popen(
                 command(port_file), stdout=output, stderr=output, preexec_fn=lambda: os.sched_setaffinity(0, {first})
             )
-        try:
-            port = _port(process, port_file, log)
+        with serving_child(process, "server", port_file, log, _START_S, _GRACE_S) as port:
             yield Target(f"127.0.0.1:{port}", process.pid, [first], others or [first])
-        finally:
-            _stop(process)
 
 
 @contextmanager
@@ -90,26 +85,6 @@ def there(address: str, **serving: object) -> Iterator[Target]:
     pid = usage.listener(int(port)) if host in _LOCAL else None
     own = [] if pid is None else sorted(os.sched_getaffinity(pid))
     yield Target(address, pid, own, [core for core in cores if core not in own] or cores)
-
-
-def _port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
-    until_s = time.monotonic() + _START_S
-    while not (port_file.exists() and port_file.read_text().strip()):
-        if process.poll() is not None:
-            raise Unavailable(f"the server ended at once (exit code {process.poll()}): {last_lines(log, 3).strip()}")
-        if time.monotonic() > until_s:
-            raise Unavailable(f"the server was not ready after {_START_S:g} s: {last_lines(log, 3).strip()}")
-        time.sleep(_LOOK_S)
-    return int(port_file.read_text())
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _with_limits(recipe: Path, serving: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ code, which each transport maps to a status of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.loading import unload
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.stream import MonoStream, Stream
+from services.recognizer.version_events import log_changes
 from services.recognizer.workers import Workers
 from sonorant.decoding import Scorer
 from sonorant.errors import SonorantError, Unavailable
@@ -29,7 +30,7 @@ from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
-from sonorant.serving.model_store import ModelStore, VersionChange, VersionState
+from sonorant.serving.model_store import ModelStore, VersionState
 from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.request import StreamRequest, check_request
 from sonorant.serving.session import SessionOptions
@@ -86,9 +87,9 @@ class Engine:
             if held is None:
                 self._next_poll = None
             try:
-                _tell(await asyncio.to_thread(self._store.refresh))
+                log_changes(await asyncio.to_thread(self._store.refresh))
                 if held:
-                    _tell(await asyncio.to_thread(self._store.hold, held))
+                    log_changes(await asyncio.to_thread(self._store.hold, held))
             except OSError as error:
                 raise Unavailable(f"the exports cannot be read: {error}") from error
             finally:
@@ -182,8 +183,3 @@ class Engine:
         self._metrics.refusals.labels(code).inc()
         log.info("request_refused", status=code, reason=str(error))
         return code
-
-
-def _tell(changes: Sequence[VersionChange]) -> None:
-    for change in changes:
-        log.info("model_version", path=str(change.path), refusal=change.refusal, labels=list(change.labels))

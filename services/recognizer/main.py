@@ -18,6 +18,7 @@ from services.process.options import health_port_option, metrics_port_option, pa
 from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.recognizer.loading import load_served, start_tensorflow
+from services.recognizer.version_events import log_changes
 from services.recognizer.waiting import Waiting
 from services.storage.exports import pull_exports
 from services.storage.objects import ObjectStore
@@ -83,8 +84,7 @@ def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: W
     deadline_s = time.monotonic() + patience_s
     log.info("looking_for_models", exports=str(exports), patience_s=patience_s)
     while True:
-        for change in store.refresh():
-            log.info("model_version", path=str(change.path), refusal=change.refusal, labels=list(change.labels))
+        log_changes(store.refresh())
         if store.models:
             return
         if time.monotonic() >= deadline_s:

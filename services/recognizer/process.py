@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.process.log_tail import last_lines
-from sonorant.errors import Unavailable
+from services.process.child_server import serving_child
 
 __all__ = ["running_recognizer"]
 
 # Loading TensorFlow and the model takes seconds, longer on a busy machine.
 _START_LIMIT_S = 120.0
-_LOOK_EVERY_S = 0.05
 _GRACE_S = 5.0
 
 
@@ -33,28 +31,5 @@ def running_recognizer(exports: Path, log: Path | None = None) -> Iterator[str]:
         command += ["--api-keys", ""]
         with open(log_file, "ab") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            yield f"127.0.0.1:{_port(process, port_file, log_file)}"
-        finally:
-            _stop(process)
-
-
-def _port(process: subprocess.Popen[bytes], port_file: Path, log_file: Path) -> int:
-    for _ in range(round(_START_LIMIT_S / _LOOK_EVERY_S)):
-        if port_file.exists():
-            return int(port_file.read_text())
-        try:
-            code = process.wait(_LOOK_EVERY_S)
-        except subprocess.TimeoutExpired:
-            continue
-        raise Unavailable(f"the recognizer ended at once (exit code {code}): {last_lines(log_file, 1).strip()}")
-    raise Unavailable(f"the recognizer was not ready after {_START_LIMIT_S:g} s; see {log_file}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_GRACE_S + 5.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        with serving_child(process, "recognizer", port_file, log_file, _START_LIMIT_S, _GRACE_S + 5.0) as port:
+            yield f"127.0.0.1:{port}"

@@ -28,6 +28,7 @@ from services.recognizer.transports.operations import Operations
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
 from services.recognizer.transports.tensorflow_serving import ModelServicer, PredictionServicer
+from services.recognizer.version_events import register_label_metric
 from services.recognizer.workers import MOST_JOBS, Workers
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
@@ -79,6 +80,7 @@ class RecognizerServer:
         lag = self.headroom.lag
         registry = metrics or CollectorRegistry()
         counted = RecognizerMetrics(registry, admission, lambda: lag.worst_s(time.monotonic()))
+        register_label_metric(registry, store)
         self._api_keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None
         if self._api_keys is not None:
             register_key_metrics(registry, self._api_keys, admission)

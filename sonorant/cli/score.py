@@ -17,7 +17,7 @@ from sonorant.text.section import Language, TextRecipe
 from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
 from sonorant.text.transcripts import Format, Transcripts, pair_up, read_speakers, read_transcripts
-from sonorant.text.word_times import compare_times, read_word_times
+from sonorant.text.word_times import WordTimes, compare_times, read_word_times, respelt
 
 __all__ = ["command"]
 
@@ -72,6 +72,9 @@ def command(
     Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval resamples
     speakers where all utterances have one and there are at least ten, else utterances.
     """
+    if times and (written or ignore_spaces):
+        other = "--written" if written else "--ignore-spaces"
+        raise click.UsageError(f"--times with {other}: expected one of them; words that {other} makes have no times")
     references = read_transcripts(reference, format)
     pairs = pair_up(references, read_transcripts(hypothesis, format))
     spelling = _spelling(normalised, language, written)
@@ -85,7 +88,7 @@ def command(
         rate=error_rate(list(aligned.values()), _speakers(references, utt2spk)),
         aligned=aligned,
         bleu=_bleu(list(pairs.values())) if with_bleu else None,
-        times=compare_times(read_word_times(reference), read_word_times(hypothesis)) if times else None,
+        times=_times(reference, hypothesis, spelling) if times else None,
     )
     if html is not None:
         title = f"{hypothesis} against {reference}"
@@ -104,6 +107,11 @@ def _spelling(normalised: bool, language: Language | None, written: str | None) 
         return plain(formatter(written, words_below=0).text(plain(text))) if written else plain(text)
 
     return as_figures
+
+
+def _times(reference: Path, hypothesis: Path, spelling: Callable[[str], str]) -> WordTimes:
+    said, heard = (respelt(read_word_times(path), spelling) for path in (reference, hypothesis))
+    return compare_times(said, heard)
 
 
 def _spaces_ignored(reference: str, hypothesis: str, characters: bool) -> tuple[str, str]:

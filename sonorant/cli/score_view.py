@@ -48,6 +48,8 @@ class Scored:
                 f"BLEU: {words:.4f} of words, {characters:.4f} of characters (mean of utterances, smoothing 7)"
             )
         if self.times is not None:
+            words, said, heard = self.times.words, self.times.reference_words, self.times.hypothesis_words
+            lines.append(f"word times: of {words} recognized words ({said} of the reference have times, {heard} heard)")
             lines += [f"word {edge}s: {getattr(self.times, edge)}" for edge in ("start", "end")]
         return lines
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features, Waveform
 from sonorant.audio import kernels
 from sonorant.audio.windows import hann
-from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
+from sonorant.features.mel import dct_matrix, recipe_filters
 from sonorant.features.section import FeaturesRecipe
 
 __all__ = ["FeatureExtractor", "FeatureStream"]
@@ -42,13 +42,11 @@ class FeatureExtractor:
         self._window = recipe.window_samples(sample_rate_hz)
         self.hop = max(1, round(recipe.hop_ms * sample_rate_hz / 1000))
         self._hann = hann(self._window)
-        high_hz = recipe.high_hz if recipe.high_hz is not None else sample_rate_hz / 2
-        band = (sample_rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
         self._fft_size = recipe.transform_size(sample_rate_hz)
         self.frame_bins = recipe.frame_bins(sample_rate_hz)
         if recipe.kind != "spectrogram":
-            self._fft_size = resolving_size(self._fft_size, self._window, band)
-            self._filters = _triangles(mel_filters(self._fft_size, *band))
+            self._fft_size, filters = recipe_filters(recipe, sample_rate_hz)
+            self._filters = _triangles(filters)
             self._dct = dct_matrix(recipe.cepstra, recipe.mel_bins).astype(np.float32)
 
     @property

@@ -36,6 +36,11 @@ class ModelStore:
         """The default version of each model in service, by name."""
         return {name: model for name, versions in self._models.items() if (model := versions.default) is not None}
 
+    @property
+    def unmet_labels(self) -> dict[str, int]:
+        """How many labels of each model ask for a version that is not to be had; see `ModelVersions`."""
+        return {name: versions.unmet_labels for name, versions in self._models.items()}
+
     def get(self, choice: ModelChoice = _ONLY) -> ServedModel:
         """Return a version in service; raises UnknownModel."""
         return self._named(choice.name).get(choice)

@@ -97,6 +97,11 @@ class ModelVersions:
         service = self._service
         return service.versions[service.default].model if service.versions else None
 
+    @property
+    def unmet_labels(self) -> int:
+        """How many labels ask for a version that is not to be had: each stays where it was, or is no version's."""
+        return len(self._faults)
+
     def get(self, choice: ModelChoice) -> ServedModel:
         """Return the version that is chosen, or the default; raises UnknownModel."""
         return self._chosen(self._service, choice).model
@@ -219,7 +224,8 @@ class ModelVersions:
                 versions[label] = before
                 faults.append(f"{label}={number}: {self._why_not(number)}; the label stays at version {before}")
             else:
-                faults.append(f"{label}={number}: {self._why_not(number)}; no version has the label")
+                instead = ", requests without a version get the newest good one" if label == STABLE else ""
+                faults.append(f"{label}={number}: {self._why_not(number)}; no version has the label{instead}")
         share = wanted.canary_share if {STABLE, CANARY} <= versions.keys() else 0.0
         return Labels(versions, share), faults
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from sonorant.errors import BadCorpus
 from sonorant.text.alignment import align
 from sonorant.text.transcripts import IDS
 
-__all__ = ["Deviation", "TimedWord", "WordTimes", "compare_times", "read_word_times"]
+__all__ = ["Deviation", "TimedWord", "WordTimes", "compare_times", "read_word_times", "respelt"]
 
 
 class TimedWord(NamedTuple):
@@ -43,15 +43,25 @@ class Deviation(NamedTuple):
 
 
 class WordTimes(NamedTuple):
-    """Deviations of the starts and ends of the words that were recognized, so many."""
+    """Deviations of the starts and ends of the words that were recognized.
+
+    words: how many those are; reference_words, hypothesis_words: of how many that have times.
+    """
 
     words: int
+    reference_words: int
+    hypothesis_words: int
     start: Deviation
     end: Deviation
 
     def figures(self) -> dict[str, Any]:
         """Return everything as a document."""
-        return {"words": self.words, "start_s": self.start._asdict(), "end_s": self.end._asdict()}
+        counts = {
+            "words": self.words,
+            "reference_words": self.reference_words,
+            "hypothesis_words": self.hypothesis_words,
+        }
+        return counts | {"start_s": self.start._asdict(), "end_s": self.end._asdict()}
 
 
 def compare_times(references: Mapping[str, list[TimedWord]], hypotheses: Mapping[str, list[TimedWord]]) -> WordTimes:
@@ -60,13 +70,25 @@ def compare_times(references: Mapping[str, list[TimedWord]], hypotheses: Mapping
     Raises BadCorpus if there are none.
     """
     pairs = [pair for name in references for pair in _hits(references[name], hypotheses.get(name, []))]
+    said, heard = (sum(map(len, words.values())) for words in (references, hypotheses))
     if not pairs:
         raise BadCorpus(
-            f"no recognized word has times in both files: {sum(map(len, references.values()))} words of the reference "
-            f"have some, {sum(map(len, hypotheses.values()))} of the hypothesis"
+            f"no recognized word has times in both files: {said} words of the reference have some, "
+            f"{heard} of the hypothesis"
         )
     deviations = np.array([(heard.start_s - said.start_s, heard.end_s - said.end_s) for said, heard in pairs])
-    return WordTimes(len(pairs), _deviation(deviations[:, 0]), _deviation(deviations[:, 1]))
+    return WordTimes(len(pairs), said, heard, _deviation(deviations[:, 0]), _deviation(deviations[:, 1]))
+
+
+def respelt(words: Mapping[str, list[TimedWord]], spelling: Callable[[str], str]) -> dict[str, list[TimedWord]]:
+    """Return the words of each utterance in another spelling, without those of which nothing is left, such as a dash.
+
+    A word that becomes several ("well-known") stays one, since where it is divided in time is not known.
+    """
+    return {
+        name: [word._replace(word=spelt) for word in each if (spelt := spelling(word.word))]
+        for name, each in words.items()
+    }
 
 
 def read_word_times(path: Path) -> dict[str, list[TimedWord]]:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sonorant.cli.score import command
+from sonorant.errors import BadCorpus
 
 REFERENCE = "u1 seven two nine\nu2 one\n"
 HYPOTHESIS = "u1 seven too nine one\nu2 one\n"
@@ -174,8 +175,29 @@ def test_times_of_words_are_compared_on_request(score):
     said = '{"id": "u1", "text": "one two", "words": [["one", 0.5, 1.0], ["two", 1.5, 2.0]]}\n'
     heard = '{"id": "u1", "text": "one", "words": [{"word": "one", "start_s": 0.6, "end_s": 0.8}]}\n'
     lines = score(said, heard, "--times").output.splitlines()
-    assert lines[3].startswith("word starts: 0.100 s (median of absolute deviations)")
-    assert lines[4].endswith("median -0.200")
+    assert lines[3] == "word times: of 1 recognized words (2 of the reference have times, 1 heard)"
+    assert lines[4].startswith("word starts: 0.100 s (median of absolute deviations)")
+    assert lines[5].endswith("median -0.200")
     times = json.loads(score(said, heard, "--times", "--json").output)["word_times"]
-    assert (times["words"], times["end_s"]["absolute_median"]) == (1, pytest.approx(0.2))
+    counts = [times[key] for key in ("words", "reference_words", "hypothesis_words")]
+    assert (counts, times["end_s"]["absolute_median"]) == ([1, 2, 1], pytest.approx(0.2))
     assert "word_times" not in json.loads(score(said, heard, "--json").output)
+
+
+def test_times_are_of_words_in_the_spelling_that_is_scored(score):
+    said = '{"id": "u1", "text": "L’été, one", "words": [["L’été,", 0.5, 1.0], ["–", 1.0, 1.1], ["one", 1.5, 2.0]]}\n'
+    heard = '{"id": "u1", "text": "l\'été ONE", "words": [["l\'été", 0.6, 1.2], ["ONE", 1.5, 2.0]]}\n'
+    plain = score(said, heard, "--times", "--normalise", "--json").output
+    times = json.loads(plain)["word_times"]
+    assert [times[key] for key in ("words", "reference_words", "hypothesis_words")] == [2, 2, 2]
+    assert times["start_s"]["absolute_mean"] == pytest.approx(0.05)
+    with pytest.raises(BadCorpus, match="no recognized word has times in both files: 3 words"):
+        score(said, heard, "--times")
+
+
+@pytest.mark.parametrize("option", [("--written", "en"), ("--ignore-spaces",)])
+def test_times_of_words_that_another_option_makes_are_refused_by_name(score, option):
+    line = '{"id": "u1", "text": "one", "words": [["one", 0.5, 1.0]]}\n'
+    done = score(line, line, "--times", *option)
+    assert done.exit_code == 2
+    assert f"--times with {option[0]}" in done.stderr

@@ -121,11 +121,23 @@ def test_a_label_moves_when_its_version_is_good_and_stays_until_then(served):
 def test_a_label_may_come_before_its_version(served):
     served.export(1)
     served.label(stable=2)
-    assert "no version has the label" in served.poll()[0][2]
-    assert (served.version(), served.poll()) == (1, [])
+    told = "stable=2: version 2 is not available: not in the folder of the model; no version has the label, "
+    told += "requests without a version get the newest good one"
+    assert served.poll()[0] == ("labels.json", (), told)
+    assert (served.version(), served.poll(), served.store.unmet_labels) == (1, [], {"digits": 1})
     served.export(2)
     served.poll()
-    assert served.version("digits@stable") == 2
+    assert (served.version("digits@stable"), served.store.unmet_labels) == (2, {"digits": 0})
+
+
+def test_labels_that_stay_behind_are_unmet_and_so_are_those_without_a_version(served):
+    served.export(1, 2)
+    served.label(stable=1, canary=2)
+    served.poll()
+    served.label(stable=8, canary=2, other=9)
+    told = [reason for _, _, reason in served.poll() if reason]
+    assert ["stays at version 1" in told[0], told[1].endswith("no version has the label")] == [True, True]
+    assert served.store.unmet_labels == {"digits": 2}
 
 
 def test_a_removed_stable_version_gives_way_to_the_newest_good_one(served):

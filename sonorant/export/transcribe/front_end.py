@@ -4,7 +4,7 @@ import numpy as np
 
 from sonorant.audio.windows import hann
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.features.mel import dct_matrix, mel_filters, resolving_size
+from sonorant.features.mel import dct_matrix, recipe_filters
 from sonorant.tensorflow import tf
 
 __all__ = ["TensorFrontEnd"]
@@ -24,10 +24,8 @@ class TensorFrontEnd:
         self._window = recipe.window_samples(rate_hz)
         self._fft_size = recipe.transform_size(rate_hz)
         if recipe.kind != "spectrogram":
-            high_hz = recipe.high_hz if recipe.high_hz is not None else rate_hz / 2
-            band = (rate_hz, recipe.mel_bins, recipe.low_hz, high_hz)
-            self._fft_size = resolving_size(self._fft_size, self._window, band)
-            self._filters = mel_filters(self._fft_size, *band).T.astype(np.float32)
+            self._fft_size, filters = recipe_filters(recipe, rate_hz)
+            self._filters = filters.T.astype(np.float32)
 
     def __call__(self, audio: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return Float32[recordings, most vectors, bins], and how many vectors each recording has, Int32[recordings].

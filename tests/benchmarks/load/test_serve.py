@@ -1,26 +1,12 @@
-import asyncio
 import json
-import threading
-from contextlib import contextmanager
 
 import pytest
 import soundfile
 from click.testing import CliRunner
-from rigs.babble import RATE_HZ, export_babble, murmur
-from rigs.recognizer import recognizer
+from rigs.babble import RATE_HZ, murmur
+from rigs.recognizer_thread import recognizer_on_a_thread
 
 from sonorant.cli.bench import command
-from sonorant.export.loading import load_exported
-from sonorant.serving.model_store import ModelStore
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    exports = tmp_path_factory.mktemp("exports")
-    export_babble(exports)
-    store = ModelStore(exports, load_exported)
-    store.refresh()
-    return store
 
 
 @pytest.fixture
@@ -32,34 +18,6 @@ def recordings(tmp_path):
     return folder
 
 
-@contextmanager
-def serving(store, **limits):
-    """A recognizer in a thread; yields its address."""
-    ready, over, address = threading.Event(), None, ""
-
-    async def serve():
-        nonlocal over, address
-        over = asyncio.Event()
-        async with recognizer(store, **limits) as (server, _):
-            address = f"127.0.0.1:{server.port}"
-            ready.set()
-            await over.wait()
-        loop.call_soon(loop.stop)
-
-    loop = asyncio.new_event_loop()
-    serving = loop.create_task(serve())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    assert ready.wait(60)
-    try:
-        yield address
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(60)
-        assert serving.done()
-        loop.close()
-
-
 def bench(*options):
     result = CliRunner().invoke(command, ["serve", "--json", *options], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
@@ -68,7 +26,7 @@ def bench(*options):
 
 def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, recordings, tmp_path):
     options = ("--recordings", str(recordings), "--streams", "3", "--seconds", "2", "--output", str(tmp_path / "load"))
-    with serving(store) as address:
+    with recognizer_on_a_thread(store) as (_, _, address):
         rows = bench("--server", address, *options)
     assert rows["failed", "streams"] == rows["refused", "tries"] == 0
     assert rows["CPU, server", "ms/audio-s"] > 0
@@ -84,7 +42,7 @@ def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, reco
 
 def test_refusals_are_counted_and_break_the_slo(store, recordings):
     options = ("--recordings", str(recordings), "--streams", "3", "--seconds", "1")
-    with serving(store, max_streams=1) as address:
+    with recognizer_on_a_thread(store, max_streams=1) as (_, _, address):
         rows = bench("--server", address, *options)
     assert rows["refused", "tries"] >= 1
     assert rows["failed", "streams"] == 0

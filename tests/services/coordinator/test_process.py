@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from rigs.accident import accident
 from rigs.coordinator_world import COUNTS, World
 from rigs.health import hang_and_end
 from rigs.metrics import scrape
@@ -29,9 +30,9 @@ def run_folder(tmp_path):
     return tmp_path
 
 
-def coordinator(run_folder, url, *arguments):
+def coordinator(run_folder, url, *arguments, environment=None):
     command = [sys.executable, "-m", "services.coordinator", "--run", str(run_folder), "--redis", url, *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def test_a_port_in_use_is_named_and_sigterm_ends_it_cleanly(run_folder, redis_url):
@@ -70,7 +71,9 @@ def test_whether_training_is_complete_is_for_the_recipe_to_say(run_folder, redis
 
 
 def test_redis_away_at_start_ends_it_with_the_address(run_folder):
-    process = coordinator(run_folder, f"unix://{run_folder}/nobody.sock")
+    hurried = "from services.coordinator import main; main._START_PATIENCE_S = 0.5"
+    environment = accident(run_folder / "accident", hurried, module="services.coordinator")
+    process = coordinator(run_folder, f"unix://{run_folder}/nobody.sock", environment=environment)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 69
     assert f"coordinator: Redis at unix://{run_folder}/nobody.sock cannot be reached" in said

@@ -12,7 +12,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from rigs.babble import export_babble, murmur
 from rigs.recognizer import audio, interim, last, opening, recognizer
+from structlog.testing import capture_logs
 
+from services.recognizer.version_events import log_changes
 from services.recognizer_client.client import ask_model, connect, pcm16
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_choice import ModelChoice
@@ -159,6 +161,31 @@ def test_clients_choose_versions_and_the_canary_takes_its_share_which_is_counted
         for version in ("1", "2", "3")
     }
     assert counted == {"1": 3, "2": 3, "3": None}
+
+
+def test_a_stable_version_that_is_missing_at_the_start_is_a_warning_and_counts_until_it_comes(tmp_path):
+    export_babble(tmp_path)
+    label(tmp_path, stable=2)
+    store, metrics = ModelStore(tmp_path, load_exported), CollectorRegistry()
+    with capture_logs() as logs:
+        log_changes(store.refresh())
+    by_level = {entry["log_level"]: (entry["path"], "stable=2" in entry["refusal"]) for entry in logs}
+    assert by_level == {
+        "warning": (str(tmp_path / "babble/labels.json"), True),
+        "info": (str(tmp_path / "babble/1"), False),
+    }
+
+    def unmet():
+        return metrics.get_sample_value("sonorant_recognizer_unmet_labels", {"model": "babble"})
+
+    async def run():
+        async with recognizer(store, metrics=metrics) as (server, channel):
+            before = unmet(), (await ask_model(connect(channel))).model
+            export_babble(tmp_path, seed=2)
+            await server.engine.refresh()
+            return before, (unmet(), (await ask_model(connect(channel))).model)
+
+    assert asyncio.run(run()) == ((1, "babble/1"), (0, "babble/2"))
 
 
 def test_a_version_out_of_service_is_not_found(tmp_path):

@@ -5,30 +5,19 @@ import itertools
 
 import numpy as np
 import pytest
-from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.babble import RATE_HZ, murmur
 from rigs.recognizer import recognizer
 
 from services.recognizer.server import RecognizerServer
 from services.recognizer_client.client import ask_model, connect, open_recognizer, pcm16, stream_recording
 from services.recognizer_client.transcript import join_alternatives
-from sonorant.export.loading import load_exported
 from sonorant.recipe.serving import ServingRecipe
-from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.v1 import recognizer_pb2 as pb
 
 PIECES = [murmur(1.0, seed=seed) for seed in (3, 4, 5)]
 PAUSE = np.zeros(RATE_HZ // 2, np.float32)
 LONG = np.concatenate([PIECES[0], PAUSE, PIECES[1], PAUSE, PIECES[2]])
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    exports = tmp_path_factory.mktemp("exports")
-    export_babble(exports)
-    store = ModelStore(exports, load_exported)
-    store.refresh()
-    return store
 
 
 def alone(store, samples, cuts):
