@@ -15,6 +15,7 @@ class Replay:
         self._chunks = chunks
         self._next: asyncio.Future[bytes | None] | None = None
         self._sent = bytearray()
+        self._begin = 0  # bytes before those
         self._over = False
 
     @property
@@ -22,9 +23,10 @@ class Replay:
         """Whether all is recognized."""
         return self._over and not self._sent
 
-    def recognized(self, size: int) -> None:
-        """Forget the first `size` bytes."""
-        del self._sent[:size]
+    def go_on(self, at: int) -> None:
+        """Forget what comes before byte `at` of the audio."""
+        del self._sent[: at - self._begin]
+        self._begin = at
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield for one stream: what was sent and not recognized, then what comes; it may be abandoned anywhere."""
