@@ -61,7 +61,7 @@ class Utterance:
     def whole_words(self) -> Result | None:
         """Return the final result of the words so far that are surely whole; None: there are none."""
         found = self._starts.corrected(self._search.hypotheses(_EVERY))
-        kept = keep_whole(found, self._alternatives)
+        kept = keep_whole(found, self._alternatives, self._model.units)
         if kept is None:
             return None
         alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in kept.alternatives)
