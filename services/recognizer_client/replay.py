@@ -24,9 +24,10 @@ class Replay:
         return self._over and not self._sent
 
     def go_on(self, at: int) -> None:
-        """Forget what comes before byte `at` of the audio."""
-        del self._sent[: at - self._begin]
-        self._begin = at
+        """Forget what comes before byte `at` of the audio, as far as it was sent."""
+        size = min(max(0, at - self._begin), len(self._sent))  # places at other rates may be a sample out
+        del self._sent[:size]
+        self._begin += size
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield for one stream: what was sent and not recognized, then what comes; it may be abandoned anywhere."""

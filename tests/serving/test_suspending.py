@@ -123,3 +123,14 @@ def test_chunks_of_any_size_end_a_stream_at_the_same_place(tones):
     for begin, end in itertools.pairwise([*range(0, cut, 333), cut]):
         found += session.push(pcm16(SPEECH[begin:end]))
     assert [*found, *alone(session.suspend_steps())] == whole
+
+
+@pytest.mark.parametrize("pause_s", [0.83, 0.9, 1.1])
+def test_a_stream_that_ends_in_the_first_word_after_a_pause_ends_no_earlier_than_the_result_before(tones, pause_s):
+    said = SPEECH[: round(WORDS[1][2] * RATE_HZ)]
+    again = SPEECH[round(WORDS[2][1] * RATE_HZ) :][: RATE_HZ // 4]
+    samples = np.concatenate([said, noise(round(pause_s * RATE_HZ), 4), again])
+    first, last = suspended(tones, samples)
+    assert first.alternatives[0].text == " ".join(SPOKEN[:2])
+    assert last.alternatives[0].text == ""
+    assert first.end_s == last.start_s <= last.end_s <= (len(samples) - len(again)) / RATE_HZ

@@ -107,7 +107,7 @@ def test_a_drain_in_the_middle_of_a_recording_loses_nothing(store):
                 await asyncio.sleep(0.01)
             first = old if old.engine.admission.active else new
             await asyncio.sleep(0.5)
-            going = asyncio.create_task(first.stop(1.0))
+            going = asyncio.create_task(first.stop(2.0))
             found = await stream
             await going
         for server in (old, new):
