@@ -153,9 +153,7 @@ class Session:
         """
         if self._utterance is None or self._endpointer.paused:
             return (yield from self.finish_steps())
-        start_s = max(
-            self._ended_s, self._utterance.start_s
-        )  # it may begin with the pause that the last one ended with
+        start_s = max(self._ended_s, self._utterance.start_s)  # it may begin with the pause before it
         result = self._utterance.whole_words() or nothing(self._ended_s, start_s)
         if result.end_s < self._begin_s + least_s:
             return (yield from self.finish_steps())
