@@ -93,8 +93,8 @@ class AsyncRecognizer:
         clock = asyncio.get_running_loop().time
         start_s = clock()
         async with aclosing(stream_audio(self._stub, chunks, rate_hz, self._wanted.config())) as responses:
-            async for response, begin_s in responses:
-                yield read_event(response, clock() - start_s, begin_s)
+            async for response in responses:
+                yield read_event(response, clock() - start_s)
 
     async def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
         """Return the transcript of a recording [samples] in [-1, 1] of any length, at the model's rate."""

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 from services.recognizer.stream import MonoStream
 from services.recognizer.workers import Workers
 from sonorant.serving.admission import Admission
-from sonorant.serving.audio_formats import AudioDecoder, AudioFormat
+from sonorant.serving.audio_formats import AudioDecoder
 from sonorant.serving.audio_formats.audio_format import CONTAINERS
 from sonorant.serving.audio_formats.samples import Frames
 from sonorant.serving.channels import ChannelDecoder, Decoder, SharedDecoder
 from sonorant.serving.model import ServedModel
+from sonorant.serving.request import StreamRequest
 from sonorant.serving.results import Answer, Result
 from sonorant.serving.steps import Steps
 
@@ -29,18 +30,27 @@ _Answer = TypeVar("_Answer", Result, Answer)
 
 @contextmanager
 def open_channels(
-    audio: AudioFormat,
+    request: StreamRequest,
     decoder: AudioDecoder,
-    mono: Callable[[Decoder], MonoStream],
+    mono: Callable[[Decoder, int], MonoStream],
     workers: Workers,
     admission: Admission,
 ) -> Iterator["ChannelStreams"]:
     """Open a stream of channels apart, and hold a slot for each but the first, whose slot the caller holds.
 
-    Their number is the request's, or else the header's; slots are taken when it is known. Raises as `Admission.slot`.
+    Their number is the request's, or else the header's; slots are taken when it is known. Raises as `Admission.slot`,
+    and BadRequest for another number than the stream had that it goes on from.
     """
+    audio = request.audio
     with ExitStack() as slots:
-        streams = ChannelStreams(decoder, mono, workers, lambda more: slots.enter_context(admission.slot(more, held=1)))
+
+        def admit(channels: int) -> None:
+            if request.resume is not None:
+                request.resume.check_channels(channels)
+            if channels > 1:
+                slots.enter_context(admission.slot(channels - 1, held=1))
+
+        streams = ChannelStreams(decoder, mono, workers, admit)
         if known := audio.channels or (0 if audio.encoding in CONTAINERS else 1):
             streams.open(known)
         yield streams
@@ -52,26 +62,25 @@ class ChannelStreams:
     def __init__(
         self,
         decoder: AudioDecoder,
-        mono: Callable[[Decoder], MonoStream],
+        mono: Callable[[Decoder, int], MonoStream],
         workers: Workers,
         admit: Callable[[int], None],
     ) -> None:
-        """mono: opens a channel's stream. admit: takes slots for so many more."""
+        """mono: opens the stream of a channel, from 0. admit: takes the slots of so many, but for the first."""
         self._decoder = decoder
         self._mono = mono
         self._workers = workers
         self._admit = admit
         self._shared = SharedDecoder()
-        self._streams = [mono(ChannelDecoder(self._shared, 0))]
+        self._streams = [mono(ChannelDecoder(self._shared, 0), 0)]
         self._opened = False
         self._answers: list[Answer] = []  # of the channels that had some when another one failed
 
     def open(self, channels: int) -> None:
         """Have so many channels; once, before any audio is recognized."""
-        if channels > 1:
-            self._admit(channels - 1)
+        self._admit(channels)
         self._shared.open(channels)
-        self._streams += [self._mono(ChannelDecoder(self._shared, number)) for number in range(1, channels)]
+        self._streams += [self._mono(ChannelDecoder(self._shared, number), number) for number in range(1, channels)]
         self._opened = True
 
     @property
@@ -110,6 +119,11 @@ class ChannelStreams:
         return self._streams[0].audio_s
 
     @property
+    def heard_s(self) -> float:
+        """See `Stream`; of each channel."""
+        return self._streams[0].heard_s
+
+    @property
     def ended(self) -> bool:
         """See `Stream`; requests for channels apart have no timeouts."""
         return False
@@ -127,6 +141,11 @@ class ChannelStreams:
         """See `Stream`; likewise."""
         await self._begin(self._decoder.last_pieces())
         return await self._each(stream.finish() for stream in self._streams)
+
+    async def suspend(self, least_s: float) -> list[Answer]:
+        """See `Stream`; likewise, and each channel ends at a place of its own."""
+        await self._begin(self._decoder.last_pieces())
+        return await self._each(stream.suspend(least_s) for stream in self._streams)
 
     async def whole(self, audio: bytes) -> list[Result]:
         """See `Stream`; one of each channel."""

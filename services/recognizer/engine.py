@@ -7,7 +7,8 @@ code, which each transport maps to a status of its own.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
@@ -25,9 +26,10 @@ from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.admission import Admission
 from sonorant.serving.audio_formats import AudioDecoder, open_decoder
 from sonorant.serving.channels import Decoder
-from sonorant.serving.errors import IdleStream, code_of
+from sonorant.serving.errors import IdleStream, UnknownModel, code_of
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
+from sonorant.serving.later_decoder import LaterDecoder
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
 from sonorant.serving.model_store import ModelStore, VersionState
@@ -111,8 +113,18 @@ class Engine:
 
         Of channels apart, each but the first takes a slot besides the stream's own: raises as `Admission.slot`.
         """
-        with self._store.session(request.model, beside.served if beside is not None else None) as model:
+        with self._store.session(self._choice(request), beside.served if beside is not None else None) as model:
             yield from self._opened(request, model)
+
+    def _choice(self, request: StreamRequest) -> ModelChoice:
+        """Return the version that the stream before this one had, if it is in service; else what is asked for."""
+        if request.resume is None:
+            return request.model
+        choice = request.resume.choice(request.model)
+        with suppress(UnknownModel):
+            self._store.get(choice)
+            return choice
+        return request.model
 
     @property
     def max_stream_s(self) -> float:
@@ -128,6 +140,8 @@ class Engine:
     def _prepared(self, request: StreamRequest, model: ServedModel) -> tuple[AudioDecoder, Scorer]:
         check_request(request, model)
         check_language(request.language, model)
+        if request.resume is not None and not request.audio.apart:
+            request.resume.check_channels(1)
         decoder = open_decoder(request.audio, model.sample_rate_hz, self._serving.max_stream_seconds)
         return decoder, scorer_with_phrases(model, request.phrases)
 
@@ -143,14 +157,19 @@ class Engine:
             sensitivity=request.sensitivity,
         )
 
-        def mono(decoder: Decoder) -> MonoStream:
-            session = open_session(model, options, scorer, request.timeouts)
+        def mono(decoder: Decoder, channel: int = 0) -> MonoStream:
+            begins = options
+            if (resume := request.resume) is not None:
+                begins = replace(options, begin_s=resume.place_s(channel))
+                skipped = round((resume.place_s(channel) - resume.begin_s) * model.sample_rate_hz)
+                decoder = LaterDecoder(decoder, skipped) if skipped else decoder
+            session = open_session(model, begins, scorer, request.timeouts)
             self._metrics.begun.labels(model.name, str(model.version)).inc()
             return MonoStream(session, decoder, self._workers, self._metrics, self._headroom)
 
         opened: AbstractContextManager[Stream]
         if request.audio.apart:
-            opened = open_channels(request.audio, decoder, mono, self._workers, self.admission)
+            opened = open_channels(request, decoder, mono, self._workers, self.admission)
         else:
             opened = nullcontext(mono(decoder))
         with opened as stream:

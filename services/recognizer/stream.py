@@ -62,6 +62,10 @@ class Stream(Protocol):
         """Seconds of audio received."""
 
     @property
+    def heard_s(self) -> float:
+        """End of the audio received, from the beginning of the first of the streams that go on from each other."""
+
+    @property
     def ended(self) -> bool:
         """Whether it hears no more audio: a timeout of the request has expired."""
 
@@ -76,6 +80,9 @@ class Stream(Protocol):
 
     async def finish(self) -> list[Answer]:
         """End the audio; return what is left, last a final result. Raises as `push`."""
+
+    async def suspend(self, least_s: float) -> list[Answer]:
+        """End the stream, but not its audio: see `Session.suspend_steps`. Raises as `push`."""
 
     async def whole(self, audio: bytes) -> list[Result]:
         """Return the final result of a whole recording; none if it is empty.
@@ -133,6 +140,11 @@ class MonoStream:
         return self._session.audio_s
 
     @property
+    def heard_s(self) -> float:
+        """See `Stream`."""
+        return self._session.heard_s
+
+    @property
     def ended(self) -> bool:
         """See `Stream`."""
         return self._session.ended
@@ -150,7 +162,11 @@ class MonoStream:
 
     async def finish(self) -> list[Answer]:
         """See `Stream`."""
-        return await self._finish(time.perf_counter())
+        return await self._finish(time.perf_counter(), self._session.finish_steps())
+
+    async def suspend(self, least_s: float) -> list[Answer]:
+        """See `Stream`."""
+        return await self._finish(time.perf_counter(), self._session.suspend_steps(least_s))
 
     async def whole(self, audio: bytes) -> list[Result]:
         """See `Stream`."""
@@ -160,7 +176,9 @@ class MonoStream:
         await self._compute(_recognize_next, iter(samples))
         if not audio:
             return []
-        return [answer for answer in await self._finish(began_s) if isinstance(answer, Result)]
+        return [
+            answer for answer in await self._finish(began_s, self._session.finish_steps()) if isinstance(answer, Result)
+        ]
 
     async def _decoded(self, samples: Iterator[Waveform]) -> list[Waveform]:
         pieces, found, more = Pieces(samples, _DECODED_S * self.rate_hz), [], True
@@ -198,9 +216,9 @@ class MonoStream:
                 self._headroom.heard(done_s, audio_s, lag_s, time.thread_time())
                 self._metrics.lag.observe(lag_s)
 
-    async def _finish(self, received_s: float) -> list[Answer]:
-        """Finish a stream whose audio was complete at `received_s`, and count it."""
-        await self._compute(_finish_next, self._decoder.last_pieces())
+    async def _finish(self, received_s: float, last: Steps[list[Answer]]) -> list[Answer]:
+        """Finish a stream whose audio was complete at `received_s`, by its `last` steps, and count it."""
+        await self._compute(partial(_finish_next, last), self._decoder.last_pieces())
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self.audio_s)
@@ -227,9 +245,9 @@ def _recognize_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer
     return (yield from session.push_steps(samples)), more
 
 
-def _finish_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
-    """Recognize the next piece; end the audio with the last one, so that its results come of the same round."""
+def _finish_next(last: Steps[list[Answer]], pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
+    """Recognize the next piece, and do the `last` steps with the last one: their results come of the same round."""
     found, more = yield from _recognize_next(pieces, session)
     if not more:
-        found += yield from session.finish_steps()
+        found += yield from last
     return found, more

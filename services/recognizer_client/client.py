@@ -14,6 +14,7 @@ from typing import cast
 
 import grpc
 
+from services.coordination.durations import seconds
 from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
 from services.recognizer_client.api_key import check_api_key, process_api_key
@@ -136,8 +137,8 @@ async def stream_recording(
     cuts = quiet_cuts(samples, rate_hz, max_stream_s) if max_stream_s else []
     for begin, end in pairwise([0, *cuts, len(samples)]):
         async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config)) as responses:
-            async for response, begin_s in responses:
-                events.append(read_event(response, clock() - start, begin / rate_hz + begin_s))
+            async for response in responses:
+                events.append(read_event(response, clock() - start, begin / rate_hz))
                 model = response.metadata.model
     finals = [event for event in events if event.is_final]
     alternatives = join_alternatives([event.alternatives for event in finals])
@@ -153,8 +154,8 @@ async def stream_audio(
     chunks: AsyncIterator[bytes],
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
-) -> AsyncGenerator[tuple[pb.StreamingRecognizeResponse, float], None]:
-    """Stream 16-bit chunks; yield responses as they arrive, and where their stream begins in the audio, in seconds.
+) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
+    """Stream 16-bit chunks; yield responses as they arrive; all their times are from the start of the audio.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
     recognized goes on in another. A stream that it has no capacity for is tried again for a minute, when it says so.
@@ -165,19 +166,18 @@ async def stream_audio(
     wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
     wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
     audio = Replay(chunks)
-    begin = 0
+    token = ""
     ended, patient_until_s = True, clock() + _PATIENCE_S
-    while ended and (not begin or not audio.over):
-        call, ended = stub.StreamingRecognize(_requests(wanted, audio)), False
+    while ended and (not token or not audio.over):
+        call, ended = stub.StreamingRecognize(_requests(wanted, token, audio)), False
         try:
             async for response in call:
-                yield response, begin / rate_hz
+                yield response
                 patient_until_s = clock() + _PATIENCE_S
-                if ended := response.end_reason != pb.END_REASON_UNSPECIFIED:
+                if ended := bool(response.resume_token):
                     call.cancel()
-                    heard = round(response.metadata.total_billed_duration.ToNanoseconds() * rate_hz / 1e9)
-                    audio.recognized(2 * heard)
-                    begin += heard
+                    token = response.resume_token
+                    audio.go_on(2 * round(seconds(response.resume_offset) * rate_hz))
                     break
         except grpc.aio.AioRpcError as error:
             delay_s = retry_delay_s(error)
@@ -189,11 +189,12 @@ async def stream_audio(
             call.cancel()  # where the caller leaves in the midst of it
 
 
-async def _requests(config: pb.RecognitionConfig, audio: Replay) -> AsyncIterator[pb.StreamingRecognizeRequest]:
+async def _requests(
+    config: pb.RecognitionConfig, token: str, audio: Replay
+) -> AsyncIterator[pb.StreamingRecognizeRequest]:
+    wanted = pb.StreamingRecognitionFeatures(interim_results=True)
     yield pb.StreamingRecognizeRequest(
-        streaming_config=pb.StreamingRecognitionConfig(
-            config=config, streaming_features=pb.StreamingRecognitionFeatures(interim_results=True)
-        )
+        streaming_config=pb.StreamingRecognitionConfig(config=config, streaming_features=wanted, resume_token=token)
     )
     async for chunk in audio.chunks():
         yield pb.StreamingRecognizeRequest(audio=chunk)

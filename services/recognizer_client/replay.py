@@ -15,6 +15,7 @@ class Replay:
         self._chunks = chunks
         self._next: asyncio.Future[bytes | None] | None = None
         self._sent = bytearray()
+        self._begin = 0  # bytes before those
         self._over = False
 
     @property
@@ -22,9 +23,11 @@ class Replay:
         """Whether all is recognized."""
         return self._over and not self._sent
 
-    def recognized(self, size: int) -> None:
-        """Forget the first `size` bytes."""
+    def go_on(self, at: int) -> None:
+        """Forget what comes before byte `at` of the audio, as far as it was sent."""
+        size = min(max(0, at - self._begin), len(self._sent))  # places at other rates may be a sample out
         del self._sent[:size]
+        self._begin += size
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield for one stream: what was sent and not recognized, then what comes; it may be abandoned anywhere."""

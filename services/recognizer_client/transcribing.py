@@ -204,7 +204,7 @@ async def _transcribe_microphone(
         audio = until_stopped(chunks)
         captions = Captions()
         async with aclosing(stream_audio(stub, audio, info.sample_rate_hz, request.config())) as responses:
-            async for response, _ in responses:
+            async for response in responses:
                 event = read_event(response, 0.0)
                 columns = shutil.get_terminal_size().columns  # it may change
                 spoken = event.is_final and event.text  # a final result of silence ends no line

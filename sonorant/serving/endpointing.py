@@ -50,10 +50,16 @@ class Utterances(Protocol):
     """Cuts one stream into utterances; where does not depend on how its samples are cut into pushes.
 
     decided: samples that are an utterance's, or none's, whatever follows; a later utterance may begin with the rest.
+    paused: whether the open utterance's speech has stopped for so long that its last word is whole.
     """
 
     @property
     def decided(self) -> int:
+        """See the class."""
+        ...
+
+    @property
+    def paused(self) -> bool:
         """See the class."""
         ...
 
@@ -68,6 +74,8 @@ class Utterances(Protocol):
 
 class Undivided:
     """`Utterances`: one, the whole stream."""
+
+    paused = False
 
     def __init__(self) -> None:
         self._samples = 0
@@ -119,6 +127,15 @@ class Endpointer:
         """See `Utterances`."""
         onset = self._onset(self._frames - 1) if self._begun is None else None
         return self._held_at + len(self._held) if onset is None else self._start(onset)
+
+    @property
+    def paused(self) -> bool:
+        """See `Utterances`."""
+        return (
+            self._begun is not None
+            and self._frames - self._last > _SHORT_PAUSE_FRAMES
+            and self._frames - self._last_active > _GAP_FRAMES
+        )
 
     def push(self, samples: Waveform) -> Iterator[Cut]:
         """See `Utterances`."""

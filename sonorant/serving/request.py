@@ -6,6 +6,7 @@ from sonorant.serving.audio_formats import AudioFormat, check_format
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.resume_token import ResumeToken
 from sonorant.serving.sensitivity import check_sensitivity
 from sonorant.serving.speech_timeouts import NO_TIMEOUTS, SpeechTimeouts, check_timeouts
 from sonorant.text.formatting import LANGUAGES
@@ -23,7 +24,7 @@ class StreamRequest:
     return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
     written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
     result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
-    sensitivity: one of `SENSITIVITIES`. timeouts: see `SpeechTimeouts`.
+    sensitivity: one of `SENSITIVITIES`. timeouts: see `SpeechTimeouts`. resume: of the stream that it goes on from.
     """
 
     model: ModelChoice = field(default_factory=ModelChoice)
@@ -37,6 +38,7 @@ class StreamRequest:
     speech_events: bool = False
     sensitivity: str = "STANDARD"
     timeouts: SpeechTimeouts = NO_TIMEOUTS
+    resume: ResumeToken | None = None
 
 
 def check_request(request: StreamRequest, model: ServedModel) -> None:

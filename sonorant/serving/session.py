@@ -32,6 +32,7 @@ class SessionOptions:
     speech_events: whether `push` returns SpeechEvents.
     written: language of final results' written form; empty: verbatim.
     sensitivity: of endpointing, one of `SENSITIVITIES`.
+    begin_s: where its audio begins; all times are from the beginning of the stream that it goes on from.
     """
 
     max_alternatives: int = 1
@@ -41,6 +42,7 @@ class SessionOptions:
     speech_events: bool = False
     written: str = ""
     sensitivity: str = "STANDARD"
+    begin_s: float = 0.0
 
 
 class Session:
@@ -57,9 +59,10 @@ class Session:
         self._scorer = scorer or model.scorer
         self._endpointing = with_sensitivity(model.recipe.decoding.endpointing, options.sensitivity)
         self._endpointer = open_endpointer(self._endpointing, model.sample_rate_hz)
-        self._endpointed = 0  # samples before those of the endpointer
+        self._begin = round(options.begin_s * model.sample_rate_hz)
+        self._endpointed = self._begin  # samples before those of the endpointer
         self._utterance: Utterance | None = None
-        self._ended_s = 0.0  # end of the last utterance, or of the last silence that was told
+        self._ended_s = self._begin_s = self._at_s(0)  # end of the last utterance, or of the last silence that was told
         self._final: Result | None = None  # of the utterances so far, joined
         self._answers: list[Answer] = []  # to be returned
         self._samples = self._speech = 0
@@ -74,6 +77,11 @@ class Session:
     def audio_s(self) -> float:
         """Seconds of audio received."""
         return self._samples / self.model.sample_rate_hz
+
+    @property
+    def heard_s(self) -> float:
+        """End of the audio received, from the beginning of the stream that this one goes on from."""
+        return (self._begin + self._samples) / self.model.sample_rate_hz
 
     @property
     def speech_s(self) -> float:
@@ -124,7 +132,7 @@ class Session:
             return self._taken()
         yield from self._end_utterance()
         self._endpointer = open_endpointer(self._endpointing, self.model.sample_rate_hz)
-        self._endpointed = self._samples
+        self._endpointed = self._begin + self._samples
         return self._taken()
 
     def finish_steps(self) -> Steps[list[Answer]]:
@@ -133,6 +141,24 @@ class Session:
         yield from self._end_utterance()
         if silent:
             self._end(self._silence())
+        if self._final is not None:
+            self._answers.append(self._written(self._final))
+        return self._taken()
+
+    def suspend_steps(self, least_s: float = 0.0) -> Steps[list[Answer]]:
+        """End the stream, but not its audio; return what is left, last a final result: another one goes on at its end.
+
+        In the midst of speech the result has the words that are surely whole, and ends before the first that may not
+        be; if less than `least_s` of audio were left behind, it is that of `finish_steps`.
+        """
+        if self._utterance is None or self._endpointer.paused:
+            return (yield from self.finish_steps())
+        start_s = max(self._ended_s, self._utterance.start_s)  # it may begin with the pause before it
+        result = self._utterance.whole_words() or nothing(self._ended_s, start_s)
+        if result.end_s < self._begin_s + least_s:
+            return (yield from self.finish_steps())
+        self._utterance = None
+        self._end(result)
         if self._final is not None:
             self._answers.append(self._written(self._final))
         return self._taken()
@@ -148,8 +174,8 @@ class Session:
 
     def _silence(self) -> Result:
         end_s = max(self._ended_s, self._at_s(self._endpointer.decided))
-        if not end_s and self._samples == self._most_samples:
-            end_s = self.audio_s  # a stream that may be no longer than this must get on
+        if end_s <= self._begin_s and self._samples == self._most_samples:
+            end_s = self.heard_s  # a stream that may be no longer than this must get on
         return nothing(self._ended_s, end_s)
 
     def _end(self, result: Result) -> None:

@@ -40,10 +40,10 @@ class TimedSession(Session):
 
     def _left(self) -> int:
         """Return the samples without speech after which a timeout expires."""
-        expires_s = self._ended_s + self._timeouts.end_s if self._speech else self._timeouts.start_s
+        expires_s = self._ended_s + self._timeouts.end_s if self._speech else self._begin_s + self._timeouts.start_s
         if self._utterance is not None or expires_s == math.inf:
             return sys.maxsize
-        return round(expires_s * self.model.sample_rate_hz) - self._samples
+        return round(expires_s * self.model.sample_rate_hz) - self._begin - self._samples
 
 
 def open_session(

@@ -6,9 +6,12 @@ from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.results import Result, later
 from sonorant.serving.steps import Steps
+from sonorant.serving.whole_words import keep_whole
 from sonorant.serving.word_starts import WordStarts
 
 __all__ = ["Utterance"]
+
+_EVERY = 100  # hypotheses of a beam
 
 
 class Utterance:
@@ -54,6 +57,15 @@ class Utterance:
             self._search.push(log_probs)
         self._search.finish()
         return self._result(is_final=True, end_s=end_s)
+
+    def whole_words(self) -> Result | None:
+        """Return the final result of the words so far that are surely whole; None: there are none."""
+        found = self._starts.corrected(self._search.hypotheses(_EVERY))
+        kept = keep_whole(found, self._alternatives, self._model.units)
+        if kept is None:
+            return None
+        alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in kept.alternatives)
+        return Result(alternatives, True, 1.0, self.start_s + kept.end_s, self.start_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         found = self._starts.corrected(self._search.hypotheses(self._alternatives))

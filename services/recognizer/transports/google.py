@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
+from services.recognizer.suspending import end_stream
 from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.google_config import apply_mask, check_supported, stream_request
 from services.recognizer.transports.google_recognizers import get_recognizer, list_recognizers
@@ -95,9 +96,9 @@ class SpeechServicer:
                     yield write(answer)
                 for answer in await stream.finish():
                     yield write(answer)
-            except STREAM_ENDS:
+            except STREAM_ENDS as error:
                 if stream.audio_s:
-                    for answer in await stream.finish():
+                    for answer in (await end_stream(stream, error)).answers:
                         yield write(answer)
                 raise
 

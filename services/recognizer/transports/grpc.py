@@ -1,6 +1,7 @@
 """The Recognizer service of `sonorant.v1` over the engine."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 
 import grpc
 
@@ -8,6 +9,7 @@ from services.coordination.durations import duration
 from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
+from services.recognizer.suspending import end_stream
 from services.recognizer.transports.grpc_messages import Formatter, channels_apart, encoding_name, parsed
 from services.recognizer.transports.grpc_methods import streaming, unary
 from sonorant.errors import SonorantError
@@ -15,6 +17,7 @@ from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStre
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result, SpeechEvent
+from sonorant.serving.resume_token import parse_token
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["SERVICE", "RecognizerServicer"]
@@ -81,16 +84,17 @@ class RecognizerServicer:
         self, opening: pb.StreamingRecognitionConfig, inbox: Inbox[bytes]
     ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
         config, wanted = opening.config, opening.streaming_features
-        with self._engine.stream(_request(config, wanted)) as stream:
+        request = replace(_request(config, wanted), resume=parse_token(opening.resume_token))
+        with self._engine.stream(request) as stream:
             formatter = _Formatter(pb.SpeechRecognitionAlternative, config.features)
             try:
                 async for answer in _answers(inbox, stream):
                     yield _response(stream, answer, formatter)
-                async for response in _last_responses(stream, formatter):
-                    yield response
+                for answer in await stream.finish():
+                    yield _response(stream, answer, formatter)
             except tuple(_END_REASONS) as error:
                 if stream.audio_s:  # without audio there is nothing to lose, and gRPC may send the stream again
-                    async for response in _last_responses(stream, formatter, _END_REASONS[type(error)]):
+                    async for response in _last_responses(stream, formatter, error):
                         yield response
                 raise
 
@@ -121,14 +125,16 @@ async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]
 
 
 async def _last_responses(
-    stream: Stream, formatter: _Formatter, end_reason: pb.EndReason.ValueType = pb.END_REASON_UNSPECIFIED
+    stream: Stream, formatter: _Formatter, error: SonorantError
 ) -> AsyncIterator[pb.StreamingRecognizeResponse]:
-    """Finish a stream; the last response, a final result, says why it ends."""
-    *answers, last = await stream.finish()
+    """End a stream for `error`; the last response, a final result, says why, and where the audio goes on."""
+    (*answers, last), token = await end_stream(stream, error)
     for answer in answers:
         yield _response(stream, answer, formatter)
     response = _response(stream, last, formatter)
-    response.end_reason = end_reason
+    response.end_reason = _END_REASONS[type(error)]
+    response.resume_token = str(token)
+    response.resume_offset.CopyFrom(duration(token.begin_s))
     yield response
 
 
@@ -172,7 +178,7 @@ def _add_result(response: pb.StreamingRecognizeResponse, result: Result, formatt
 
 def _metadata(stream: Stream) -> pb.RecognitionResponseMetadata:
     return pb.RecognitionResponseMetadata(
-        total_billed_duration=duration(stream.audio_s),
+        total_billed_duration=duration(stream.heard_s),
         model=stream.model,
         sample_rate_hertz=stream.rate_hz,
         max_stream_duration=duration(stream.max_s),

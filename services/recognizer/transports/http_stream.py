@@ -10,6 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
+from services.recognizer.suspending import Ended, end_stream
 from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
@@ -17,12 +18,13 @@ from sonorant.serving.errors import FAULT, INTERNAL, STREAM_ENDS, BadRequest, Id
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
+from sonorant.serving.resume_token import parse_token
 
 __all__ = ["refuse_stream", "serve_stream"]
 
 _NUMBERS = ("sample_rate", "channels", "alternatives")
 _SWITCHES = ("interim_results", "words", "multichannel")
-_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES)
+_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "resume_token")
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
 
@@ -85,9 +87,9 @@ async def _serve(engine: Engine, socket: WebSocket) -> None:
         await writer.ready()
         try:
             await _recognize(inbox, first, stream, writer)
-        except STREAM_ENDS:
+        except STREAM_ENDS as error:
             if stream.audio_s:
-                await writer.write(await stream.finish())
+                await writer.ending(await end_stream(stream, error))
             raise
 
 
@@ -148,7 +150,9 @@ def _request(config: dict[str, Any]) -> tuple[StreamRequest, bool]:
     rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
     interim_results, with_words, apart = (_switch(config, key) for key in _SWITCHES)
     audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels, apart)
-    return StreamRequest(parse_choice(_text(config, "model")), audio, alternatives, interim_results), with_words
+    resume = parse_token(_text(config, "resume_token"))
+    choice = parse_choice(_text(config, "model"))
+    return StreamRequest(choice, audio, alternatives, interim_results, resume=resume), with_words
 
 
 def _text(config: dict[str, Any], key: str) -> str:
@@ -194,9 +198,18 @@ class _Writer:
         """Write results; finalized: of a Finalize message."""
         for answer in answers:
             if isinstance(answer, Result):
-                await self._write(answer, finalized)
+                told = self._told(answer)
+                await self._send(told | {"from_finalize": True} if finalized else told)
 
-    async def _write(self, result: Result, finalized: bool) -> None:
+    async def ending(self, ended: Ended) -> None:
+        """Write the last results of a stream that the recognizer ends; the last one says where the audio goes on."""
+        *answers, last = ended.answers
+        await self.write(answers)
+        assert isinstance(last, Result), "a stream ends with a final result"
+        told = self._told(last) | {"resume_token": str(ended.token), "resume_s": ended.token.begin_s}
+        await self._send(told)
+
+    def _told(self, result: Result) -> dict[str, Any]:
         told: dict[str, Any] = {
             "type": "Results",
             "is_final": result.is_final,
@@ -207,13 +220,11 @@ class _Writer:
         }
         if result.channel:
             told["channel_index"] = [result.channel - 1, self._stream.channels]
-        if finalized:
-            told["from_finalize"] = True
-        await self._send(told)
+        return told
 
     async def closed(self) -> None:
         """Tell the end of the stream."""
-        await self._send({"type": "Closed", "model": self._stream.model, "audio_s": self._stream.audio_s})
+        await self._send({"type": "Closed", "model": self._stream.model, "audio_s": self._stream.heard_s})
 
     async def _send(self, told: dict[str, Any]) -> None:
         await _within_limit(self._engine, self._socket.send_json(told))

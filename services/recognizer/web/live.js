@@ -27,7 +27,7 @@ export class LiveStream {
 
   open(rest) {
     this.sent = new SentAudio(this.rateHz);
-    this.finalS = 0;
+    this.finalS = null;
     this.stream = new RecognitionStream(this.config, (told) => this.read(told));
     this.stream.ended.then(() => this.resolve(this.seconds), (error) => this.failed(error));
     for (const samples of rest) this.send(samples);
@@ -46,7 +46,7 @@ export class LiveStream {
 
   // The final result of an ended stream covers all that it recognized: without one, a new stream would fare no better.
   failed(error) {
-    if (!GOES_ON.has(error.code) || this.finalS === 0) return this.reject(error);
+    if (!GOES_ON.has(error.code) || this.finalS === null) return this.reject(error);
     const rest = this.sent.after(this.finalS);
     this.beforeS += this.finalS;
     this.open(rest);

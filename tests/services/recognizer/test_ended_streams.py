@@ -7,7 +7,9 @@ import pytest
 from rigs.recognizer import AUDIO, audio, opening, recognizer
 
 from services.recognizer_client.client import connect
+from sonorant.serving.resume_token import parse_token
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.steps import alone
 from sonorant.v1 import recognizer_pb2 as pb
 
 LIMIT_S = 1.5
@@ -25,19 +27,25 @@ async def ended(call):
     raise AssertionError("the client has ended the stream")
 
 
-def heard(store, content):
+def heard(store, content, *, goes_on):
+    """The last result of a session; goes_on: its speech does."""
     session = Session(store.get(), SessionOptions())
     session.push(content)
-    return session.finish()[-1].alternatives[0].text
+    return alone(session.suspend_steps() if goes_on else session.finish_steps())[-1]
 
 
 def check(store, response, reason, content):
     (result,) = response.results
     assert result.is_final
     assert response.end_reason == reason
-    assert result.alternatives[0].transcript == heard(store, content)
-    assert result.result_end_offset.ToMilliseconds() == len(content) / 16
+    expected = heard(store, content, goes_on=reason != pb.END_REASON_IDLE)
+    assert result.alternatives[0].transcript == expected.alternatives[0].text
+    end_s = result.result_end_offset.ToMicroseconds() / 1e6
+    assert end_s == pytest.approx(expected.end_s, abs=1e-6)
+    assert (end_s == len(content) / 16_000) == (reason == pb.END_REASON_IDLE)
     assert len(result.alternatives[0].transcript) > 5
+    assert response.resume_offset == result.result_end_offset
+    assert parse_token(response.resume_token).begin_s == end_s
 
 
 @pytest.mark.parametrize("cut", [LIMIT_BYTES, LIMIT_BYTES - 334, len(AUDIO)])
@@ -106,7 +114,10 @@ def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
     assert busy == (billed > len(AUDIO))
     assert response.end_reason == pb.END_REASON_DRAIN
     assert response.results[0].is_final
-    assert response.results[0].alternatives[0].transcript.startswith(heard(store, AUDIO))
+    transcript = response.results[0].alternatives[0].transcript
+    assert transcript.startswith(heard(store, AUDIO, goes_on=True).alternatives[0].text)
+    if not busy:
+        check(store, response, pb.END_REASON_DRAIN, AUDIO)
 
 
 def test_a_whole_recording_beyond_the_limit_is_refused_before_anything_is_computed(store, monkeypatch):
