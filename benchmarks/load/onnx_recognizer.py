@@ -84,7 +84,7 @@ class Stream:
             self.frames = np.concatenate([self.frames, (power @ arrays["filters"]) ** np.float32(facts["power"])])
             self.samples = self.samples[len(cut) * hop :]
         if len(self.frames) < stack:
-            return self.frames[:0].reshape(0, -1)
+            return np.empty((0, stack * facts["frame_bins"]), np.float32)
         stacks = sliding_window_view(self.frames, stack, axis=0)[::stride]
         self.frames = self.frames[len(stacks) * stride :]
         return stacks.swapaxes(1, 2).reshape(len(stacks), -1)
