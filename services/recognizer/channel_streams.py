@@ -115,13 +115,13 @@ class ChannelStreams:
 
     @property
     def audio_s(self) -> float:
-        """See `Stream`; of each channel."""
-        return self._streams[0].audio_s
+        """See `Stream`; of the channel that has had most, as others may go on later."""
+        return max(stream.audio_s for stream in self._streams)
 
     @property
     def heard_s(self) -> float:
-        """See `Stream`; of each channel."""
-        return self._streams[0].heard_s
+        """See `Stream`; of the same channel."""
+        return max(self._streams, key=lambda stream: stream.audio_s).heard_s
 
     @property
     def ended(self) -> bool:

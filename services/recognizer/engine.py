@@ -29,7 +29,6 @@ from sonorant.serving.channels import Decoder
 from sonorant.serving.errors import IdleStream, UnknownModel, code_of
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.language import check_language
-from sonorant.serving.later_decoder import LaterDecoder
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
 from sonorant.serving.model_store import ModelStore, VersionState
@@ -140,8 +139,10 @@ class Engine:
     def _prepared(self, request: StreamRequest, model: ServedModel) -> tuple[AudioDecoder, Scorer]:
         check_request(request, model)
         check_language(request.language, model)
-        if request.resume is not None and not request.audio.apart:
-            request.resume.check_channels(1)
+        if request.resume is not None:
+            request.resume.check_spread(self._serving.max_stream_seconds)
+            if not request.audio.apart:
+                request.resume.check_channels(1)
         decoder = open_decoder(request.audio, model.sample_rate_hz, self._serving.max_stream_seconds)
         return decoder, scorer_with_phrases(model, request.phrases)
 
@@ -160,9 +161,8 @@ class Engine:
         def mono(decoder: Decoder, channel: int = 0) -> MonoStream:
             begins = options
             if (resume := request.resume) is not None:
-                begins = replace(options, begin_s=resume.place_s(channel))
-                skipped = round((resume.place_s(channel) - resume.begin_s) * model.sample_rate_hz)
-                decoder = LaterDecoder(decoder, skipped) if skipped else decoder
+                begin_s = resume.place_s(channel)
+                begins = replace(options, begin_s=begin_s, skip_s=begin_s - resume.begin_s)
             session = open_session(model, begins, scorer, request.timeouts)
             self._metrics.begun.labels(model.name, str(model.version)).inc()
             return MonoStream(session, decoder, self._workers, self._metrics, self._headroom)

@@ -29,25 +29,28 @@ _LONG_PAUSE_DB = 8
 _NOISE_FRAMES = 1000
 _NOISE_PERCENTILE = 5
 _FEWEST_FRAMES = 4
+_MOST_PIECES = 64
 
 
 class Levels:
     """Levels of a stream in dB, relative to full scale: the same bits however its samples are cut.
 
     Frame i is the root mean square of samples [i·hop, (i + 2)·hop). A minute takes 24 kB. Frames are computed when they
-    are asked for, or a second waits.
+    are asked for, many at once; up to half a second of samples waits.
     """
 
     def __init__(self, rate_hz: int) -> None:
         self.hop = max(1, round(rate_hz * HOP_MS / 1000))
         self._powers = array("f")  # of each frame
         self._samples = [np.empty(0, np.float32)]  # the last hop, and what waits
+        self._waiting = 0  # samples
         self._rate_hz = rate_hz
 
     def push(self, samples: Waveform) -> None:
         """Take the next Float32[samples]."""
         self._samples.append(samples.copy())  # of a view that would keep more
-        if sum(map(len, self._samples)) > self._rate_hz:
+        self._waiting += len(samples)
+        if 2 * self._waiting >= self._rate_hz or len(self._samples) > _MOST_PIECES:
             self._compute()
 
     def _compute(self) -> None:
@@ -59,7 +62,7 @@ class Levels:
             powers = (energies[:-1] + energies[1:]) / (2 * self.hop)
             self._powers.frombytes(powers.astype(np.float32).tobytes())
             line = line[(hops - 1) * self.hop :].copy()
-        self._samples = [line]
+        self._samples, self._waiting = [line], 0
 
     def __len__(self) -> int:
         """Return the number of frames so far."""

@@ -72,9 +72,8 @@ def command(
     Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval resamples
     speakers where all utterances have one and there are at least ten, else utterances.
     """
-    if times and (written or ignore_spaces):
-        other = "--written" if written else "--ignore-spaces"
-        raise click.UsageError(f"--times with {other}: expected one of them; words that {other} makes have no times")
+    if times:
+        _check_times(written, ignore_spaces)
     references = read_transcripts(reference, format)
     pairs = pair_up(references, read_transcripts(hypothesis, format))
     spelling = _spelling(normalised, language, written)
@@ -107,6 +106,12 @@ def _spelling(normalised: bool, language: Language | None, written: str | None) 
         return plain(formatter(written, words_below=0).text(plain(text))) if written else plain(text)
 
     return as_figures
+
+
+def _check_times(written: str | None, ignore_spaces: bool) -> None:
+    if written or ignore_spaces:
+        other = "--written" if written else "--ignore-spaces"
+        raise click.UsageError(f"--times with {other}: expected one of them; words that {other} makes have no times")
 
 
 def _times(reference: Path, hypothesis: Path, spelling: Callable[[str], str]) -> WordTimes:

@@ -16,7 +16,8 @@ _MOST_OVERHEAD = 0.5  # of a round: where one stream alone exceeds the SLO, the 
 class Headroom:
     """Capacity by the measured cost of rounds and of the event loop, guarded by the measured lag.
 
-    For one thread, the event loop's; time is passed in. slo_s: limit of the 95th percentile of lag and of final
+    For one thread, the event loop's; others may call `capacity` and `fitting`, which change nothing. Time is passed in.
+    slo_s: limit of the 95th percentile of lag and of final
     results. workers: threads that compute rounds, a processor each; batch: the most jobs of a round.
 
     With M streams on W workers a round lasts T = overhead + rate * T * M / W. M is bounded by T <= slo_s / 4; by full
@@ -44,7 +45,7 @@ class Headroom:
     def capacity(self, now_s: float) -> int:
         """Return how many streams the workers and the event loop can carry, at least one."""
         loop = self._loop.rate(now_s)
-        fit = self.cost.fit(now_s).times(1 - min(self._loop.busy(now_s) / self._workers, _MOST_LOOP))
+        fit = self.cost.fit(now_s).scaled(1 - min(self._loop.busy(now_s) / self._workers, _MOST_LOOP))
         full_s = self._batch / max(fit.jobs, 1e-9)  # audio of a full round
         overhead = min(fit.overhead_s / self._round_s, _MOST_OVERHEAD)
         each = min((1 - overhead) / (fit.rate + loop), full_s / (fit.round_s(full_s) + loop * full_s))

@@ -13,7 +13,7 @@ _WEIGHT_S = 10.0  # so many seconds of audio
 
 
 class LoopCost:
-    """The recent mean, forgotten exponentially; other threads may call `rate`, which changes nothing."""
+    """The recent mean, forgotten exponentially; other threads may call `rate` and `busy`, which change nothing."""
 
     def __init__(self) -> None:
         self._audio_s = self._spent_s = 0.0

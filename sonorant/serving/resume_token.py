@@ -19,6 +19,7 @@ __all__ = ["ResumeToken", "parse_token", "resume_token"]
 
 _LONGEST = 1024  # characters of a token
 _LATEST_US = 10**15  # 31 years
+_NEWEST = 2**63 - 1
 _MOST_CHANNELS = 8
 
 
@@ -45,6 +46,11 @@ class ResumeToken:
             raise BadRequest(
                 f"resume_token: of a stream with channels recognized: {len(self.places_us)}; this one has {channels}"
             )
+
+    def check_spread(self, most_s: float) -> None:
+        """Raise BadRequest if channels are further apart than a stream may be long."""
+        if (apart_s := (max(self.places_us) - min(self.places_us)) / 1e6) > most_s:
+            raise BadRequest(f"resume_token: places {apart_s:g} s apart: expected {most_s:g} s at most")
 
     def choice(self, asked: ModelChoice) -> ModelChoice:
         """Return the token's version in place of what is `asked` for, but for another model or a numbered version."""
@@ -74,10 +80,14 @@ def parse_token(text: str) -> ResumeToken | None:
     except (ValueError, RecursionError, binascii.Error):
         document = None
     match document:
-        case [str(model), int(version), *places] if 1 <= len(places) <= _MOST_CHANNELS and _numbers(version, *places):
+        case [str(model), int(version), *places] if _number(version, _NEWEST) and _places(places):
             return ResumeToken(model, version, tuple(places))
     raise BadRequest(f"resume_token={text[:40]!r}: expected the one with which a stream has ended, as it was sent")
 
 
-def _numbers(*values: object) -> bool:
-    return all(type(value) is int and 0 <= value <= _LATEST_US for value in values)
+def _places(values: Sequence[object]) -> bool:
+    return 1 <= len(values) <= _MOST_CHANNELS and all(_number(value, _LATEST_US) for value in values)
+
+
+def _number(value: object, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most

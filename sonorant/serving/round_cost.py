@@ -32,7 +32,7 @@ class Fit(NamedTuple):
         """Return the expected seconds of a round with so much audio."""
         return self.overhead_s + self.rate * audio_s
 
-    def times(self, share: float) -> "Fit":
+    def scaled(self, share: float) -> "Fit":
         """Return the fit of rounds that take a share of these' time."""
         return Fit(share * self.overhead_s, share * self.rate, self.jobs)
 

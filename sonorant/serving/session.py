@@ -33,6 +33,7 @@ class SessionOptions:
     written: language of final results' written form; empty: verbatim.
     sensitivity: of endpointing, one of `SENSITIVITIES`.
     begin_s: where its audio begins; all times are from the beginning of the stream that it goes on from.
+    skip_s: audio before that which comes first, and is dropped.
     """
 
     max_alternatives: int = 1
@@ -43,6 +44,7 @@ class SessionOptions:
     written: str = ""
     sensitivity: str = "STANDARD"
     begin_s: float = 0.0
+    skip_s: float = 0.0
 
 
 class Session:
@@ -60,6 +62,7 @@ class Session:
         self._endpointing = with_sensitivity(model.recipe.decoding.endpointing, options.sensitivity)
         self._endpointer = open_endpointer(self._endpointing, model.sample_rate_hz)
         self._begin = round(options.begin_s * model.sample_rate_hz)
+        self._skipped = round(options.skip_s * model.sample_rate_hz)
         self._endpointed = self._begin  # samples before those of the endpointer
         self._utterance: Utterance | None = None
         self._ended_s = self._begin_s = self._at_s(0)  # end of the last utterance, or of the last silence that was told
@@ -109,6 +112,9 @@ class Session:
 
     def push_steps(self, samples: Waveform) -> Steps[list[Answer]]:
         """As `push`, of decoded samples, by a model that other streams' steps may share a call with."""
+        skipped = min(self._skipped, len(samples))
+        self._skipped -= skipped
+        samples = samples[skipped:]
         received = samples[: self._most_samples - self._samples]
         yield from self._hear(received)
         if beyond := len(samples) - len(received):

@@ -28,7 +28,8 @@ def keep_whole(hypotheses: Sequence[Hypothesis], most: int, units: Units) -> Kep
     """Return the words before the last one of the best of a beam's `hypotheses`; None: there are none.
 
     most: length of the N-best list; units: those of the hypotheses. Each keeps the words whose middle is before the end
-    of what is kept; those that keep the same words are one alternative, and their confidences add up.
+    of what is kept; those that keep the same words are one alternative, and their confidences add up. Those with a word
+    across that end are last: the audio goes on in its midst.
     """
     words = hypotheses[0].words
     if len(words) < 2:
@@ -36,11 +37,13 @@ def keep_whole(hypotheses: Sequence[Hypothesis], most: int, units: Units) -> Kep
     before, last = words[-2:]
     end_s = last.start_s - min(_LEAD_S, max(0.0, last.start_s - before.end_s) / 2)
     kept: dict[str, Hypothesis] = {}
+    cut: dict[str, bool] = {}
     for hypothesis in hypotheses:
         first = _before(hypothesis, end_s, units)
         same = kept.get(first.text)
         kept[first.text] = first if same is None else replace(same, confidence=same.confidence + first.confidence)
-    best = sorted(kept.values(), key=lambda one: -one.confidence)[:most]
+        cut.setdefault(first.text, any(word.start_s < end_s < word.end_s for word in hypothesis.words))
+    best = sorted(kept.values(), key=lambda one: (cut[one.text], -one.confidence))[:most]
     return Kept(tuple(best), end_s)
 
 

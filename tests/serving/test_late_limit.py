@@ -41,6 +41,14 @@ def test_a_pause_behind_late_audio_does_not_make_it_less():
     assert limit.streams(now_s + 100) == math.inf
 
 
+def test_what_waited_in_a_stall_is_no_more_streams():
+    limit = LateLimit(0.15)
+    now_s = heard(limit, 0.0, 2, streams=100, late_every=10**6) + 0.6
+    now_s = heard(limit, now_s, 0.5, streams=300, late_every=1)
+    limit.heard(now_s + 0.1, 0.1, 0.0)
+    assert 80 < limit.streams(now_s) < 90
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0, 1), st.floats(0, 2)), max_size=60))
 def test_it_never_falls_while_nothing_is_late_and_is_gone_after_a_while(events):
@@ -48,6 +56,8 @@ def test_it_never_falls_while_nothing_is_late_and_is_gone_after_a_while(events):
     for pause_s, audio_s, lag_s in events:
         now_s += pause_s
         limit.heard(now_s, audio_s, lag_s)
+    now_s += 0.6
+    limit.heard(now_s, 0.1, 0.0)  # so that the last window ends
     late = limit.streams(now_s)
     for _ in range(40):
         now_s += 0.6

@@ -16,7 +16,7 @@ NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"
 )
 
 
-@given(NAMES, st.integers(0, 10**15), st.lists(st.integers(0, 10**15), min_size=1, max_size=8))
+@given(NAMES, st.integers(0, 2**63 - 1), st.lists(st.integers(0, 10**15), min_size=1, max_size=8))
 def test_a_token_is_read_as_it_was_written_and_short_whatever_the_model_is_called(name, version, places):
     token = ResumeToken(name, version, tuple(places))
     assert parse_token(str(token)) == token
@@ -102,3 +102,9 @@ def test_a_token_of_other_channels_is_refused():
 )
 def test_a_version_that_is_asked_for_by_number_and_another_model_go_before_the_token(asked, chosen):
     assert TOKEN.choice(asked) == chosen
+
+
+def test_channels_that_are_further_apart_than_a_stream_is_long_are_refused():
+    TOKEN.check_spread(0.75)
+    with pytest.raises(BadRequest, match=r"resume_token: places 0.75 s apart: expected 0.7 s"):
+        TOKEN.check_spread(0.7)

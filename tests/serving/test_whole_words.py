@@ -53,3 +53,14 @@ def test_alternatives_that_differ_in_what_is_dropped_are_one_and_confidences_add
 @pytest.mark.parametrize("words", [(), (ONE,)])
 def test_one_word_is_not_kept(words):
     assert keep_whole([hypothesis(1.0, *words), hypothesis(0.1, ONE, TWO)], 1, UNITS) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [((("to", 0.2, 0.4), ("six", 0.45, 0.7)), "to"), ((("to", 0.2, 0.6), ("six", 0.7, 0.8)), "to")],
+    ids=["its middle is behind the end", "its middle is before the end"],
+)
+def test_a_word_across_the_end_of_what_is_kept_is_not_the_best(words, text):
+    joined = [hypothesis(0.33, ("tosix", 0.2, 0.7)), hypothesis(0.32, ("tosi", 0.2, 0.7), ("x", 0.75, 0.8))]
+    best, *_ = kept_of([hypothesis(0.35, *words), *joined], 3).alternatives
+    assert best.text == text

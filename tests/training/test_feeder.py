@@ -59,9 +59,13 @@ def feeder(ledger):
 
 
 def batches(feeder):
-    while not isinstance(item := feeder.get(0.1), EpochEnd):  # which tells of the thread's error when the time is over
+    for _ in range(600):
+        item = feeder.get(0.1)  # which tells of the thread's error when the time is over
+        if isinstance(item, EpochEnd):
+            return
         if item is not None:
             yield item
+    pytest.fail("the epoch did not end")
 
 
 def test_commits_ride_with_the_next_claims_and_flush_brings_the_rest(feeder, ledger):

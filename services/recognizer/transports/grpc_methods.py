@@ -88,9 +88,16 @@ class _Messages(AsyncIterator[bytes]):
     async def __anext__(self) -> bytes:
         if self._read is None:
             self._read = asyncio.ensure_future(anext(self._messages))
+            self._read.add_done_callback(_told)
         message = await asyncio.shield(self._read)
         self._read = None
         return message
+
+
+def _told(read: asyncio.Future[bytes]) -> None:
+    """Take note of a read's error, which the event loop would log of one that nobody waits for any more."""
+    if not read.cancelled():
+        read.exception()
 
 
 async def listen_out(messages: AsyncIterator[bytes]) -> None:

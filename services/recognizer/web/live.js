@@ -44,7 +44,7 @@ export class LiveStream {
     this.onResult({ ...told, start_s: told.start_s + this.beforeS, end_s: told.end_s + this.beforeS }, latencyMs);
   }
 
-  // The final result of an ended stream covers all that it recognized: without one, a new stream would fare no better.
+  // The audio goes on where the last final result ends: without one, a new stream would fare no better.
   failed(error) {
     if (!GOES_ON.has(error.code) || this.finalS === null) return this.reject(error);
     const rest = this.sent.after(this.finalS);

@@ -109,6 +109,24 @@ def test_channels_apart_go_on_each_at_its_own_place(store, at):
         assert [word.start_s for word in found] == pytest.approx([begin_s for _, begin_s, _ in expected], abs=0.1)
 
 
+def test_a_stream_of_which_a_channel_has_had_nothing_yet_has_audio_and_a_place_again(store):
+    both = interleaved(SPEECH, spoken(5, seed=11)[0])[:RATE_HZ]
+    request = StreamRequest(
+        audio=AudioFormat("LINEAR16", RATE_HZ, 2, apart=True), resume=ResumeToken("tones", 1, (3_000_000, 1_000_000))
+    )
+
+    async def run():
+        async with recognizer(store) as (server, _):
+            with server.engine.admission.slot(), server.engine.stream(request) as stream:
+                await stream.push(pcm16(both.reshape(-1)))
+                return stream.audio_s, stream.heard_s, (await end_stream(stream, Draining("going"))).token
+
+    audio_s, heard_s, token = asyncio.run(run())
+    assert (audio_s, heard_s) == (1.0, 2.0)
+    assert token.places_us[0] == 3_000_000
+    assert 1_000_000 <= token.places_us[1] <= 2_000_000
+
+
 def test_a_file_with_another_number_of_channels_than_the_token_is_refused(store):
     request = opening(features=pb.RecognitionFeatures(multi_channel_mode="SEPARATE_RECOGNITION_PER_CHANNEL"))
     request.streaming_config.config.explicit_decoding_config.audio_channel_count = 2
