@@ -25,18 +25,22 @@ class LateLimit:
         self._limit_s = limit_s
         self._began_s = self._at_s = -math.inf
         self._all = self._late = 0
-        self._audio_s = 0.0
+        self._audio_s = self._first_lag_s = 0.0
         self._before = math.inf  # streams of the window before
         self._lowered: tuple[float, float] = (-math.inf, math.inf)  # when, and streams that were late
 
     def heard(self, now_s: float, audio_s: float, lag_s: float) -> None:
         """Note that live audio is recognized, and its lag."""
         if now_s - self._began_s >= _WINDOW_S:
-            streams = self._audio_s / max(self._at_s - self._began_s, _WINDOW_S)
+            took_s = max(self._at_s - self._began_s, _WINDOW_S)
+            streams = self._audio_s / took_s
             if self._late > 1 + _LATE_SHARE * self._all:  # one late message is no sign
-                self._lowered = self._at_s, min(streams, self._before)  # behind a stall comes its audio, too
+                # Behind a stall comes the audio of the stall, too, in which the first message has waited.
+                least = self._audio_s / (took_s + self._first_lag_s)
+                self._lowered = self._at_s, max(least, min(streams, self._before))
             self._before = streams
             self._began_s, self._all, self._late, self._audio_s = now_s, 0, 0, 0.0
+            self._first_lag_s = lag_s
         self._at_s = now_s
         self._all += 1
         self._late += lag_s > self._limit_s

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sonorant.serving.late_limit import LateLimit
 
 
-def heard(limit, begin_s, seconds, streams, late_every):
+def heard(limit, begin_s, seconds, streams, late_every, late_s=0.2):
     """Messages of so many streams, each 0.1 s; every n-th is late."""
     for number in range(int(10 * seconds * streams)):
         late = number % late_every == 0
-        limit.heard(begin_s + number / (10 * streams), 0.1, 0.2 if late else 0.01)
+        limit.heard(begin_s + number / (10 * streams), 0.1, late_s if late else 0.01)
     return begin_s + seconds
 
 
@@ -43,10 +43,18 @@ def test_a_pause_behind_late_audio_does_not_make_it_less():
 
 def test_what_waited_in_a_stall_is_no_more_streams():
     limit = LateLimit(0.15)
-    now_s = heard(limit, 0.0, 2, streams=100, late_every=10**6) + 0.6
-    now_s = heard(limit, now_s, 0.5, streams=300, late_every=1)
+    now_s = heard(limit, 0.0, 2, streams=100, late_every=10**6) + 1.0
+    now_s = heard(limit, now_s, 0.5, streams=300, late_every=1, late_s=1.0)
     limit.heard(now_s + 0.1, 0.1, 0.0)
     assert 80 < limit.streams(now_s) < 90
+
+
+def test_a_burst_behind_silence_is_limited_by_its_own_streams():
+    limit = LateLimit(0.15)
+    limit.heard(0.0, 0.1, 0.01)
+    now_s = heard(limit, 3600.0, 0.5, streams=100, late_every=2, late_s=0.3)
+    limit.heard(now_s + 0.1, 0.1, 0.01)
+    assert limit.streams(now_s) > 50
 
 
 @settings(max_examples=100, deadline=None)
