@@ -66,17 +66,14 @@ def started(command: Callable[[Path], Sequence[str]]) -> Iterator[Target]:
     first, *others = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         port_file, log = Path(folder) / "port", Path(folder) / "log"
-        program, *arguments = command(port_file)
+        line = command(port_file)
         with log.open("wb") as output:
             try:
                 process = subprocess.Popen(
-                    [program, *arguments],
-                    stdout=output,
-                    stderr=output,
-                    preexec_fn=lambda: os.sched_setaffinity(0, {first}),
+                    line, stdout=output, stderr=output, preexec_fn=lambda: os.sched_setaffinity(0, {first})
                 )
             except OSError as error:
-                raise Unavailable(f"{program}: cannot be run: {error.strerror}") from error
+                raise Unavailable(f"{line[0]}: cannot be run: {error.strerror}") from error
         with serving_child(process, "server", port_file, log, _START_S, _GRACE_S) as port:
             yield Target(f"127.0.0.1:{port}", process.pid, [first], others or [first])
 
