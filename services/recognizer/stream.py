@@ -187,12 +187,16 @@ class MonoStream:
             found.append(piece)
         return found
 
-    async def _compute(self, steps: _NextSteps, samples: Iterator[Waveform]) -> None:
-        """Compute the steps of `samples` on workers, piece by piece, each in this stream's turn."""
+    async def _compute(self, steps: _NextSteps, samples: Iterator[Waveform], *, ends: bool = False) -> None:
+        """Compute the steps of `samples` on workers, piece by piece, each in this stream's turn.
+
+        ends: whether they end the audio, which tells a cost without audio of its own: all of a whole-utterance model's.
+        """
         pieces, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), True
         while more:
             due_s, before_s, session = self._turns.due_s(time.monotonic()), self.audio_s, self._session
-            found, more = await self._workers.run(steps(pieces, session), due_s, partial(_speech_s, session))
+            told = () if ends else (partial(_speech_s, session),)
+            found, more = await self._workers.run(steps(pieces, session), due_s, *told)
             self._turns.took(due_s, self.audio_s - before_s)
             if self._turns.ahead(time.monotonic()):
                 self._headroom.lag.ended(self)  # a long message waits for nobody but its own time
@@ -218,7 +222,7 @@ class MonoStream:
 
     async def _finish(self, received_s: float, last: Steps[list[Answer]]) -> list[Answer]:
         """Finish a stream whose audio was complete at `received_s`, by its `last` steps, and count it."""
-        await self._compute(partial(_finish_next, last), self._decoder.last_pieces())
+        await self._compute(partial(_finish_next, last), self._decoder.last_pieces(), ends=True)
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self.audio_s)
