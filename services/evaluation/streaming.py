@@ -13,6 +13,8 @@ from sonorant.errors import Unavailable
 
 __all__ = ["Outcome", "stream_all"]
 
+_PATIENCE_S = 600.0  # a set is not given up because other work slows its recognizer down
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -51,7 +53,12 @@ async def stream_all(
                 async with waiting:
                     samples = await asyncio.to_thread(read_recording, reference.recording, info.sample_rate_hz)
                     transcript = await stream_recording(
-                        stub, samples, info.sample_rate_hz, paced=paced, max_stream_s=info.max_stream_s
+                        stub,
+                        samples,
+                        info.sample_rate_hz,
+                        paced=paced,
+                        max_stream_s=info.max_stream_s,
+                        patience_s=_PATIENCE_S,
                     )
                     done()
                     return _outcome(reference, transcript, paced)

@@ -154,6 +154,7 @@ class Engine:
             max_seconds=self._serving.max_stream_seconds,
             utterances=request.utterances,
             speech_events=request.speech_events,
+            words=request.words,
             written=request.written,
             sensitivity=request.sensitivity,
         )

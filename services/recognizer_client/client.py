@@ -109,12 +109,14 @@ async def stream_recording(
     chunk_ms: float = 100.0,
     paced: bool = False,
     max_stream_s: float = 0.0,
+    patience_s: float = _PATIENCE_S,
 ) -> StreamedTranscript:
     """Stream samples [samples] in [-1, 1] and return the transcript.
 
     config: model and features wanted; absent: the only model, one alternative, words with times and confidence.
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
     max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
+    patience_s: with a recognizer that has no capacity, see `stream_audio`.
     Raises grpc.aio.AioRpcError if the recognizer refuses the stream.
     """
     clock = asyncio.get_running_loop().time
@@ -136,7 +138,7 @@ async def stream_recording(
     model = ""
     cuts = quiet_cuts(samples, rate_hz, max_stream_s) if max_stream_s else []
     for begin, end in pairwise([0, *cuts, len(samples)]):
-        async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config)) as responses:
+        async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config, patience_s)) as responses:
             async for response in responses:
                 events.append(read_event(response, clock() - start, begin / rate_hz))
                 model = response.metadata.model
@@ -154,11 +156,13 @@ async def stream_audio(
     chunks: AsyncIterator[bytes],
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
+    patience_s: float = _PATIENCE_S,
 ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
     """Stream 16-bit chunks; yield responses as they arrive; all their times are from the start of the audio.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
-    recognized goes on in another. A stream that it has no capacity for is tried again for a minute, when it says so.
+    recognized goes on in another. A stream that it has no capacity for is tried again for `patience_s`, when it says
+    so.
     """
     clock = asyncio.get_running_loop().time
     wanted = pb.RecognitionConfig()
@@ -167,20 +171,20 @@ async def stream_audio(
     wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
     audio = Replay(chunks)
     token = ""
-    ended, patient_until_s = True, clock() + _PATIENCE_S
+    ended, patient_until_s = True, clock() + patience_s
     while ended and (not token or not audio.over):
-        call, ended = stub.StreamingRecognize(_requests(wanted, token, audio)), False
+        call, ended, answered = stub.StreamingRecognize(_requests(wanted, token, audio)), False, False
         try:
             async for response in call:
                 yield response
-                patient_until_s = clock() + _PATIENCE_S
+                answered, patient_until_s = True, clock() + patience_s
                 if ended := bool(response.resume_token):
                     call.cancel()
                     token = response.resume_token
                     audio.go_on(2 * round(seconds(response.resume_offset) * rate_hz))
                     break
         except grpc.aio.AioRpcError as error:
-            delay_s = retry_delay_s(error)
+            delay_s = None if answered else retry_delay_s(error)
             if delay_s is None or clock() + delay_s > patient_until_s:
                 raise
             await asyncio.sleep(delay_s)

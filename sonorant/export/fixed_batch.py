@@ -18,11 +18,15 @@ BATCH = 16  # a multiple of the vectors of any processor, so that no row is comp
 
 
 class FixedBatch:
-    """Calls of a model for many streams. no_frames: its outputs of no vectors, Float32[0, size]."""
+    """Calls of a model for many streams.
 
-    def __init__(self, model: PackedStream, no_frames: NDArray[np.float32]) -> None:
+    no_frames: its outputs of no vectors, Float32[0, size]; most: vectors of one stream in a call.
+    """
+
+    def __init__(self, model: PackedStream, no_frames: NDArray[np.float32], most: int) -> None:
         self._model = model
         self._no_frames = no_frames
+        self._most = most
 
     def steps(
         self, vectors: Sequence[Features], states: Sequence[PackedState]
@@ -35,7 +39,7 @@ class FixedBatch:
         outputs = [[self._no_frames] for _ in left]
         while going := [stream for stream, own in enumerate(left) if len(own)]:
             rows = sorted(going, key=lambda stream: -len(left[stream]))[:BATCH]
-            count = len(left[rows[-1]])
+            count = min(self._most, len(left[rows[-1]]))
             frames, found = self._called([left[stream][:count] for stream in rows], [after[stream] for stream in rows])
             for row, stream in enumerate(rows):
                 outputs[stream].append(frames[row])

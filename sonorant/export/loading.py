@@ -25,7 +25,7 @@ from sonorant.export.manifest import (
     verify_files,
 )
 from sonorant.export.neural_language_model import load_language_model
-from sonorant.export.packed_stream import PackedState, PackedStream
+from sonorant.export.packed_stream import MOST_BLOCKS, PackedState, PackedStream
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
@@ -105,8 +105,10 @@ class _Stream(ExportedModel):
         super().__init__(folder, manifest, searched=searched)
         start = self._module.signatures["start"](streams=tf.constant(1))
         states = [start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes))]
-        stream = PackedStream(self._module.signatures["stream"], self._output, manifest.bins, states)
-        self._batch = FixedBatch(stream, self.no_frames)
+        signatures = self._module.signatures
+        block = signatures["block"] if "block" in signatures else signatures["stream"]
+        stream = PackedStream(block, self._output, (self.framing.block, manifest.bins), states)
+        self._batch = FixedBatch(stream, self.no_frames, MOST_BLOCKS * self.framing.block)
         self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending

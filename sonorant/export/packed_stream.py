@@ -1,6 +1,7 @@
-"""The signature `stream` with the states of each stream packed: two arguments and two results, whatever the model.
+"""Steps of a stream with its states packed: two arguments and two results, whatever the model.
 
-Each argument and result costs as much as a small layer, and so do a function's own checks of its arguments.
+Each argument and result costs as much as a small layer, and so do a function's own checks of its arguments, and a loop
+over time: so there is a graph of one block after another for each number of blocks.
 """
 
 from collections.abc import Sequence
@@ -12,35 +13,67 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.tensorflow import graph_function, tf
 
-__all__ = ["PackedState", "PackedStream"]
+__all__ = ["MOST_BLOCKS", "PackedState", "PackedStream"]
+
+MOST_BLOCKS = 4
+"""Most blocks of a call."""
 
 PackedState: TypeAlias = NDArray[np.float32]
 """A stream's states, Float32[numbers of all]."""
 
 
 class PackedStream:
-    """Calls a signature of `features` Float32[rows, T, bins] and states `state_0` and so on, Float32[rows, ...].
+    """Calls a signature of one block of `features` Float32[rows, T, bins] and states `state_0` and so on.
 
-    output: name of what it computes of the features. states: [1, ...] each, of a new stream.
+    A signature of any number of vectors, such as exports had before there was one of a block, may take its place.
+    output: name of what it computes of the features. states: Float32[1, ...] each, of a new stream.
     """
 
-    def __init__(self, signature: Any, output: str, bins: int, states: Sequence[NDArray[Any]]) -> None:
+    def __init__(self, signature: Any, output: str, block: tuple[int, int], states: Sequence[NDArray[Any]]) -> None:
+        """block: vectors of it, and their bins."""
         self.start: PackedState = np.concatenate([np.ravel(state) for state in states], dtype=np.float32)
-        shapes = {f"state_{i}": (-1, *state.shape[1:]) for i, state in enumerate(states)}
-        sizes = [state.size for state in states]
-
-        def stream(features: tf.Tensor, packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            parts = zip(shapes.items(), tf.split(packed, sizes, axis=1), strict=True)
-            found = signature(features=features, **{name: tf.reshape(part, shape) for (name, shape), part in parts})
-            after = [tf.reshape(found[name], (-1, size)) for name, size in zip(shapes, sizes, strict=True)]
-            return found[output], tf.concat(after, axis=1)
-
-        specs = [tf.TensorSpec([None, None, bins], tf.float32), tf.TensorSpec([None, sum(sizes)], tf.float32)]
-        self._function = graph_function(stream, input_signature=specs).get_concrete_function()
-        self._types = [tensor.dtype for tensor in self._function.outputs]
+        self._signature = signature
+        self._output = output
+        self._block, self._bins = block
+        self._shapes = [(-1, *state.shape[1:]) for state in states]
+        self._sizes = [state.size for state in states]
+        self._calls = [_Call(self._of(blocks)) for blocks in range(1, MOST_BLOCKS + 1)]
+        for blocks in range(1, MOST_BLOCKS + 1):  # TensorFlow optimizes a graph in its first call, for a second
+            self(np.zeros((1, blocks * self._block, self._bins), np.float32), self.start[None])
 
     def __call__(self, features: Features, packed: PackedState) -> tuple[NDArray[np.float32], PackedState]:
-        """Return outputs [rows, T', size] of the next vectors of each row, and the states [rows, numbers] after."""
-        args = [tf.constant(features), tf.constant(packed), *self._function.captured_inputs]
-        outputs, after = tf.raw_ops.StatefulPartitionedCall(args=args, Tout=self._types, f=self._function)
-        return outputs.numpy(), after.numpy()
+        """Return outputs [rows, T', size] of each row's next blocks, MOST_BLOCKS at most, and the states after them.
+
+        features: Float32[rows, T, bins]; packed: Float32[rows, numbers], as the states after.
+        """
+        return self._calls[features.shape[1] // self._block - 1](features, packed)
+
+    def _of(self, blocks: int) -> Any:
+        """Return the function of so many blocks."""
+
+        def stream(features: tf.Tensor, packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            parts = tf.split(packed, self._sizes, axis=1)
+            state = {f"state_{i}": tf.reshape(*part) for i, part in enumerate(zip(parts, self._shapes, strict=True))}
+            outputs = []
+            for vectors in tf.split(features, blocks, axis=1):
+                state = self._signature(features=vectors, **state)
+                outputs.append(state.pop(self._output))
+            after = [tf.reshape(state[f"state_{i}"], (-1, size)) for i, size in enumerate(self._sizes)]
+            return tf.concat(outputs, axis=1), tf.concat(after, axis=1)
+
+        features = tf.TensorSpec([None, blocks * self._block, self._bins], tf.float32)
+        packed = tf.TensorSpec([None, sum(self._sizes)], tf.float32)
+        return graph_function(stream, input_signature=[features, packed]).get_concrete_function()
+
+
+class _Call:
+    """A graph's function, called without the checks of its arguments."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._types = [tensor.dtype for tensor in function.outputs]
+
+    def __call__(self, *arrays: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+        args = [*map(tf.constant, arrays), *self._function.captured_inputs]
+        results = tf.raw_ops.StatefulPartitionedCall(args=args, Tout=self._types, f=self._function)
+        return tuple(result.numpy() for result in results)

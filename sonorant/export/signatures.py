@@ -1,10 +1,10 @@
 """The functions of an exported model, as a module that TensorFlow saves.
 
-A `Streaming` model has two: `start`, number of streams in, their first state out; and `stream`, features and state in,
-log-probabilities and the state after them out. Any other has one, `whole`: padded utterances and their lengths in,
-log-probabilities and the lengths of these out. A `LabelSynchronous` model has encoded frames (`encoded`) in place of
-log-probabilities, and the functions of its decoder (`sonorant.models.tensor_decoder`, or `monotonic_decoder` beside
-it).
+A `Streaming` model has three: `start`, number of streams in, their first state out; `stream`, features and state in,
+log-probabilities and the state after them out; and `block`, the same of one block of vectors. Any other has one,
+`whole`: padded utterances and their lengths in, log-probabilities and the lengths of these out. A `LabelSynchronous`
+model has encoded frames (`encoded`) in place of log-probabilities, and the functions of its decoder
+(`sonorant.models.tensor_decoder`, or `monotonic_decoder` beside it).
 """
 
 from collections.abc import Sequence
@@ -38,10 +38,11 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
 
 
 def _stream(model: Streaming) -> dict[str, Any]:
-    """Return `start` and `stream`, of any number of streams.
+    """Return `start`, `stream` and `block`, of any number of streams.
 
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
-    a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
+    a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit. A call of
+    few blocks is quicker without a loop: see `packed_stream`.
     """
     block, padding = model.framing.block, model.padding
     name, size = ("encoded", model.encoded_size) if isinstance(model, Monotonic) else ("log_probs", model.symbols.size)
@@ -62,12 +63,18 @@ def _stream(model: Streaming) -> dict[str, Any]:
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
         return {name: tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
 
+    def next_block(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs, after = model.step(features, list(state))
+        return {name: outputs} | _named(after)
+
     first = model.initial_state(1)
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
+    one = tf.TensorSpec([None, block, model.bins], tf.float32, "features")
     return {
         "start": graph_function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
         "stream": graph_function(stream, input_signature=[features, *states]),
+        "block": graph_function(next_block, input_signature=[one, *states]),
     }
 
 

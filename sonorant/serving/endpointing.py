@@ -141,14 +141,11 @@ class Endpointer:
         """See `Utterances`."""
         self._held = np.concatenate([self._held, samples])
         activity = self._detector.push(samples)
-        for active, speech in zip(activity.active.tolist(), activity.speech.tolist(), strict=True):
-            if speech:
-                self._last = self._frames
-            if self._begun is None:
-                yield from self._outside(active, speech)
-            else:
-                yield from self._inside(active, self._frames - self._begun)
-            self._frames += 1
+        frames = activity.active.tolist(), activity.speech.tolist()
+        if self._may_end(len(frames[0])):
+            yield from self._each(*frames)
+        else:
+            self._pass(*frames)
         if self._begun is not None:
             yield from self._take(self._boundary(self._frames - 1))
         self._forget()
@@ -159,6 +156,27 @@ class Endpointer:
             end = self._held_at + len(self._held)
             yield from self._take(end)
             yield End(end, min(end, self._boundary(self._last)))
+
+    def _may_end(self, frames: int) -> bool:
+        """Return whether so many next frames may begin or end an utterance, whatever they have."""
+        latest = self._frames + frames - 1
+        return self._begun is None or latest - self._last >= self._needed(latest - self._begun)
+
+    def _pass(self, active: list[bool], speech: list[bool]) -> None:
+        """Note frames in the midst of an utterance."""
+        self._last = _latest(speech, self._frames, self._last)
+        self._last_active = _latest(active, self._frames, self._last_active)
+        self._frames += len(active)
+
+    def _each(self, active: list[bool], speech: list[bool]) -> Iterator[Cut]:
+        for is_active, is_speech in zip(active, speech, strict=True):
+            if is_speech:
+                self._last = self._frames
+            if self._begun is None:
+                yield from self._outside(is_active, is_speech)
+            else:
+                yield from self._inside(is_active, self._frames - self._begun)
+            self._frames += 1
 
     def _outside(self, active: bool, speech: bool) -> Iterator[Cut]:
         self._active.append(active)
@@ -178,8 +196,7 @@ class Endpointer:
     def _inside(self, active: bool, age: int) -> Iterator[Cut]:
         if active:
             self._last_active = self._frames
-        needed = self._silence if age < _LONG_FRAMES else min(self._silence, _SHORT_PAUSE_FRAMES)
-        if self._frames - self._last < needed or self._frames - self._last_active < _GAP_FRAMES:
+        if self._frames - self._last < self._needed(age) or self._frames - self._last_active < _GAP_FRAMES:
             return
         end = self._boundary(self._frames)
         yield from self._take(end)
@@ -188,6 +205,10 @@ class Endpointer:
         self._begun = None
         self._active.clear()
         self._speech.clear()
+
+    def _needed(self, age: int) -> int:
+        """Return the frames without speech that end an utterance of so many frames."""
+        return self._silence if age < _LONG_FRAMES else min(self._silence, _SHORT_PAUSE_FRAMES)
 
     def _onset(self, latest: int) -> int | None:
         """Return the frame at which the activity began that goes on at the latest one, if it does."""
@@ -217,6 +238,11 @@ class Endpointer:
         if kept > self._held_at:
             self._held = self._held[kept - self._held_at :].copy()  # not a view of all that was pushed
             self._held_at = kept
+
+
+def _latest(flags: list[bool], first: int, before: int) -> int:
+    """Return the latest of the frames from `first` on whose flag is set; without any, `before`."""
+    return first + len(flags) - 1 - flags[::-1].index(True) if True in flags else before
 
 
 def open_endpointer(recipe: EndpointingRecipe | None, rate_hz: int) -> Utterances:

@@ -21,16 +21,18 @@ class StreamRequest:
     """The request that opens a stream.
 
     model: without a name, the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether to
-    return results that may still change. phrases: see `scorer_with_phrases`. language: BCP 47; empty: the model's.
-    written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
-    result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
-    sensitivity: one of `SENSITIVITIES`. timeouts: see `SpeechTimeouts`. resume: of the stream that it goes on from.
+    return results that may still change. words: whether alternatives have words, with times and confidences. phrases:
+    see `scorer_with_phrases`. language: BCP 47; empty: the model's. written: language of final results' written form;
+    empty: verbatim. utterances: whether each utterance has a final result; else the stream has one, of all of them.
+    speech_events: whether to return where speech begins and ends. sensitivity: one of `SENSITIVITIES`. timeouts: see
+    `SpeechTimeouts`. resume: of the stream that it goes on from.
     """
 
     model: ModelChoice = field(default_factory=ModelChoice)
     audio: AudioFormat = field(default_factory=AudioFormat)
     alternatives: int = 0
     interim_results: bool = False
+    words: bool = True
     phrases: tuple[tuple[str, float], ...] = ()
     language: str = ""
     written: str = ""

@@ -30,7 +30,8 @@ class SessionOptions:
     max_seconds: longest audio.
     utterances: whether each utterance has a final result; else the stream has one, and interim results begin with it.
     speech_events: whether `push` returns SpeechEvents.
-    written: language of final results' written form; empty: verbatim.
+    words: whether alternatives have words, their times and confidences; else only text.
+    written: language of final results' written form, whose results have words always; empty: verbatim.
     sensitivity: of endpointing, one of `SENSITIVITIES`.
     begin_s: where its audio begins; all times are from the beginning of the stream that it goes on from.
     skip_s: audio before that which comes first, and is dropped.
@@ -41,6 +42,7 @@ class SessionOptions:
     max_seconds: float = 300.0
     utterances: bool = True
     speech_events: bool = False
+    words: bool = True
     written: str = ""
     sensitivity: str = "STANDARD"
     begin_s: float = 0.0
@@ -208,7 +210,8 @@ class Session:
     def _follow(self, cut: Cut) -> Steps[None]:
         if isinstance(cut, Begin):
             start_s = self._at_s(cut.start)
-            self._utterance = Utterance(self.model, self._scorer, start_s, self._options.max_alternatives)
+            words = self._options.words or bool(self._options.written)
+            self._utterance = Utterance(self.model, self._scorer, start_s, self._options.max_alternatives, words=words)
             self._add_event(SpeechEvent("begin", self._at_s(cut.speech)))
             return
         assert self._utterance is not None, f"{type(cut).__name__} outside utterances"

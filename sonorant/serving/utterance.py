@@ -4,7 +4,7 @@ from sonorant.arrays import Waveform
 from sonorant.decoding import Scorer, open_search
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
-from sonorant.serving.results import Result, later
+from sonorant.serving.results import Result, later, without_words
 from sonorant.serving.steps import Steps
 from sonorant.serving.whole_words import keep_whole
 from sonorant.serving.word_starts import WordStarts
@@ -17,14 +17,18 @@ _EVERY = 100  # hypotheses of a beam
 class Utterance:
     """Recognizes one utterance, which begins with the model's initial state, as those of the training do.
 
-    scorer: of its search; start_s: where it begins in the stream; alternatives: length of its N-best list.
+    scorer: of its search; start_s: where it begins in the stream; alternatives: length of its N-best list; words:
+    whether they have words.
     """
 
-    def __init__(self, model: ServedModel, scorer: Scorer, start_s: float, alternatives: int) -> None:
+    def __init__(
+        self, model: ServedModel, scorer: Scorer, start_s: float, alternatives: int, *, words: bool = True
+    ) -> None:
         decoding = model.recipe.decoding
         self.start_s = start_s
         self._model = model
         self._alternatives = alternatives
+        self._words = words
         self._posteriors = open_posteriors(model, decoding.jitter_ms)
         self._search = open_search(model.search, model.units, model.frame_seconds, decoding, model.decoder, scorer)
         self._starts = WordStarts(model.sample_rate_hz)
@@ -68,6 +72,9 @@ class Utterance:
         return Result(alternatives, True, 1.0, self.start_s + kept.end_s, self.start_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
-        found = self._starts.corrected(self._search.hypotheses(self._alternatives))
-        alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in found)
+        found = self._search.hypotheses(self._alternatives)
+        if self._words:
+            alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in self._starts.corrected(found))
+        else:
+            alternatives = tuple(without_words(hypothesis) for hypothesis in found)
         return Result(alternatives, is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)

@@ -76,6 +76,18 @@ def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(mod
     assert final.end_s == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("written", ["", "en"])
+def test_without_words_results_have_the_same_text_and_words_only_where_they_are_written(model, written):
+    found = {}
+    for words in (True, False):
+        session = Session(model, SessionOptions(max_alternatives=3, words=words, written=written))
+        results = [result for chunk in chunks(AUDIO) for result in session.push(chunk)] + session.finish()
+        found[words] = [one for result in results for one in result.alternatives]
+    assert [(one.text, one.confidence) for one in found[True]] == [(one.text, one.confidence) for one in found[False]]
+    assert any(one.words for one in found[True])
+    assert any(one.words for one in found[False]) == bool(written)
+
+
 def test_no_interim_results_unless_wanted(model):
     session = Session(model, SessionOptions(interim_results=False))
     assert [session.push(chunk) for chunk in chunks(AUDIO)] == [[]] * 20

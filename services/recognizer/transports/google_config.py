@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from services.recognizer.transports.google_features import sensitivity, speech_timeouts
-from services.recognizer.transports.grpc_messages import channels_apart, encoding_name
+from services.recognizer.transports.grpc_messages import channels_apart, encoding_name, words_wanted
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -130,6 +130,7 @@ def stream_request(
         audio=_audio_format(config),
         alternatives=config.features.max_alternatives,
         interim_results=wanted.interim_results,
+        words=words_wanted(config.features),
         phrases=tuple(_phrases(config.adaptation)),
         language=_language(config),
         utterances=wanted is not _WHOLE,

@@ -10,7 +10,7 @@ from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
 from services.recognizer.suspending import end_stream
-from services.recognizer.transports.grpc_messages import Formatter, channels_apart, encoding_name, parsed
+from services.recognizer.transports.grpc_messages import Formatter, channels_apart, encoding_name, parsed, words_wanted
 from services.recognizer.transports.grpc_methods import streaming, unary
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import AudioTooLong, BadRequest, Draining, IdleStream
@@ -149,6 +149,7 @@ def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatur
         spoken,
         features.max_alternatives,
         wanted.interim_results,
+        words=words_wanted(features),
         written=features.written,
         utterances=not wanted.single_result,
         speech_events=wanted.enable_voice_activity_events,

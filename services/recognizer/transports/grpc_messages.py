@@ -11,7 +11,7 @@ from sonorant.serving.errors import BadRequest
 from sonorant.v1 import google_speech_pb2 as google
 from sonorant.v1 import recognizer_pb2 as own
 
-__all__ = ["Formatter", "channels_apart", "encoding_name", "parsed"]
+__all__ = ["Formatter", "channels_apart", "encoding_name", "parsed", "words_wanted"]
 
 _Message = TypeVar("_Message", bound=Message)
 _Alternative = TypeVar("_Alternative", bound=own.SpeechRecognitionAlternative | google.SpeechRecognitionAlternative)
@@ -49,13 +49,18 @@ def channels_apart(features: google.RecognitionFeatures | own.RecognitionFeature
     return bool(features.multi_channel_mode)
 
 
+def words_wanted(features: _WordFeatures) -> bool:
+    """Return whether a client wants any of what words have beside the text."""
+    return features.enable_word_time_offsets or features.enable_word_confidence
+
+
 class Formatter(Generic[_Alternative]):
     """Writes the results of one stream; of a word that is the same as in the result before nothing is written again."""
 
     def __init__(self, kind: type[_Alternative], features: _WordFeatures) -> None:
         self._kind: type[_Alternative] = kind
         self._features = features
-        self._with_words = features.enable_word_time_offsets or features.enable_word_confidence
+        self._with_words = words_wanted(features)
         self._written: list[tuple[tuple[Word, ...], _Alternative]] = []
 
     def write(self, hypotheses: Sequence[Hypothesis]) -> list[_Alternative]:

@@ -81,9 +81,9 @@ async def _serve(engine: Engine, socket: WebSocket) -> None:
     if isinstance(first, dict) and first.get("type") == "Configure":
         config |= {key: value for key, value in first.items() if key != "type"}
         first = await inbox.next()
-    request, with_words = _request(config)
+    request = _request(config)
     with engine.stream(request) as stream:
-        writer = _Writer(engine, socket, stream, with_words)
+        writer = _Writer(engine, socket, stream, with_words=request.words)
         await writer.ready()
         try:
             await _recognize(inbox, first, stream, writer)
@@ -142,17 +142,17 @@ def _parsed(text: str) -> dict[str, Any]:
     return parsed
 
 
-def _request(config: dict[str, Any]) -> tuple[StreamRequest, bool]:
-    """Return the request of a query or a Configure message, and whether words are wanted; raises BadRequest."""
+def _request(config: dict[str, Any]) -> StreamRequest:
+    """Return the request of a query or a Configure message; raises BadRequest."""
     for key in config:
         if key not in _CONFIG:
             raise BadRequest(f"{key[:40]}: unknown; expected any of {', '.join(_CONFIG)}")
     rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
-    interim_results, with_words, apart = (_switch(config, key) for key in _SWITCHES)
+    interim_results, words, apart = (_switch(config, key) for key in _SWITCHES)
     audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels, apart)
     resume = parse_token(_text(config, "resume_token"))
     choice = parse_choice(_text(config, "model"))
-    return StreamRequest(choice, audio, alternatives, interim_results, resume=resume), with_words
+    return StreamRequest(choice, audio, alternatives, interim_results, words, resume=resume)
 
 
 def _text(config: dict[str, Any], key: str) -> str:
@@ -182,7 +182,7 @@ def _switch(config: dict[str, Any], key: str) -> bool:
 class _Writer:
     """Writes one stream's messages."""
 
-    def __init__(self, engine: Engine, socket: WebSocket, stream: Stream, with_words: bool) -> None:
+    def __init__(self, engine: Engine, socket: WebSocket, stream: Stream, *, with_words: bool) -> None:
         self._engine = engine
         self._socket = socket
         self._stream = stream

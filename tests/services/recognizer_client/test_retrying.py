@@ -1,0 +1,78 @@
+"""Calls that are worth another try: refused ones, and those whose status grpc.aio lost; no others."""
+
+import asyncio
+
+import grpc
+import numpy as np
+import pytest
+from google.protobuf.any_pb2 import Any
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from services.recognizer_client.client import stream_recording
+from services.recognizer_client.retrying import retry_delay_s
+from sonorant.v1 import recognizer_pb2 as pb
+
+FINAL = pb.StreamingRecognizeResponse(
+    results=[pb.StreamingRecognitionResult(alternatives=[pb.SpeechRecognitionAlternative(transcript="one")])]
+)
+FINAL.results[0].is_final = True
+
+
+def error(code=grpc.StatusCode.INTERNAL, details="Internal error from Core", metadata=()):
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(*metadata), details)
+
+
+def refusal(seconds):
+    info = Any()
+    info.Pack(RetryInfo(retry_delay=Duration(seconds=seconds)))
+    status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], message="full", details=[info])
+    packed = ("grpc-status-details-bin", status.SerializeToString())
+    return error(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", [packed])
+
+
+class Answers:
+    """Calls of a recognizer, each of which has some responses, and then an error."""
+
+    def __init__(self, *calls):
+        self.calls = list(calls)
+
+    def StreamingRecognize(self, requests):
+        return Call(*self.calls.pop(0))
+
+
+class Call:
+    def __init__(self, responses, error):
+        self._responses, self._error = responses, error
+
+    async def __aiter__(self):
+        for response in self._responses:
+            yield response
+        if self._error is not None:
+            raise self._error
+
+    def cancel(self):
+        pass
+
+
+def test_a_refusal_is_tried_again_after_its_time():
+    assert 3 <= retry_delay_s(refusal(3)) <= 4.5
+
+
+def test_an_error_that_hides_the_status_is_tried_again_and_no_other_of_the_same_code():
+    assert 1 <= retry_delay_s(error()) <= 1.5
+    assert retry_delay_s(error(details="a fault")) is None
+
+
+def streamed(*calls):
+    return asyncio.run(stream_recording(Answers(*calls), np.zeros(8000, np.float32), 8000))
+
+
+def test_a_stream_whose_status_is_lost_before_any_result_is_sent_again():
+    assert streamed(([], error()), ([FINAL], None)).text == "one"
+
+
+def test_after_a_result_no_error_is_tried_again():
+    with pytest.raises(grpc.aio.AioRpcError, match="Core"):
+        streamed(([FINAL], error()), ([FINAL], None))
