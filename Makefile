@@ -46,13 +46,13 @@ results: setup ## train and measure each system of recipes/results/systems.yaml 
 test test-cluster: export PATH := $(PATH):$(CLUSTER_BIN)
 
 # A browser plays its fake microphone in real time, so the tests of the web page have the processors to themselves.
-IN_BROWSER := tests/services/recognizer/test_web_page.py
+IN_BROWSER := $(wildcard tests/services/recognizer/test_web_page*.py)
 
 # Three at a time on two processors: many wait for processes to start, or to be found dead. A test that hangs fails by name
 # after ten minutes, twice a test's patience; one that hangs below Python ends its worker, with all threads' stacks.
 test: setup ## run the tests, three files at a time; helm and an S3 server for them are built where Go is, Chromium is installed by root
 	@tests/programs $(CLUSTER_BIN)
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --timeout 600 --ignore $(IN_BROWSER) \
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --timeout 600 $(addprefix --ignore ,$(IN_BROWSER)) \
 	    -o faulthandler_timeout=660 -o faulthandler_exit_on_timeout=true
 	$(BIN)/pytest -q --timeout 600 $(IN_BROWSER)
 

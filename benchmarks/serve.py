@@ -19,6 +19,7 @@ from typing import NamedTuple
 import click
 import grpc
 
+from benchmarks.load.cuts import cuts
 from benchmarks.load.experiment import Conditions, Preset, Results, Serve
 from benchmarks.load.hostile import hostile
 from benchmarks.load.idle import idle
@@ -46,11 +47,13 @@ _PRESETS: dict[str, Preset] = {
     "reload": reload,
     "idle": idle,
     "long": long,
+    "cuts": cuts,
 }
 _PRESET_HELP = (
     "ramp: streams in steps until the SLO breaks. users: whole recordings by 1, 2, 4, … users. hostile: two clients "
     "with the largest messages beside the streams. reload: a new version under the streams. idle: memory of silent "
-    "streams. long: CPU time in a stream's first and tenth minute."
+    "streams. long: CPU time in a stream's first and tenth minute. cuts: words that differ where "
+    "streams end within words."
 )
 
 

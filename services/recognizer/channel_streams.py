@@ -115,13 +115,13 @@ class ChannelStreams:
 
     @property
     def audio_s(self) -> float:
-        """See `Stream`; of the channel that has had most, as others may go on later."""
-        return max(stream.audio_s for stream in self._streams)
+        """See `Stream`."""
+        return self._earliest.audio_s
 
     @property
     def heard_s(self) -> float:
-        """See `Stream`; of the same channel."""
-        return max(self._streams, key=lambda stream: stream.audio_s).heard_s
+        """See `Stream`."""
+        return self._earliest.heard_s
 
     @property
     def ended(self) -> bool:
@@ -152,6 +152,11 @@ class ChannelStreams:
         await self._begin(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
         found = await self._each(stream.whole(audio) for stream in self._streams)
         return [answer for answer in found if isinstance(answer, Result)]
+
+    @property
+    def _earliest(self) -> MonoStream:
+        """The channel that has had most audio; others may go on at later places."""
+        return max(self._streams, key=lambda stream: stream.audio_s)
 
     async def _begin(self, frames: Iterator[Frames]) -> None:
         """Let the channels read `frames` next; of the first ones there are, open a stream for each channel."""

@@ -5,8 +5,10 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Proxy:
+    """Connects its clients to `port`, which may change."""
+
     def __init__(self, port):
-        self._port = port
+        self.port = port
         self._through = asyncio.Event()
         self._through.set()
         self._tasks = set()
@@ -18,7 +20,7 @@ class Proxy:
 
     async def serve(self, reader, writer):
         """Connect a client with the server."""
-        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self.port)
         self._writers += [writer, other_writer]
         for source, target in ((reader, other_writer), (other_reader, writer)):
             self._tasks.add(asyncio.create_task(self._pump(source, target)))

@@ -123,6 +123,7 @@ class Page:
         self.audio = []  # binary messages by WebSocket, in order
         self.commands = []  # text messages that the page has sent
         self.choosers = asyncio.Queue()  # of files, that the page has opened
+        self.urls = []  # of its WebSockets
         self.protocols = []  # that the page has offered with its WebSockets
         self._sockets = {}
 
@@ -138,6 +139,7 @@ class Page:
             case "Network.webSocketCreated":
                 self._sockets[params["requestId"]] = len(self.audio)
                 self.audio.append([])
+                self.urls.append(params["url"])
             case "Network.webSocketFrameSent" if params["response"]["opcode"] == 2:
                 content = base64.b64decode(params["response"]["payloadData"])
                 self.audio[self._sockets[params["requestId"]]].append(content)

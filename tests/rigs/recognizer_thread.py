@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import threading
 
+import uvloop
+
 from services.recognizer.server import RecognizerServer
 from sonorant.recipe.serving import ServingRecipe
 
@@ -11,7 +13,7 @@ from sonorant.recipe.serving import ServingRecipe
 @contextlib.contextmanager
 def recognizer_on_a_thread(store, **limits):
     """A recognizer in an event loop of its own, and its address. Its SLO is met on any machine."""
-    loop = asyncio.new_event_loop()
+    loop = uvloop.new_event_loop()  # that of the served program
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     server = RecognizerServer(store, ServingRecipe(slo_ms=60_000.0, **limits), 60.0)

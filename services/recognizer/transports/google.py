@@ -98,7 +98,8 @@ class SpeechServicer:
                     yield write(answer)
             except STREAM_ENDS as error:
                 if stream.audio_s:
-                    for answer in (await end_stream(stream, error)).answers:
+                    answers, _ = await end_stream(stream, error)
+                    for answer in answers:
                         yield write(answer)
                 raise
 

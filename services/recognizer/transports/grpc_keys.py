@@ -10,7 +10,7 @@ from services.recognizer.callers import CALLER
 from services.recognizer.key_file import KeyFile
 from services.recognizer.transports.credentials import api_key
 from services.recognizer.transports.grpc_errors import abort
-from services.recognizer.transports.grpc_methods import Handler, listen_out
+from services.recognizer.transports.grpc_methods import Handler, linger
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import Unauthenticated
 
@@ -56,7 +56,7 @@ def _refusing(handler: Handler, error: SonorantError, refuse: Callable[[Sonorant
         await abort(context, error, refuse(error))
 
     async def streaming(messages: AsyncIterator[bytes], context: _Context) -> NoReturn:
-        await listen_out(messages)
+        await linger(messages)
         await abort(context, error, refuse(error))
 
     call = streaming if handler.request_streaming else unary

@@ -14,9 +14,9 @@ from services.recognizer.transports.grpc_errors import abort, fail
 from services.recognizer.transports.grpc_messages import parsed
 from sonorant.errors import SonorantError
 
-__all__ = ["Handler", "listen_out", "serialized", "streaming", "unary"]
+__all__ = ["Handler", "linger", "serialized", "streaming", "unary"]
 
-_LISTEN_OUT_S = 0.25  # time for a refused stream's client to end its messages
+_LINGER_S = 0.25  # time for a refused stream's client to end its messages
 
 _Request = TypeVar("_Request", bound=Message)
 
@@ -57,7 +57,7 @@ def streaming(
     """
 
     async def call(stream: AsyncIterator[bytes], context: _Context) -> None:
-        messages = _Messages(stream)
+        messages = _CancelSafe(stream)
         try:
             inbox = engine.inbox(messages)
             first = await opening(inbox)
@@ -65,9 +65,9 @@ def streaming(
                 async with aclosing(responses(first, inbox)) as found:
                     async for response in found:
                         await engine.in_time(context.write(response))
-            await listen_out(messages)  # of a stream that a timeout has ended, its client still sends
+            await linger(messages)  # of a stream that a timeout has ended, its client still sends
         except SonorantError as error:
-            await listen_out(messages)
+            await linger(messages)
             await abort(context, error, engine.refuse(error))
         except Exception as error:
             await fail(context, error)
@@ -75,10 +75,10 @@ def streaming(
     return grpc.stream_stream_rpc_method_handler(call, response_serializer=serialized)
 
 
-class _Messages(AsyncIterator[bytes]):
-    """A client's messages, of which a wait may be given up: the next wait is for the same message.
+class _CancelSafe(AsyncIterator[bytes]):
+    """A client's messages, cancel-safe: a read that is cancelled loses no message, and the next read gets it.
 
-    gRPC's own end for good when a wait for one is cancelled.
+    gRPC's own iterator ends for good when a read is cancelled.
     """
 
     def __init__(self, messages: AsyncIterator[bytes]) -> None:
@@ -88,24 +88,24 @@ class _Messages(AsyncIterator[bytes]):
     async def __anext__(self) -> bytes:
         if self._read is None:
             self._read = asyncio.ensure_future(anext(self._messages))
-            self._read.add_done_callback(_told)
+            self._read.add_done_callback(_retrieve_exception)
         message = await asyncio.shield(self._read)
         self._read = None
         return message
 
 
-def _told(read: asyncio.Future[bytes]) -> None:
-    """Take note of a read's error, which the event loop would log of one that nobody waits for any more."""
+def _retrieve_exception(read: asyncio.Future[bytes]) -> None:
+    """Retrieve a read's exception, which the event loop would log as never retrieved where the read was cancelled."""
     if not read.cancelled():
         read.exception()
 
 
-async def listen_out(messages: AsyncIterator[bytes]) -> None:
+async def linger(messages: AsyncIterator[bytes]) -> None:
     """Read and drop the messages of a client whose stream ends before them, for a while.
 
     If its stream were closed while it writes, its client would often get INTERNAL instead of our status.
     """
     with suppress(TimeoutError):
-        async with asyncio.timeout(_LISTEN_OUT_S):
+        async with asyncio.timeout(_LINGER_S):
             async for _ in messages:
                 pass

@@ -20,7 +20,7 @@ from services.process.keys import process_keys
 from services.process.tls import server_context
 from services.recognizer.engine import Engine
 from services.recognizer.key_file import KeyFile
-from services.recognizer.transports.http_errors import error_answer, listen_out
+from services.recognizer.transports.http_errors import error_answer, linger
 from services.recognizer.transports.http_keys import KeyedApplication
 from services.recognizer.transports.http_page import page_routes
 from services.recognizer.transports.http_stream import serve_stream
@@ -133,7 +133,7 @@ class HttpServer:
                 status, headers, content = error_answer(self._engine, error)
                 if begun:
                     raise
-                await listen_out(receive)
+                await linger(receive)
                 await JSONResponse(content, status, headers)(scope, receive, tell)
             except ClientDisconnect:
                 pass

@@ -11,12 +11,12 @@ from services.recognizer.engine import Engine
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import BadRequest, TooManyStreams, status_of
 
-__all__ = ["HttpError", "error_answer", "listen_out", "retry_after_s"]
+__all__ = ["HttpError", "error_answer", "linger", "retry_after_s"]
 
 _TYPES = {429: "rate_limit_error", 408: "timeout_error"}
 _NAMES = {401: "invalid_api_key", 404: "model_not_found"}
 _RETRY_S = 1.0  # on another replica
-_LISTEN_OUT_S = 0.25  # for a refused client to end its body: it would not read the answer before
+_LINGER_S = 0.25  # for a refused client to end its body: it would not read the answer before
 
 
 class HttpError(SonorantError):
@@ -55,9 +55,9 @@ def error_answer(engine: Engine, error: SonorantError) -> tuple[int, dict[str, s
     return status, headers, {"error": {"message": str(error), "type": kind, "param": param, "code": named}}
 
 
-async def listen_out(receive: Receive) -> None:
+async def linger(receive: Receive) -> None:
     """Read and drop the rest of a refused request, for a while."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(_LISTEN_OUT_S):
+        async with asyncio.timeout(_LINGER_S):
             while (await receive()).get("more_body", False):
                 pass

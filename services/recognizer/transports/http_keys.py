@@ -9,7 +9,7 @@ from services.recognizer.callers import CALLER
 from services.recognizer.engine import Engine
 from services.recognizer.key_file import KeyFile
 from services.recognizer.transports.credentials import SUBPROTOCOL, api_key, offered_key
-from services.recognizer.transports.http_errors import error_answer, listen_out
+from services.recognizer.transports.http_errors import error_answer, linger
 from services.recognizer.transports.http_stream import refuse_stream
 from sonorant.errors import SonorantError
 from sonorant.serving.errors import Unauthenticated
@@ -50,7 +50,7 @@ class KeyedApplication:
                 pass
             return
         status, headers, content = error_answer(self._engine, error)
-        await listen_out(receive)
+        await linger(receive)
         await JSONResponse(content, status, headers)(scope, receive, send)
 
 

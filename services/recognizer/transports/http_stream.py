@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from services.recognizer.engine import Engine
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
-from services.recognizer.suspending import Ended, end_stream
+from services.recognizer.suspending import end_stream
 from services.recognizer.transports.http_errors import retry_after_s
 from sonorant.decoding import Hypothesis
 from sonorant.errors import SonorantError
@@ -18,7 +18,7 @@ from sonorant.serving.errors import FAULT, INTERNAL, STREAM_ENDS, BadRequest, Id
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Answer, Result
-from sonorant.serving.resume_token import parse_token
+from sonorant.serving.resume_token import ResumeToken, parse_token
 
 __all__ = ["refuse_stream", "serve_stream"]
 
@@ -89,7 +89,7 @@ async def _serve(engine: Engine, socket: WebSocket) -> None:
             await _recognize(inbox, first, stream, writer)
         except STREAM_ENDS as error:
             if stream.audio_s:
-                await writer.ending(await end_stream(stream, error))
+                await writer.suspended(*await end_stream(stream, error))
             raise
 
 
@@ -198,19 +198,18 @@ class _Writer:
         """Write results; finalized: of a Finalize message."""
         for answer in answers:
             if isinstance(answer, Result):
-                told = self._told(answer)
-                await self._send(told | {"from_finalize": True} if finalized else told)
+                message = self._results(answer)
+                await self._send(message | {"from_finalize": True} if finalized else message)
 
-    async def ending(self, ended: Ended) -> None:
+    async def suspended(self, answers: Sequence[Answer], token: ResumeToken) -> None:
         """Write the last results of a stream that the recognizer ends; the last one says where the audio goes on."""
-        *answers, last = ended.answers
-        await self.write(answers)
+        *earlier, last = answers
+        await self.write(earlier)
         assert isinstance(last, Result), "a stream ends with a final result"
-        told = self._told(last) | {"resume_token": str(ended.token), "resume_s": ended.token.begin_s}
-        await self._send(told)
+        await self._send(self._results(last) | {"resume_token": str(token), "resume_s": token.begin_s})
 
-    def _told(self, result: Result) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def _results(self, result: Result) -> dict[str, Any]:
+        message: dict[str, Any] = {
             "type": "Results",
             "is_final": result.is_final,
             "stability": result.stability,
@@ -219,8 +218,8 @@ class _Writer:
             "alternatives": [self._alternative(one) for one in result.alternatives],
         }
         if result.channel:
-            told["channel_index"] = [result.channel - 1, self._stream.channels]
-        return told
+            message["channel_index"] = [result.channel - 1, self._stream.channels]
+        return message
 
     async def closed(self) -> None:
         """Tell the end of the stream."""

@@ -12,6 +12,8 @@ const STATUSES = {
   INTERNAL: "The recognizer has failed",
 };
 
+const RETRY_MS = 1000; // where no recognizer answers
+
 export class PageError extends Error {
   // title: what is wrong. message: details, or what to do.
   constructor(title, message) {
@@ -21,10 +23,11 @@ export class PageError extends Error {
 }
 
 export class RecognizerError extends PageError {
-  // told: the message `Error` of the recognizer.
-  constructor(told) {
-    super(STATUSES[told.code] ?? "The recognizer refuses", told.message);
-    this.code = told.code;
+  // message: `Error` of the recognizer.
+  constructor(message) {
+    super(STATUSES[message.code] ?? "The recognizer refuses", message.message);
+    this.code = message.code;
+    this.retryMs = 1000 * message.retry_after_s; // NaN: a retry does not help
   }
 }
 
@@ -39,6 +42,7 @@ export class ConnectionLost extends PageError {
   // code: of the WebSocket's close event.
   constructor(code) {
     super("The connection to the recognizer is lost", `It may be down, or out of reach (WebSocket code ${code}).`);
+    this.retryMs = RETRY_MS;
   }
 }
 

@@ -1,10 +1,10 @@
-// Live audio over as many streams as it takes: where a limit or a shutdown ends one, the next goes on from there.
+// Live audio over as many streams as it takes: where a limit or a drain ends one, the next goes on by its resume token.
 
 import { PageError } from "./errors.js";
 import { SentAudio } from "./sent_audio.js";
 import { RecognitionStream } from "./stream.js";
 
-const GOES_ON = new Set(["OUT_OF_RANGE", "DEADLINE_EXCEEDED", "UNAVAILABLE"]);
+const PATIENCE_MS = 10_000; // with recognizers that do not take the stream that goes on
 const MOST_WAITING_BYTES = 4 << 20; // 44 s at 48 kHz, that the network is behind
 
 export class LiveStream {
@@ -12,44 +12,51 @@ export class LiveStream {
   // `ended` resolves with the seconds of audio, or rejects with a PageError.
   constructor(config, rateHz, { onReady, onResult }) {
     this.config = { ...config, sample_rate: rateHz };
-    this.rateHz = rateHz;
+    this.sent = new SentAudio(rateHz);
     this.onReady = onReady;
     this.onResult = onResult;
-    this.beforeS = 0; // audio of earlier streams
+    this.suspended = false; // the recognizer has ended the stream with a token
+    this.patientUntilMs = 0;
     this.closing = false;
     this.ended = new Promise((resolve, reject) => Object.assign(this, { resolve, reject }));
-    this.open([]);
+    this.open();
   }
 
   get seconds() {
-    return this.beforeS + this.sent.seconds;
+    return this.sent.seconds;
   }
 
-  open(rest) {
-    this.sent = new SentAudio(this.rateHz);
-    this.finalS = null;
-    this.stream = new RecognitionStream(this.config, (told) => this.read(told));
+  open() {
+    this.stream = new RecognitionStream(this.config, (message) => this.read(message));
     this.stream.ended.then(() => this.resolve(this.seconds), (error) => this.failed(error));
-    for (const samples of rest) this.send(samples);
+    for (const { samples } of this.sent.messages) this.stream.send(samples);
     if (this.closing) this.stream.close();
   }
 
-  read(told) {
-    if (told.type === "Ready") return this.onReady(told);
-    const latencyMs = this.sent.latencyMs(told.end_s, performance.now());
-    if (told.is_final) {
-      this.finalS = told.end_s;
-      this.sent.drop(told.end_s);
+  read(message) {
+    if (message.type === "Ready") return this.onReady(message);
+    const latencyMs = this.sent.latencyMs(message.end_s, performance.now());
+    this.patientUntilMs = 0;
+    if (message.is_final) this.sent.drop(message.resume_s ?? message.end_s);
+    if (message.resume_token) {
+      this.config.resume_token = message.resume_token;
+      this.suspended = true;
     }
-    this.onResult({ ...told, start_s: told.start_s + this.beforeS, end_s: told.end_s + this.beforeS }, latencyMs);
+    this.onResult(message, latencyMs);
   }
 
-  // The audio goes on where the last final result ends: without one, a new stream would fare no better.
+  // A suspended stream goes on at once; until that is taken up, it is tried again.
   failed(error) {
-    if (!GOES_ON.has(error.code) || this.finalS === null) return this.reject(error);
-    const rest = this.sent.after(this.finalS);
-    this.beforeS += this.finalS;
-    this.open(rest);
+    const nowMs = performance.now();
+    if (this.suspended) {
+      this.suspended = false;
+      this.patientUntilMs = nowMs + PATIENCE_MS;
+      this.open();
+    } else if (nowMs + error.retryMs < this.patientUntilMs) {
+      this.retry = setTimeout(() => this.open(), error.retryMs);
+    } else {
+      this.reject(error);
+    }
   }
 
   // samples: Int16Array, about 100 ms.
@@ -71,6 +78,7 @@ export class LiveStream {
   }
 
   abort() {
+    clearTimeout(this.retry);
     this.stream.abort();
   }
 }

@@ -3,32 +3,30 @@
 export class SentAudio {
   constructor(rateHz) {
     this.rateHz = rateHz;
-    this.seconds = 0;
-    this.messages = []; // {samples, startS, endS, atMs}
+    this.end = 0; // of all that was sent, in samples
+    this.messages = []; // {samples, end, atMs}
+  }
+
+  get seconds() {
+    return this.end / this.rateHz;
   }
 
   push(samples, atMs) {
-    const startS = this.seconds;
-    this.seconds += samples.length / this.rateHz;
-    this.messages.push({ samples, startS, endS: this.seconds, atMs });
+    this.end += samples.length;
+    this.messages.push({ samples, end: this.end, atMs });
   }
 
-  // Milliseconds from the sending of the last audio that a result up to endS covers; null: it was not sent here.
+  // Milliseconds from the sending of the last audio that a result up to endS covers; null: it is not kept.
   latencyMs(endS, nowMs) {
-    const last = this.messages.find((message) => message.endS >= endS - 1e-6);
+    const last = this.messages.find(({ end }) => end >= Math.round(endS * this.rateHz));
     return last ? nowMs - last.atMs : null;
   }
 
-  // Forget what a final result up to endS covers.
-  drop(endS) {
-    this.messages = this.messages.filter((message) => message.endS > endS);
-  }
-
-  // Samples after endS, as a list of Int16Array.
-  after(endS) {
-    return this.messages
-      .filter((message) => message.endS > endS)
-      .map(({ samples, startS }) => samples.subarray(Math.max(0, Math.round((endS - startS) * this.rateHz))))
-      .filter((samples) => samples.length > 0);
+  // Forget what comes before atS.
+  drop(atS) {
+    const at = Math.round(atS * this.rateHz);
+    this.messages = this.messages.filter(({ end }) => end > at);
+    const [first] = this.messages;
+    if (first) first.samples = first.samples.subarray(at - first.end); // its last ones, or all
   }
 }

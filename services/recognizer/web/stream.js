@@ -14,10 +14,10 @@ export class RecognitionStream {
     this.opened = new Promise((resolve) => (this.socket.onopen = resolve));
     this.ended = new Promise((resolve, reject) => {
       this.socket.onmessage = ({ data }) => {
-        const told = JSON.parse(data);
-        if (told.type === "Error") reject(new RecognizerError(told));
-        else if (told.type === "Closed") resolve(told);
-        else onMessage(told);
+        const message = JSON.parse(data);
+        if (message.type === "Error") reject(new RecognizerError(message));
+        else if (message.type === "Closed") resolve(message);
+        else onMessage(message);
       };
       this.socket.onclose = ({ code }) => reject(new ConnectionLost(code));
     });

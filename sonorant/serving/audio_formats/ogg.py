@@ -11,6 +11,8 @@ __all__ = ["OggOpusReader", "page_checksum"]
 
 _HEAD_BYTES = 27
 _CONTINUED, _LAST = 1, 4
+_HEADERS = 2  # packets: identification, comments
+_NO_PACKET_ENDS = (1 << 64) - 1  # in a page, whose position this is then
 _MOST_PACKET = 1 << 20  # of comments; audio has 61 KB at most
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
@@ -31,6 +33,7 @@ class OggOpusReader:
         self._buffer = ByteBuffer()
         self._serial: int | None = None
         self._opus: OpusPackets | None = None
+        self._begin: int | None = None  # position of the first sample: above 0 if others came before it (section 4.3)
         self._packets = 0
         self._partial = b""
 
@@ -69,18 +72,22 @@ class OggOpusReader:
             self._serial = serial
         if serial != self._serial:
             raise bad_audio("Ogg with more than one stream: expected one, of Opus")
-        blocks: Iterator[Block] = (block for packet in self._packets_of(page) for block in self._decode(packet))
+        blocks = (block for packet in self._packets_of(page) for block in self._decode(packet))
+        end = int.from_bytes(page[6:14], "little")
         if page[5] & _LAST:
-            blocks = self._trimmed(list(blocks), int.from_bytes(page[6:14], "little"))
+            yield from self._trimmed(list(blocks), end)
+            return
         yield from blocks
+        if self._begin is None and self._packets > _HEADERS and self._opus is not None and end != _NO_PACKET_ENDS:
+            self._begin = max(0, end - self._opus.samples)
 
     def _trimmed(self, blocks: list[Block], end: int) -> Iterator[Block]:
-        """Yield the last page's blocks, of which the last one may go on behind the `end` of the audio."""
-        surplus = self._opus.samples - end if self._opus is not None else 0
-        if blocks and surplus > 0:
-            frames = blocks[-1].frames
-            blocks[-1] = blocks[-1]._replace(frames=frames[: max(0, len(frames) - surplus)])
-        yield from blocks
+        """Yield the last page's blocks up to the `end` of the audio: packets may go on behind it (section 4.4)."""
+        decoded = (self._begin or 0) + (self._opus.samples if self._opus is not None else 0)
+        left = sum(len(block.frames) for block in blocks) - max(0, decoded - end)
+        for block in blocks:
+            yield block._replace(frames=block.frames[: max(0, left)])
+            left -= len(block.frames)
 
     def _packets_of(self, page: bytes) -> Iterator[bytes]:
         if not page[5] & _CONTINUED:
@@ -99,5 +106,5 @@ class OggOpusReader:
         self._packets += 1
         if self._opus is None:
             self._opus = OpusPackets(packet)
-        elif self._packets > 2:  # the second one has comments
+        elif self._packets > _HEADERS:
             yield from self._opus.decode(packet)

@@ -1,10 +1,12 @@
 """Streams that the recognizer ends: their results come first, then the status, and a client can go on."""
 
 import asyncio
+import gc
+import logging
 
 import grpc
 import pytest
-from rigs.recognizer import AUDIO, audio, opening, recognizer
+from rigs.recognizer import AUDIO, audio, interim, opening, recognizer
 
 from services.recognizer_client.client import connect
 from sonorant.serving.resume_token import parse_token
@@ -118,6 +120,30 @@ def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
     assert transcript.startswith(heard(store, AUDIO, goes_on=True).alternatives[0].text)
     if not busy:
         check(store, response, pb.END_REASON_DRAIN, AUDIO)
+
+
+async def rest(call):
+    while await call.read():
+        pass
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_a_read_that_is_abandoned_at_the_end_logs_no_error(store, caplog, drains):
+    async def run():
+        async with recognizer(store, idle_timeout_s=60.0 if drains else 0.5) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+            await interim(call)
+            if drains:
+                server.engine.end_streams()
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await rest(call)
+        gc.collect()  # an exception that nobody has retrieved is logged when its task is collected
+        return caught.value.code()
+
+    with caplog.at_level(logging.ERROR):
+        code = asyncio.run(run())
+    assert code == (grpc.StatusCode.UNAVAILABLE if drains else grpc.StatusCode.DEADLINE_EXCEEDED)
+    assert not caplog.records
 
 
 def test_a_whole_recording_beyond_the_limit_is_refused_before_anything_is_computed(store, monkeypatch):

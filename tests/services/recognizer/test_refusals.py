@@ -147,7 +147,7 @@ def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
 
 
 def test_a_client_that_still_sends_for_a_while_is_told_why_its_stream_ends(store, monkeypatch):
-    monkeypatch.setattr("services.recognizer.transports.grpc_methods._LISTEN_OUT_S", 30.0)  # it ends with the messages
+    monkeypatch.setattr("services.recognizer.transports.grpc_methods._LINGER_S", 30.0)  # it ends with the messages
 
     async def messages():
         yield opening()

@@ -90,16 +90,16 @@ def test_channels_apart_go_on_each_at_its_own_place(store, at):
         async with recognizer(store) as (server, _):
             with server.engine.admission.slot(), server.engine.stream(request) as stream:
                 answers = await stream.push(pcm16(both[:cut].reshape(-1)))
-                ended = await end_stream(stream, Draining("going"))
-                answers += ended.answers
-            rest = pcm16(both[round(ended.token.begin_s * RATE_HZ) :].reshape(-1))
-            again = StreamRequest(audio=request.audio, resume=ended.token)
+                last, token = await end_stream(stream, Draining("going"))
+                answers += last
+            rest = pcm16(both[round(token.begin_s * RATE_HZ) :].reshape(-1))
+            again = StreamRequest(audio=request.audio, resume=token)
             with server.engine.admission.slot(), server.engine.stream(again) as stream:
                 for begin in range(0, len(rest), 3200):
                     answers += await stream.push(rest[begin : begin + 3200])
                 answers += await stream.finish()
                 assert stream.heard_s == pytest.approx(len(both) / RATE_HZ, abs=1e-3)
-            return ended.token, answers
+            return token, answers
 
     token, answers = asyncio.run(run())
     assert len(set(token.places_us)) == 2
@@ -119,7 +119,9 @@ def test_a_stream_of_which_a_channel_has_had_nothing_yet_has_audio_and_a_place_a
         async with recognizer(store) as (server, _):
             with server.engine.admission.slot(), server.engine.stream(request) as stream:
                 await stream.push(pcm16(both.reshape(-1)))
-                return stream.audio_s, stream.heard_s, (await end_stream(stream, Draining("going"))).token
+                audio_s, heard_s = stream.audio_s, stream.heard_s
+                _, token = await end_stream(stream, Draining("going"))
+                return audio_s, heard_s, token
 
     audio_s, heard_s, token = asyncio.run(run())
     assert (audio_s, heard_s) == (1.0, 2.0)

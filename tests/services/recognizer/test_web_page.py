@@ -1,9 +1,7 @@
 """The web page in a real browser: what a user sees, hears of, and does."""
 
 import asyncio
-import json
-from contextlib import AsyncExitStack, asynccontextmanager
-from itertools import pairwise
+from contextlib import AsyncExitStack
 
 import numpy as np
 import pytest
@@ -15,18 +13,13 @@ from rigs.encoded import encoded, written
 from rigs.http_recognizer import http_recognizer
 from rigs.keyed import api_keys, keyed
 from rigs.recognizer import SPEECH
+from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, done, finals, opened
 from scipy.signal import fftconvolve
-from websockets.asyncio.client import connect
 
 SILENCE = np.zeros(RATE_HZ, np.float32)
 HEARD = np.concatenate([SPEECH, SILENCE])  # over and over: a busy machine loses some of it
 TWICE = np.concatenate([SPEECH, SILENCE, SPEECH])
-STATUS = "document.querySelector('#status').textContent"
-ERROR = "document.querySelector('#error').textContent"
-FINALS = "[...document.querySelectorAll('#finals .text')].map((element) => element.textContent)"
-INTERIM = "document.querySelector('#interim:not([hidden]) .text')?.textContent"
 FOCUS = "document.activeElement.id"
-START = "document.querySelector('#start').click()"
 
 
 @pytest.fixture(scope="module")
@@ -35,35 +28,6 @@ def address(tmp_path_factory):
     soundfile.write(path, HEARD, RATE_HZ, subtype="PCM_16")
     with chromium(path) as address:
         yield address
-
-
-@asynccontextmanager
-async def opened(address, store, width=1000, limits=None):
-    """Yield the page, ready; and its recognizer's engine and address."""
-    async with (
-        http_recognizer(store, **(limits or {})) as (engine, recognizer),
-        browser(address) as chrome,
-        chrome.page(f"http://{recognizer}/", width) as page,
-    ):
-        await page.until(f"{STATUS} === 'Ready'")
-        yield page, engine, recognizer
-
-
-async def finals(recognizer, query, chunks):
-    """Texts of the final results that a client gets for `chunks`."""
-    found = []
-    async with connect(f"ws://{recognizer}/v1/stream?{query}") as call:
-        for chunk in [*chunks, json.dumps({"type": "CloseStream"})]:
-            await call.send(chunk)
-        while (told := json.loads(await call.recv()))["type"] != "Closed":
-            if told["type"] == "Results" and told["alternatives"][0]["transcript"]:
-                found.append(told["alternatives"][0]["transcript"])
-    return found
-
-
-async def done(page):
-    await page.until(f"{STATUS}.startsWith('Done')")
-    return await page.run(FINALS)
 
 
 def likeness(pcm, rate_hz):
@@ -101,24 +65,6 @@ def test_captions_of_the_microphone_are_what_the_recognizer_says_to_its_audio(st
     assert {len(chunk) for chunk in chunks[:-1]} == {2 * rate_hz // 10}
     assert likeness(b"".join(chunks), rate_hz) > 0.95
     assert commands == ["Finalize", "CloseStream"]
-
-
-def test_live_captions_go_on_in_a_new_stream_where_a_limit_ends_one(store, address):
-    async def run():
-        async with opened(address, store, limits={"max_stream_seconds": 1.0}) as (page, _, _):
-            await page.run(START)
-            await page.until("document.querySelectorAll('#finals .text').length > 1")
-            await page.run(START)
-            await done(page)
-            rate_hz = await page.run("new AudioContext().sampleRate")
-            return [b"".join(chunks) for chunks in page.audio], rate_hz, page.faults
-
-    audio, rate_hz, _ = asyncio.run(run())
-    assert len(audio) > 1
-    for before, after in pairwise(audio):  # what had no final result, the rest beyond the limit at least, comes again
-        rest = before[2 * rate_hz :]
-        at = after.index(rest)
-        assert after[:at] == before[2 * rate_hz - at : 2 * rate_hz]
 
 
 def test_a_file_is_sent_as_it_is_and_each_utterance_has_its_line(store, address, tmp_path):

@@ -1,7 +1,9 @@
+import io
 import struct
 
 import numpy as np
 import pytest
+import soundfile
 import soxr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from rigs.encoded import MAKERS, encoded, read_whole, written
 
 from sonorant.errors import BadAudio
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
+from sonorant.serving.audio_formats.ogg import page_checksum
 from sonorant.serving.errors import BadRequest
 
 RATE_HZ = 8000
@@ -88,6 +91,36 @@ def test_flac_with_24_bits_and_opus_and_mp3_of_another_writer_are_read():
         samples = sound(RATE_HZ)[:, 0]
         found = decoded(written(samples, RATE_HZ, container, subtype), AudioFormat(encoding))
         np.testing.assert_allclose(found[: len(samples) - 400], samples[:-400], atol=tolerance)
+
+
+def pages(data):
+    """The pages of an Ogg file."""
+    found = []
+    while data:
+        size = 27 + data[26] + sum(data[27 : 27 + data[26]])
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+def shortened(data, samples):
+    """An Ogg file whose audio ends so many samples earlier, by the position in its last page."""
+    *before, last = pages(data)
+    end = int.from_bytes(last[6:14], "little") - samples
+    last = last[:6] + end.to_bytes(8, "little") + last[14:22] + bytes(4) + last[26:]
+    return b"".join(before) + last[:22] + page_checksum(last).to_bytes(4, "little") + last[26:]
+
+
+@pytest.mark.parametrize("writer", ["libavformat", "libsndfile"])  # the first one's positions begin behind 0
+@pytest.mark.parametrize("samples", [0, 100, 2500])
+def test_opus_ends_where_its_last_page_says_as_by_libsndfile(writer, samples):
+    speech = sound(48000)[: 48000 + 4801 if writer == "libsndfile" else None, 0]
+    file = written(speech, 48000, "OGG", "OPUS") if writer == "libsndfile" else encoded("OGG_OPUS", speech, 48000)
+    file = shortened(file, samples)
+    expected, _ = soundfile.read(io.BytesIO(file), dtype="float32")
+    found = decoded(file, AudioFormat("OGG_OPUS"), rate_hz=48000)
+    assert len(found) == len(speech) - samples
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_16_bit_samples_at_the_models_rate_are_only_scaled():

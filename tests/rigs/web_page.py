@@ -1,0 +1,43 @@
+"""The recognizer's web page in a browser, what it shows, and what another client gets for the same audio."""
+
+import json
+from contextlib import asynccontextmanager
+
+from rigs.chromium import browser
+from rigs.http_recognizer import http_recognizer
+from websockets.asyncio.client import connect
+
+STATUS = "document.querySelector('#status').textContent"
+ERROR = "document.querySelector('#error').textContent"
+FINALS = "[...document.querySelectorAll('#finals .text')].map((element) => element.textContent)"
+INTERIM = "document.querySelector('#interim:not([hidden]) .text')?.textContent"
+START = "document.querySelector('#start').click()"
+
+
+@asynccontextmanager
+async def opened(address, store, width=1000, limits=None):
+    """Yield the page, ready; and its recognizer's engine and address."""
+    async with (
+        http_recognizer(store, **(limits or {})) as (engine, recognizer),
+        browser(address) as chrome,
+        chrome.page(f"http://{recognizer}/", width) as page,
+    ):
+        await page.until(f"{STATUS} === 'Ready'")
+        yield page, engine, recognizer
+
+
+async def finals(recognizer, query, chunks):
+    """Texts of the final results that a client gets for `chunks`."""
+    found = []
+    async with connect(f"ws://{recognizer}/v1/stream?{query}") as call:
+        for chunk in [*chunks, json.dumps({"type": "CloseStream"})]:
+            await call.send(chunk)
+        while (told := json.loads(await call.recv()))["type"] != "Closed":
+            if told["type"] == "Results" and told["alternatives"][0]["transcript"]:
+                found.append(told["alternatives"][0]["transcript"])
+    return found
+
+
+async def done(page):
+    await page.until(f"{STATUS}.startsWith('Done')")
+    return await page.run(FINALS)

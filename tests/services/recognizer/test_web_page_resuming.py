@@ -1,0 +1,105 @@
+"""The web page in a real browser, where the recognizer ends a stream of the microphone: the next one goes on."""
+
+import asyncio
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import soundfile
+from rigs.babble import RATE_HZ
+from rigs.black_hole import proxied
+from rigs.chromium import browser, chromium
+from rigs.http_recognizer import http_recognizer
+from rigs.tones import spoken, tone_store
+from rigs.web_page import FINALS, START, STATUS, done, finals, opened
+
+from sonorant.serving.resume_token import parse_token
+
+SPEECH, _ = spoken(12, seed=5)
+TIMES = "[...document.querySelectorAll('#finals .time')].map((element) => element.textContent)"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
+    soundfile.write(path, SPEECH, RATE_HZ, subtype="PCM_16")
+    with chromium(path) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tone_store(tmp_path_factory.mktemp("exports"), 1)
+
+
+def streams(page, rate_hz):
+    """Audio by the sample at which it begins, of the last stream at each place: others were refused."""
+    found = {}
+    for url, chunks in zip(page.urls, page.audio, strict=True):
+        token = parse_token(parse_qs(urlsplit(url).query).get("resume_token", [""])[0])
+        found[0 if token is None else round(token.begin_s * rate_hz)] = b"".join(chunks)
+    return found
+
+
+def whole(found):
+    """The audio of `streams` in one piece; fails if it was not sent again from where a stream had to go on."""
+    audio = b""
+    for begin, part in sorted(found.items()):
+        shared = audio[2 * begin :]
+        assert begin <= len(audio) // 2
+        assert part[: len(shared)] == shared
+        audio = audio[: 2 * begin] + part
+    return audio
+
+
+async def check(page, recognizer):
+    """Stop the page; its words are those of its audio in one stream, of which the streams had parts."""
+    await page.run(START)
+    shown = await done(page)
+    rate_hz = await page.run("new AudioContext().sampleRate")
+    found = streams(page, rate_hz)
+    audio = whole(found)
+    assert len(found) > 1
+    expected = await finals(recognizer, f"sample_rate={rate_hz}", [audio])
+    assert " ".join(shown).split() == " ".join(expected).split()
+    assert len(" ".join(shown).split()) > 3
+    assert await page.run(STATUS) == f"Done: {len(audio) / 2 / rate_hz:.1f} s of audio"
+    return found
+
+
+def test_no_word_is_lost_or_doubled_where_a_limit_ends_streams(store, address):
+    async def run():
+        async with (
+            http_recognizer(store) as (_, unlimited),
+            opened(address, store, limits={"max_stream_seconds": 1.5}) as (page, _, _),
+        ):
+            await page.run(START)
+            await page.until(f"{FINALS}.length > 3")
+            return await check(page, unlimited), await page.run(TIMES)
+
+    found, times = asyncio.run(run())
+    assert len(found) > 3
+    assert times == sorted(times)
+    assert times[-1] > "0:02"
+
+
+def test_a_drain_ends_the_stream_which_another_replica_takes_when_it_can(store, address):
+    async def run():
+        async with (
+            http_recognizer(store) as (draining, first),
+            http_recognizer(store) as (_, second),
+            proxied(int(first.rpartition(":")[2])) as (proxy, port),
+            browser(address) as chrome,
+            chrome.page(f"http://127.0.0.1:{port}/") as page,
+        ):
+            await page.until(f"{STATUS} === 'Ready'")
+            await page.run(START)
+            await page.until("document.querySelector('#interim:not([hidden]) .text')?.textContent.includes(' ')")
+            draining.end_streams()
+            while len(page.urls) < 2:  # the next stream is refused
+                await asyncio.sleep(0.01)
+            shown = len(await page.run(FINALS))
+            proxy.port = int(second.rpartition(":")[2])
+            await page.until(f"{FINALS}.length > {shown}")
+            await check(page, second)
+
+    asyncio.run(run())
