@@ -28,8 +28,8 @@ class Case:
     def load(self) -> Recipe:
         """Return the recipe; for cross-entropy of frames without the guidance of CTC."""
         recipe = load_recipe(_RECIPES / self.recipe)
-        weight = 0.0 if self.frames else recipe.training.alignment_weight
-        changed = {**self.training, "alignment_weight": weight}
+        by_frame = {"objective": "frame_cross_entropy", "alignment_weight": 0.0} if self.frames else {}
+        changed = {**self.training, **by_frame}
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=changed)})
 
 

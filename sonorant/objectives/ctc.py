@@ -1,6 +1,6 @@
 """Connectionist temporal classification (Graves 2006)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
@@ -14,12 +14,12 @@ from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.dense_ctc import dense_ctc_loss
-from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
+from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Padded, SoftAlignment, Targets
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["CtcObjective", "check_labels", "ctc_loss", "frames_needed"]
+__all__ = ["CtcObjective", "check_labels", "ctc_loss", "ctc_posteriors", "frames_needed"]
 
 
 class CtcObjective:
@@ -64,6 +64,13 @@ class CtcObjective:
             guided += schedule[0] * alignment_loss(outputs.frames, batch.targets["frames"].values)
         return Losses(guided, {"loss": loss})
 
+    def soft_alignment(self, outputs: Outputs, targets: Mapping[str, Padded], schedule: tf.Tensor) -> SoftAlignment:
+        """See `ByPaths`: CTC's posteriors and, while its weight lasts, the frame-wise loss' targets."""
+        loss, occupancies = ctc_posteriors(outputs.frames, outputs.lengths, *targets["labels"])
+        if self._training.alignment_weight:
+            occupancies += schedule[0] * tf.one_hot(targets["frames"].values, self._units.size + 1)  # of UNKNOWN: zeros
+        return SoftAlignment(occupancies, {"loss": loss})
+
 
 def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_lengths: tf.Tensor) -> tf.Tensor:
     """Return Float32[B]: minus the log-probability of each label sequence, summed over its alignments.
@@ -86,6 +93,20 @@ def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_
         lengths,
     )
     return loss
+
+
+def ctc_posteriors(
+    log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_lengths: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return `ctc_loss`, and Float32[B, T, units + 1]: each symbol's posterior at each frame, over all alignments.
+
+    By Graves 2006, Eq. 16, the gradient of the loss by logits is what the model says less this posterior. Without an
+    alignment, and behind the lengths, it is what the model says.
+    """
+    with tf.GradientTape() as tape:
+        tape.watch(log_probs)
+        loss = ctc_loss(log_probs, lengths, labels, label_lengths)
+    return loss, tf.exp(log_probs) - tape.gradient(loss, log_probs)
 
 
 def _sparse_ctc(

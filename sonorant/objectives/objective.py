@@ -12,7 +12,17 @@ from sonorant.delivery.example import Example
 from sonorant.models.family import Model, Outputs
 from sonorant.tensorflow import tf
 
-__all__ = ["BatchSearch", "BatchTensors", "ByFrame", "Losses", "Objective", "Padded", "Targets"]
+__all__ = [
+    "BatchSearch",
+    "BatchTensors",
+    "ByFrame",
+    "ByPaths",
+    "Losses",
+    "Objective",
+    "Padded",
+    "SoftAlignment",
+    "Targets",
+]
 
 Targets: TypeAlias = Mapping[str, IntArray]  # of one utterance, [length] each
 
@@ -44,6 +54,17 @@ class Losses(NamedTuple):
     """
 
     minimised: tf.Tensor
+    reported: dict[str, tf.Tensor]
+
+
+class SoftAlignment(NamedTuple):
+    """Paths through whole utterances, summed up frame by frame.
+
+    occupancies: Float32[B, T, symbols], the weight of each symbol at each frame: its posterior over the paths, and what
+    the objective adds; behind an utterance's frames they mean nothing. reported: see `Losses`, of whole utterances.
+    """
+
+    occupancies: tf.Tensor
     reported: dict[str, tf.Tensor]
 
 
@@ -107,4 +128,17 @@ class ByFrame(Objective, Protocol):
 
     def losses_of(self, outputs: Outputs, batch: BatchTensors) -> Losses:
         """Return the losses of a model's outputs for a batch, or for a chunk of one; part of the step's graph."""
+        ...
+
+
+class ByPaths(Objective, Protocol):
+    """An objective whose loss is minus the logarithm of a sum over paths through the whole utterance.
+
+    Once a model's frames are known, so are the paths' posteriors. The cross-entropy of frames with these, as constants,
+    has the gradient of the loss there, and bounds its change from above elsewhere (expectation-maximization, Dempster
+    1977). Among its targets is "frames", of each encoded frame.
+    """
+
+    def soft_alignment(self, outputs: Outputs, targets: Mapping[str, Padded], schedule: tf.Tensor) -> SoftAlignment:
+        """Return that of whole utterances, given a model's outputs; part of a graph of its own."""
         ...

@@ -215,10 +215,10 @@ class Recipe(Section):
                 f"{found}needs a family whose state is carried from chunk to chunk, lstm_ctc or delayed_lstm; found "
                 f"model.family={model.family}; set it to 0, or take one of them"
             )
-        if training.objective != "frame_cross_entropy":
+        if training.mwer_hypotheses:
             raise ValueError(
-                f"{found}needs a loss that is a sum over frames, training.objective: frame_cross_entropy; found "
-                f"{training.objective}, whose paths go through the whole utterance; set it to 0, or change that"
+                f"{found}needs the loss of one transcript, and training.mwer_hypotheses={training.mwer_hypotheses} "
+                "compares several; set one of them to 0"
             )
         if training.unroll_rows > training.batch_examples:
             raise ValueError(

@@ -33,14 +33,16 @@ class TrainingRecipe(Section):
         0,
         ge=0,
         description="Truncated unrolling: vectors of a chunk, within which gradients run; each chunk makes a step, and "
-        "the state is carried to the next one (lstm_ctc and delayed_lstm, frame_cross_entropy only). 0: full "
-        "unrolling, of whole utterances with others of like length (bucketing).",
+        "the state is carried to the next one (lstm_ctc and delayed_lstm). With CTC a forward pass over whole "
+        "utterances precedes a batch's chunks, for the posteriors that they are trained towards. 0: full unrolling, of "
+        "whole utterances with others of like length (bucketing).",
     )
     unroll_rows: int = Field(
         32,
         ge=1,
         description="Rows of a chunk (truncated unrolling only). A batch's utterances fill them one after another, so "
-        "batch_examples should be several times as many.",
+        "batch_examples should be several times as many; with CTC about as many, drawn by pool_examples to be of like "
+        "length: its posteriors are of the weights before the batch, and age with every chunk.",
     )
     epochs: int = Field(10, ge=1, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")

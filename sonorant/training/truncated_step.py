@@ -3,15 +3,14 @@
 What the paper does: a batch is b rows by u vectors; after each one the weights change, and the LSTMs' state goes on to
 the next, where it counts as a constant, so that gradients run over at most u vectors. The loss is the cross-entropy of
 frames (section 3); a frame's label comes 5 vectors late (section 4), across chunks too. The maximum of vectors in a
-step is b u, however long utterances are.
+step is b u, however long utterances are. For losses of whole utterances see `soft_aligned_step`.
 
 What is the same here: all of that, and that an utterance begins with a state of its own, a running mean of features
 included. A state is carried on as the weights before the last update left it, as in the paper.
 
 What differs: rows end with the batch (see `chunks`). Steps are synchronous over ranks: as long as one has a chunk, the
 others join with none. The gradient is the mean over rows that have a target in the chunk, of sums over their frames;
-the paper does not say how it is scaled. CTC, which the paper names beside cross-entropy for whole utterances, is
-refused: its paths go through the utterance, and the paper defines no loss of a chunk for it.
+the paper does not say how it is scaled.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +18,8 @@ from dataclasses import replace
 from typing import cast
 
 from sonorant.models.carrying import Carrying
-from sonorant.models.family import Inputs, Model
-from sonorant.objectives.objective import BatchTensors, ByFrame, Objective
+from sonorant.models.family import Inputs, Model, Outputs
+from sonorant.objectives.objective import BatchTensors, ByFrame, Losses, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import graph_function, tf
 from sonorant.training.batch import batch_signature, empty_tensors
@@ -55,54 +54,72 @@ class TruncatedStep(TrainStep):
 
     def _trace(self) -> None:
         self._carrying = cast(Carrying, self.model)
-        self._by_frame = cast(ByFrame, self.objective)
-        signature = [
-            batch_signature(self.model.bins, (*self.objective.padding, BEGINS)),
-            [tf.TensorSpec([None, s.shape[1]], tf.float32) for s in self._carrying.initial_state(1)],
-            *self._other_inputs(),
-        ]
+        self._chunk_signature = batch_signature(self.model.bins, (*self.objective.padding, BEGINS))
+        self._state_signature = [tf.TensorSpec([None, s.shape[1]], tf.float32) for s in self._first_state([])]
         self._no_chunk = empty_tensors(self.model.bins, {**self.objective.padding, BEGINS: 0})
+        signature = [self._chunk_signature, self._state_signature, self._found_signature(), *self._other_inputs()]
         self._chunk_graph = graph_function(self._chunk, input_signature=signature)
+
+    def _found_signature(self) -> list[tf.TensorSpec]:
+        """Return the specs of what a chunk's loss needs beside the chunk."""
+        return []
+
+    def _found(self, chunks: Sequence[BatchTensors], step: int) -> list[list[tf.Tensor]]:
+        """Return it for each chunk, and behind the last one for `_no_chunk`."""
+        return [[] for _ in (*chunks, self._no_chunk)]
+
+    def _losses(self, outputs: Outputs, chunk: BatchTensors, found: Sequence[tf.Tensor]) -> Losses:
+        """Return the losses of a chunk's rows."""
+        return cast(ByFrame, self.objective).losses_of(outputs, chunk)
 
     def __call__(self, batch: BatchTensors | None, step: int, notes: Notes) -> StepResult:
         """Do steps `step`, `step` + 1, …; all ranks must call it with the same `step`."""
         chunks = [] if batch is None else _chunks(batch)
-        state = self._carrying.initial_state(len(chunks[0].weights) if chunks else 1)
-        begun = sum(float(tf.reduce_sum(chunk.targets[BEGINS].values)) for chunk in chunks)
-        notes = notes._replace(begun=begun)
+        state = self._first_state(chunks)
+        found = self._found(chunks, step)
+        begun = sum(int(tf.math.count_nonzero(chunk.targets[BEGINS].values)) for chunk in chunks)
+        notes = notes._replace(begun=float(begun))
         results: list[StepResult] = []
         updates = 0
         while not results or _goes_on(results[-1]):
             self._on_chunk()
             number = len(results)
             if number >= len(chunks):  # others have one
-                chunk, state = self._no_chunk, self._carrying.initial_state(1)
+                chunk, state = self._no_chunk, self._first_state([])
             else:
                 chunk = chunks[number]
             notes = notes._replace(unfinished=float(number + 1 < len(chunks)))
-            inputs = (self._rates(step + updates), self._seed(step + updates), tf.constant(notes, tf.float32))
-            vector, state = self._called(self._chunk_graph, chunk, state, *inputs)
+            inputs = (self._rates(step + updates), self._seed(step + number), tf.constant(notes, tf.float32))
+            vector, state = self._called(self._chunk_graph, chunk, state, found[min(number, len(chunks))], *inputs)
             results.append(self._result(vector))
             updates += bool(results[-1].examples)
         return _whole(results, updates)
+
+    def _first_state(self, chunks: Sequence[BatchTensors]) -> list[tf.Tensor]:
+        return self._carrying.initial_state(len(chunks[0].weights) if chunks else 1)
+
+    def _carried(self, chunk: BatchTensors, state: list[tf.Tensor], seed: tf.Tensor) -> tuple[Outputs, list[tf.Tensor]]:
+        """Return the outputs of a chunk and the state after it; an utterance that begins there has its own."""
+        begins = chunk.targets[BEGINS].values > 0
+        first = self._carrying.initial_state(tf.shape(begins)[0])
+        state = [tf.where(begins, new, old) for new, old in zip(first, state, strict=True)]
+        return self._carrying.carry(Inputs(chunk.features, chunk.lengths), state, seed)
 
     def _chunk(
         self,
         chunk: BatchTensors,
         state: list[tf.Tensor],
+        found: list[tf.Tensor],
         rates: tf.Tensor,
         seed: tf.Tensor,
         notes: tf.Tensor,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        begins = chunk.targets[BEGINS].values > 0
-        first = self._carrying.initial_state(tf.shape(begins)[0])
-        state = [tf.where(begins, new, old) for new, old in zip(first, state, strict=True)]
         with tf.GradientTape() as tape:
-            outputs, after = self._carrying.carry(Inputs(chunk.features, chunk.lengths), state, seed)
-            losses = self._by_frame.losses_of(outputs, chunk)
+            outputs, after = self._carried(chunk, state, seed)
+            losses = self._losses(outputs, chunk, found)
             minimised = self.loss_scale.scaled(tf.reduce_sum(chunk.weights * losses.minimised))
-        found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
-        summed = self._sums(found, losses, chunk.weights, notes)
+        gradients = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
+        summed = self._sums(gradients, losses, chunk.weights, notes)
         return self._update(summed, rates), after
 
 

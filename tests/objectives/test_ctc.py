@@ -4,7 +4,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sonorant.objectives.ctc import ctc_loss, frames_needed
+from sonorant.objectives import ctc
+from sonorant.objectives.ctc import ctc_loss, ctc_posteriors, frames_needed
 from sonorant.objectives.dense_ctc import dense_ctc_loss
 from sonorant.tensorflow import tf
 
@@ -67,6 +68,39 @@ def test_the_form_for_gpus_equals_the_kernel_for_cpus_in_loss_and_gradient():
     assert min(np.isinf(losses).sum(), (losses == 0).sum(), np.isfinite(losses).sum()) > 5  # each case of a fit
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5, rtol=1e-5)
+
+
+def posteriors_over_all_alignments(log_probs, labels):
+    """The share of each symbol at each frame in the sum over every path that collapses to the labels."""
+    frames, symbols = log_probs.shape
+    found = np.zeros((frames, symbols))
+    for path in itertools.product(range(symbols), repeat=frames):
+        if collapse(path, symbols - 1) == tuple(labels):
+            found[range(frames), path] += np.exp(log_probs[range(frames), path].sum())
+    return found / found[0].sum()
+
+
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_posteriors_equal_shares_of_the_sum_over_all_alignments(monkeypatch, kind):
+    monkeypatch.setattr(ctc, "has_gpu", lambda: kind == "GPU")
+    log_probs = tf.nn.log_softmax(tf.constant(np.random.default_rng(4).normal(size=(3, 5, 4)), tf.float32))
+    labels, lengths, counts = [[0, 1], [2, 2], [1, 3]], [5, 4, 3], [2, 2, 1]
+    loss, found = ctc_posteriors(log_probs, lengths, labels, counts)
+    np.testing.assert_array_equal(loss, ctc_loss(log_probs, lengths, labels, counts))
+    for i in range(3):
+        expected = posteriors_over_all_alignments(
+            np.array(log_probs[i, : lengths[i]], np.float64), labels[i][: counts[i]]
+        )
+        np.testing.assert_allclose(found[i, : lengths[i]], expected, atol=1e-5)
+
+
+def test_cross_entropy_with_posteriors_bounds_the_change_of_the_loss():
+    rng = np.random.default_rng(5)
+    before, after = (tf.nn.log_softmax(tf.constant(rng.normal(size=(50, 8, 4)) * 3, tf.float32)) for _ in range(2))
+    rest = [[8] * 50, np.tile([0, 1, 1], (50, 1)).astype(np.int32), [3] * 50]
+    loss, posteriors = ctc_posteriors(before, *rest)
+    change = -tf.reduce_sum(posteriors * (after - before), (1, 2))
+    assert (change - (ctc_loss(after, *rest) - loss)).numpy().min() > -1e-3
 
 
 @pytest.mark.parametrize(("kind", "taken"), [("CPU", "kernel"), ("GPU", "dense")])

@@ -1,13 +1,17 @@
 """The tiny task with a symbol for each frame, in closed form: the bin that is lit, where the last one is silence."""
 
+from dataclasses import replace
+
 import numpy as np
 from training.tiny import BINS, WORDS, shard_counts, tiny_example, tiny_recipe, tiny_units
 
 from sonorant.models.registry import build_model
+from sonorant.objectives.ctc import CtcObjective
 from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
 from sonorant.recipe.schema import Recipe
 from sonorant.training.labeller import Labeller
 
+CTC = {"objective": "ctc", "aligner": ""}
 PLAIN = {"family": "lstm_ctc", "layers": 2, "cells": 8, "dropout": 0.0}
 FAMILIES = {
     "lstm_ctc": PLAIN,
@@ -27,7 +31,10 @@ def frame_recipe(model=PLAIN, **training) -> Recipe:
     return Recipe.model_validate(values)
 
 
-def frame_objective(recipe):
+def objective_of(recipe):
+    """Return CTC, if the recipe says so, or cross-entropy of frames."""
+    if recipe.training.objective == "ctc":
+        return CtcObjective(recipe.training, tiny_units(), recipe.features, recipe.model.framing)
     return FrameCrossEntropy(tiny_units(), recipe.model.framing, align)
 
 
@@ -38,5 +45,6 @@ def normalised_model(recipe):
 
 
 def labelled(recipe, ordinals):
-    label = Labeller(frame_objective(recipe), shard_counts(max(ordinals) + 1))
-    return [label(tiny_example(o)) for o in ordinals]
+    label = Labeller(objective_of(recipe), shard_counts(max(ordinals) + 1))
+    items = [label(tiny_example(o)) for o in ordinals]
+    return [replace(item, targets={**item.targets, "frames": align(item.features, ())}) for item in items]

@@ -9,13 +9,13 @@ from sonorant.models.framing import Framing
 from sonorant.training.chunks import BEGINS, ChunkLayout, fill_rows
 from sonorant.training.pool import Labelled
 
-UNKNOWN = -1
+UNKNOWN, NONE = -1, -2
 
 
 def item(number, frames):
     """An utterance whose vector t is [number + 1, t + 1], with symbol 100 number + t."""
     features = np.stack([np.full(frames, number + 1), np.arange(frames) + 1], 1).astype(np.float32)
-    targets = {"frames": 100 * number + np.arange(frames)}
+    targets = {"frames": 100 * number + np.arange(frames), "labels": np.full(number + 1, number)}
     return Labelled(Lineage(0, 0, number), number, f"u{number}", features, targets, frames / 100)
 
 
@@ -26,10 +26,11 @@ def item(number, frames):
     st.integers(0, 4),
 )
 def test_rows_read_from_left_to_right_have_each_utterance_once_and_whole(lengths, rows, vectors, delay):
-    layout = ChunkLayout(rows, vectors, Framing(lead=delay, tail=delay), UNKNOWN)
+    layout = ChunkLayout(rows, vectors, Framing(lead=delay, tail=delay), {"labels": NONE, "frames": UNKNOWN})
     batch = layout(3, 7, [item(number, frames) for number, frames in enumerate(lengths)])
     features, own, targets, weights = (np.asarray(t) for t in tf_parts(batch))
     begins = np.asarray(batch.tensors.targets[BEGINS].values)[:, :, 0]
+    labels = batch.tensors.targets["labels"]
     chunks, height = weights.shape
     assert height == min(rows, len(lengths))
     read, needed = [], 0
@@ -48,7 +49,12 @@ def test_rows_read_from_left_to_right_have_each_utterance_once_and_whole(lengths
             np.testing.assert_array_equal(symbol, late)
             assert own[part, row].sum() == lengths[number]
             np.testing.assert_array_equal(own[part, row], np.sort(own[part, row])[::-1])  # a part of one chunk alone
-            assert begins[part, row].tolist() == [1] + [0] * (count - 1)
+            assert begins[part, row].tolist() == [lengths[number]] + [0] * (count - 1)
+            assert labels.lengths[part, row].numpy().tolist() == [number + 1] + [0] * (count - 1)
+            assert labels.values[chunk, row].numpy().tolist() == [number] * (number + 1) + [NONE] * (
+                len(lengths) - number - 1
+            )
+            assert (labels.values[chunk + 1 : chunk + count, row] == NONE).numpy().all()
             needed += lengths[number] + delay
             chunk += count
         for rest in (features, begins, weights):

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from training import by_frame
-from training.by_frame import FAMILIES, frame_objective, frame_recipe, labelled, normalised_model
+from training.by_frame import CTC, FAMILIES, frame_recipe, labelled, normalised_model, objective_of
 from training.harness import lines, run, tiny_trainer, weights
 from training.tiny import BINS, tiny_recipe
 
@@ -21,14 +21,15 @@ from sonorant.training.step import Notes
 from sonorant.training.unrolling import batch_layout, build_step
 
 VECTORS = 4
+LOSSES = {"cross-entropy": {}, "guided ctc": CTC | {"alignment_weight": 0.5, "alignment_steps": 10}}
 
 
 def truncated(recipe, collective=None):
-    return build_step(normalised_model(recipe), frame_objective(recipe), recipe, collective or SingleProcess())
+    return build_step(normalised_model(recipe), objective_of(recipe), recipe, collective or SingleProcess())
 
 
 def batch_of(recipe, ordinals):
-    return batch_layout(frame_objective(recipe), recipe)(0, 0, labelled(recipe, ordinals)).tensors
+    return batch_layout(objective_of(recipe), recipe)(0, 0, labelled(recipe, ordinals)).tensors
 
 
 class Summing:
@@ -63,13 +64,13 @@ def plain_lstm(layer, vector, cell, hidden):
     return cell, tf.sigmoid(o) * tf.tanh(cell)
 
 
-def reference_loss(model, item, vectors, delay):
-    """Cross-entropy of an utterance's frames, vector by vector; the state counts as a constant every so many."""
+def reference_frames(model, item, vectors, delay):
+    """Log-probabilities of an utterance's frames, vector by vector; the state counts as a constant every so many."""
     tail = np.repeat(np.asarray(model.normalisation.mean)[None], delay, 0)
     features = tf.constant(np.concatenate([item.features, tail]))[None]
     normal, _ = model.normalisation(features, model.initial_state(1)[2 * len(model.encoder) :])
     state = [tf.zeros((1, layer.cells)) for layer in model.encoder for _ in range(2)]
-    loss = 0.0
+    frames = []
     for t in range(len(item.features) + delay):
         if t % vectors == 0:
             state = [tf.stop_gradient(s) for s in state]
@@ -78,28 +79,58 @@ def reference_loss(model, item, vectors, delay):
             state[2 * n], state[2 * n + 1] = plain_lstm(layer, vector, state[2 * n], state[2 * n + 1])
             vector = state[2 * n + 1]
         if t >= delay:
-            loss -= tf.nn.log_softmax(model.projection(vector))[0, int(item.targets["frames"][t - delay])]
-    return loss
+            frames.append(tf.nn.log_softmax(model.projection(vector)))
+    return tf.stack(frames, 1)
 
 
+def reference_loss(frames, item, recipe, step):
+    """The loss of an utterance, and its part that is reported."""
+    symbols = item.targets["frames"]
+    entropy = -tf.add_n([frames[0, t, int(symbol)] for t, symbol in enumerate(symbols) if symbol >= 0] or [0.0])
+    if recipe.training.objective == "frame_cross_entropy":
+        return entropy, entropy
+    labels = item.targets["labels"]
+    lengths = {"label_length": [len(labels)], "logit_length": [frames.shape[1]]}
+    ctc = tf.nn.ctc_loss([labels], frames, **lengths, logits_time_major=False, blank_index=-1)[0]
+    return ctc + recipe.training.alignment_weight * (1 - step / recipe.training.alignment_steps) * entropy, ctc
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_gradients_of_all_chunks_add_up_to_those_of_full_unrolling_cut_at_their_bounds(family):
-    recipe = frame_recipe(FAMILIES[family], unroll_vectors=VECTORS, unroll_rows=1, clip_norm=1e9)
+def test_gradients_of_all_chunks_add_up_to_those_of_full_unrolling_cut_at_their_bounds(family, loss):
+    recipe = frame_recipe(FAMILIES[family], unroll_vectors=VECTORS, unroll_rows=1, clip_norm=1e9, **LOSSES[loss])
     step, ordinals = summing(recipe), [0, 4]
     result = step(batch_of(recipe, ordinals), 3, Notes())
     model, delay = step.model, recipe.model.framing.lead
     with tf.GradientTape() as tape:
-        losses = [reference_loss(model, item, VECTORS, delay) for item in labelled(recipe, ordinals)]
-        loss = tf.add_n(losses)
-    expected = tape.gradient(loss, step._variables)
+        losses = [
+            reference_loss(reference_frames(model, item, VECTORS, delay), item, recipe, 3)
+            for item in labelled(recipe, ordinals)
+        ]
+        minimised, reported = (tf.add_n(parts) for parts in zip(*losses, strict=True))
+    expected = tape.gradient(minimised, step._variables)
     for found, gradient, variable in zip(step.optimizer.sums, expected, step._variables, strict=True):
         np.testing.assert_allclose(found, gradient, rtol=1e-4, atol=1e-5, err_msg=variable.name)
-    assert result.loss == pytest.approx(float(loss) / 2, rel=1e-5)
+    assert result.loss == pytest.approx(float(reported) / 2, rel=1e-5)
     assert (result.examples, result.applied, result.updates) == (2, True, int(step.optimizer.t))
     rates = [learning_rate(3 + number, recipe.training, 0) for number in range(result.updates)]
     assert float(step.optimizer.rates) == pytest.approx(sum(rates))
     spans = [len(item.features) + delay for item in labelled(recipe, ordinals)]
     assert result.updates == sum(-(-(span - delay // VECTORS * VECTORS) // VECTORS) for span in spans)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_chunk_as_long_as_the_utterance_has_the_gradient_of_full_unrolling_with_its_dropout(loss):
+    model, options = by_frame.PLAIN | {"dropout": 0.5}, {"clip_norm": 1e9} | LOSSES[loss]
+    (item,) = labelled(frame_recipe(model, **options), [4])
+    found = []
+    for unrolling in ({"unroll_vectors": item.frames, "unroll_rows": 1}, {}):
+        recipe = frame_recipe(model, **options, **unrolling)
+        step = summing(recipe)
+        result = step(batch_of(recipe, [4]), 3, Notes())
+        found.append([result.loss, result.gradient_norm, *step.optimizer.sums])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -208,10 +239,11 @@ def both_ranks(recipe, shares, notes):
     return found[0], found[1]
 
 
-def test_ranks_with_unlike_numbers_of_chunks_make_the_steps_of_one_rank():
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ranks_with_unlike_numbers_of_chunks_make_the_steps_of_one_rank(loss):
     shares = [([0, 1], [2, 3]), ([4], []), ([5, 6], [7]), ([], [8, 9])]
-    recipe = frame_recipe(unroll_vectors=VECTORS, unroll_rows=2)
-    one = frame_recipe(unroll_vectors=VECTORS, unroll_rows=4)
+    recipe = frame_recipe(unroll_vectors=VECTORS, unroll_rows=2, **LOSSES[loss])
+    one = frame_recipe(unroll_vectors=VECTORS, unroll_rows=4, **LOSSES[loss])
     step, number, expected = truncated(one), 0, []
     for first, second in shares[:2] + shares[3:]:
         expected.append(step(batch_of(one, [*first, *second]), number, Notes(audio_s=len(first) + len(second))))
@@ -239,11 +271,11 @@ def aligned():
         yield
 
 
-@pytest.fixture(scope="module")
-def recipe():
+@pytest.fixture(scope="module", params=LOSSES)
+def recipe(request):
     model = FAMILIES["delayed_lstm"] | {"dropout": 0.1, "delay_vectors": 2, "layers": 1, "cells": 16}
     options = {"batch_examples": 6, "unroll_vectors": VECTORS, "unroll_rows": 2, "weight_average": 0.9}
-    options |= {"learning_rate": 0.03, "keep_checkpoints": 99}
+    options |= {"learning_rate": 0.03, "keep_checkpoints": 99} | LOSSES[request.param]
     return frame_recipe(model, epochs=3, checkpoint_every_steps=5, **options)
 
 
@@ -291,7 +323,7 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(whole, recipe, tmp
 @pytest.mark.parametrize(
     ("training", "model", "named"),
     [
-        ({"objective": "ctc", "aligner": ""}, {}, "found ctc, whose paths go through the whole utterance"),
+        (CTC | {"mwer_hypotheses": 4}, {}, "training.mwer_hypotheses=4 compares several"),
         ({"accumulate_batches": 2}, {}, "training.accumulate_batches=2 a step of several"),
         ({"batch_examples": 3}, {}, "unroll_rows=4 with training.batch_examples=3"),
         ({}, {"dropout_over": "utterance"}, "found model.dropout_over=utterance"),
