@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.rigs.training_case import CASES, Case
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
+from services.process.memory import keep_freed_memory
 
 __all__ = ["rows"]
 
@@ -23,6 +24,7 @@ _UNIT = "audio-h/core-h"
 
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield the rate of each family's step beside both peers."""
+    keep_freed_memory()  # as the trainer does
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its optimizer of graphs calls Keras' CTC an error, and goes on
     from sonorant.tensorflow import tf
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.rigs.training_case import Case
 from benchmarks.row import Progress, Row
 from benchmarks.timing import quickest_s
+from services.process.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from benchmarks.rigs.fixed_step import FixedStep
@@ -46,6 +47,7 @@ _PEERS = dict.fromkeys(_CTC, _CTC_BUCKETED) | {_RANDOM: None, _BUCKETED: _RANDOM
 
 def rows(progress: Progress) -> Iterator[Row]:
     """Yield each way's padding ratio and rate; bucketing beside random batches, truncated unrolling beside it."""
+    keep_freed_memory()  # as the trainer does
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from sonorant.tensorflow import tf
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from services.process.logging import configure_logging
+from services.process.memory import keep_freed_memory
 from services.process.metrics import metrics_at
 from services.process.options import (
     metrics_port_option,
@@ -95,6 +96,7 @@ def main() -> None:
     """Run until training is complete or a signal ends it."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
     yield_while_waiting()
+    keep_freed_memory()
     run_program(command, "trainer")
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from sonorant.arrays import Features
 from sonorant.models.carrying import Carrying
+from sonorant.models.dropout import dropped
 from sonorant.models.family import Inputs, Outputs, Symbols
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
@@ -98,5 +99,4 @@ class LstmCtc(Carrying):
         shape = tf.shape(hidden)
         if self.recipe.dropout_over == "utterance":  # one mask for all frames (Gal 2016, section 4)
             shape = tf.concat([[1], shape[1:]], 0)
-        kept = tf.random.stateless_uniform(shape, seed) >= self.recipe.dropout
-        return hidden * tf.cast(kept, hidden.dtype) / (1 - self.recipe.dropout)
+        return dropped(hidden, self.recipe.dropout, seed, shape)

@@ -24,13 +24,26 @@ class Adam(tf.Module):
         self.t = tf.Variable(0.0, trainable=False)
 
     def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor) -> None:
-        """Update all variables by one step."""
+        """Update all variables by one step, each in one pass over it.
+
+        The kernel adds epsilon to the root of v before v's correction, where Kingma adds it after; so it gets epsilon
+        times the correction's root.
+        """
         t = self.t.assign_add(1.0)
-        correction_1, correction_2 = 1 - _BETA_1**t, 1 - _BETA_2**t
+        power_1, power_2 = _BETA_1**t, _BETA_2**t
         for theta, m, v, g in zip(self.variables_updated, self.m, self.v, gradients, strict=True):
-            m_t = m.assign(_BETA_1 * m + (1 - _BETA_1) * g)
-            v_t = v.assign(_BETA_2 * v + (1 - _BETA_2) * tf.square(g))
-            theta.assign_sub(learning_rate * (m_t / correction_1) / (tf.sqrt(v_t / correction_2) + _EPSILON))
+            tf.raw_ops.ResourceApplyAdam(
+                var=theta.handle,
+                m=m.handle,
+                v=v.handle,
+                beta1_power=power_1,
+                beta2_power=power_2,
+                lr=learning_rate,
+                beta1=_BETA_1,
+                beta2=_BETA_2,
+                epsilon=_EPSILON * tf.sqrt(1 - power_2),
+                grad=g,
+            )
 
     def state(self) -> dict[str, NDArray[np.float32]]:
         """Return t, and m and v of each variable by index."""

@@ -26,11 +26,12 @@ class Nesterov(tf.Module):
         self.t = tf.Variable(0.0, trainable=False)
 
     def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor) -> None:
-        """Change all variables by one step."""
+        """Change all variables by one step, each in one pass over it."""
         self.t.assign_add(1.0)
         for theta, v, g in zip(self.variables_updated, self.v, gradients, strict=True):
-            v_t = v.assign(self._momentum * v - learning_rate * g)
-            theta.assign_add(self._momentum * v_t - learning_rate * g)
+            tf.raw_ops.ResourceApplyKerasMomentum(
+                var=theta.handle, accum=v.handle, lr=learning_rate, grad=g, momentum=self._momentum, use_nesterov=True
+            )
 
     def state(self) -> dict[str, NDArray[np.float32]]:
         """Return t, and v of each variable by its position in the list."""

@@ -55,13 +55,15 @@ def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, steps, 
     if peepholes:
         layer.peepholes.assign(rng.normal(size=(3, 4)))
         given.append(layer.peepholes.value)
+    exact = [tf.cast(one, tf.float64) for one in given]
     outcomes = []
-    for run in (lambda: layer(*given[:3]), lambda: plain_lstm(*given)):
+    for run, sources in ((lambda: layer(*given[:3]), given), (lambda: plain_lstm(*exact), exact)):
         with tf.GradientTape() as tape:
-            tape.watch(given[:3])
+            tape.watch(sources)
             outputs, last_cell, last_hidden = run()
-            loss = tf.reduce_sum(outputs**2 * ramp) + tf.reduce_sum(last_cell**3) + tf.reduce_sum(last_hidden**4)
-        outcomes.append([outputs, last_cell, last_hidden, *tape.gradient(loss, given)])
+            weighed = outputs**2 * tf.cast(ramp, outputs.dtype)
+            loss = tf.reduce_sum(weighed) + tf.reduce_sum(last_cell**3) + tf.reduce_sum(last_hidden**4)
+        outcomes.append([outputs, last_cell, last_hidden, *tape.gradient(loss, sources)])
     for fused, plain in zip(*outcomes, strict=True):
         np.testing.assert_allclose(fused, plain, atol=3e-5, rtol=1e-5)
 
