@@ -46,7 +46,8 @@ class PackedStream:
 
         features: Float32[rows, T, bins]; packed: Float32[rows, numbers], as the states after.
         """
-        return self._calls[features.shape[1] // self._block - 1](features, packed)
+        outputs, after = self._calls[features.shape[1] // self._block - 1](features, packed)
+        return outputs, after
 
     def _of(self, blocks: int) -> Any:
         """Return the function of so many blocks."""
