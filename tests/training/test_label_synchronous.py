@@ -42,7 +42,7 @@ def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(section, tmp_path)
 def test_a_tiny_task_is_learnt(tmp_path):
     model = {"cells": 16, "decoder_cells": 16, "attention": 16, "pooling": [1]}
     recipe = label_recipe(
-        BFA, model=model, epochs=25, patience=25, learning_rate=0.02, decay_steps=150, batch_examples=8
+        BFA, model=model, epochs=60, patience=60, learning_rate=0.02, decay_steps=400, batch_examples=8
     )
     trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(64), 64)
     run(trainer)
