@@ -46,7 +46,7 @@ def test_products_are_of_rounded_operands_and_come_out_as_float32(rng, kind, dty
     kernel = layer.kernel.value
     layer.dtype_policy = "float32"
     layer.kernel.assign(rounded(kernel, dtype))
-    np.testing.assert_allclose(found, layer(rounded(inputs, dtype)), atol=2e-2 if dtype == "bfloat16" else 2e-3)
+    np.testing.assert_allclose(found, layer(rounded(inputs, dtype)), atol=6e-2 if dtype == "bfloat16" else 2e-3)
     assert np.abs(found - exact).max() > 0
 
 
