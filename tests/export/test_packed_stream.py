@@ -15,27 +15,41 @@ ROWS = 3
 
 
 @pytest.fixture(scope="module", params=[{"family": "lstm_ctc", "layers": 2, "cells": 9}, MOCHA])
-def streams(request):
-    """Of one model, by a signature of a block and by the loop; and its vectors in a block."""
+def model(request):
     section = Recipe.model_validate(babble_recipe().model_dump(mode="json") | {"model": request.param}).model
-    model = build_model(section, BINS, UNITS.size, seed=1)
-    return packed(model, "block"), packed(model, "stream"), model.framing.block
+    return build_model(section, BINS, UNITS.size, seed=1)
 
 
-def packed(model, name):
-    function = signatures(model)[1][name]
-    output = "encoded" if model.search == "monotonic" else "log_probs"
+@pytest.fixture(scope="module", params=["block", "stream"])
+def packed(model, request):
+    function = signatures(model)[1][request.param]
     states = [state.numpy() for state in model.initial_state(1)]
     block = (model.framing.block, BINS)
-    return PackedStream(lambda features, **state: function(features, *state.values()), output, block, states)
+    return PackedStream(lambda features, **state: function(features, *state.values()), output(model), block, states)
+
+
+@pytest.fixture(scope="module")
+def looped(model):
+    """What the loop over time makes of vectors."""
+    function = signatures(model)[1]["stream"]
+
+    def looped(vectors):
+        found = function(vectors, *model.initial_state(ROWS))
+        after = [np.reshape(found[f"state_{i}"], (ROWS, -1)) for i in range(len(found) - 1)]
+        return found[output(model)], np.concatenate(after, axis=1)
+
+    return looped
+
+
+def output(model):
+    return "encoded" if model.search == "monotonic" else "log_probs"
 
 
 @pytest.mark.parametrize("blocks", range(1, MOST_BLOCKS + 1))
-def test_a_block_s_signature_in_place_of_the_loop_changes_neither_outputs_nor_states(streams, blocks):
-    *ways, block = streams
-    vectors = np.random.default_rng(blocks).standard_normal((ROWS, blocks * block, BINS)).astype(np.float32)
-    found = [way(vectors, np.stack([way.start] * ROWS)) for way in ways]
-    for one, other in zip(*found, strict=True):
-        assert len(one) == ROWS
-        assert np.ptp(one) > 0
-        np.testing.assert_allclose(one, other, atol=1e-6)
+def test_blocks_in_a_row_are_the_loop_s_outputs_and_states(model, packed, looped, blocks):
+    shape = (ROWS, blocks * model.framing.block, BINS)
+    vectors = np.random.default_rng(blocks).standard_normal(shape).astype(np.float32)
+    found = packed(vectors, np.stack([packed.start] * ROWS))
+    for one, expected in zip(found, looped(vectors), strict=True):
+        assert one.shape == expected.shape
+        np.testing.assert_allclose(one, expected, atol=1e-6)
