@@ -19,7 +19,7 @@ from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
 from services.recognizer_client.api_key import check_api_key, process_api_key
 from services.recognizer_client.replay import Replay
-from services.recognizer_client.retrying import retry_delay_s
+from services.recognizer_client.retrying import lost_status_delay_s, retry_delay_s
 from services.recognizer_client.transcript import (
     RecognizedWord,
     StreamedTranscript,
@@ -184,7 +184,9 @@ async def stream_audio(
                     audio.go_on(2 * round(seconds(response.resume_offset) * rate_hz))
                     break
         except grpc.aio.AioRpcError as error:
-            delay_s = None if answered else retry_delay_s(error)
+            delay_s = retry_delay_s(error)
+            if delay_s is None and not answered:
+                delay_s = lost_status_delay_s(error)
             if delay_s is None or clock() + delay_s > patient_until_s:
                 raise
             await asyncio.sleep(delay_s)

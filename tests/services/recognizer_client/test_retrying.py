@@ -11,7 +11,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from services.recognizer_client.client import stream_recording
-from services.recognizer_client.retrying import retry_delay_s
+from services.recognizer_client.retrying import lost_status_delay_s, retry_delay_s
 from sonorant.v1 import recognizer_pb2 as pb
 
 FINAL = pb.StreamingRecognizeResponse(
@@ -60,9 +60,10 @@ def test_a_refusal_is_tried_again_after_its_time():
     assert 3 <= retry_delay_s(refusal(3)) <= 4.5
 
 
-def test_an_error_that_hides_the_status_is_tried_again_and_no_other_of_the_same_code():
-    assert 1 <= retry_delay_s(error()) <= 1.5
-    assert retry_delay_s(error(details="a fault")) is None
+def test_an_error_that_hides_the_status_is_no_refusal_and_none_of_the_same_code_hides_it():
+    assert 1 <= lost_status_delay_s(error()) <= 1.5
+    assert lost_status_delay_s(error(details="a fault")) is None
+    assert retry_delay_s(error()) is None
 
 
 def streamed(*calls):
