@@ -164,7 +164,7 @@ _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
 
 
 def load_exported(folder: Path) -> ExportedModel | Ensemble:
-    """Load the exported model in `folder` and run it once, because the first call is slow; raises BadExport."""
+    """Load the exported model in `folder` and run it, because first calls are slow; raises BadExport."""
     with _verified(folder) as manifest:
         if manifest.signature == ENSEMBLE:
             return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
@@ -205,8 +205,11 @@ def _load(folder: Path, manifest: Manifest, *, searched: bool) -> ExportedModel:
 
 
 def _warm(model: ExportedModel) -> None:
-    vectors = np.zeros((model.framing.block, model.extractor.bins), np.float32)
-    _, state = model.step(vectors, model.initial_state())
+    """Call each graph, which TensorFlow optimizes in its first call."""
+    state = model.initial_state()
+    for blocks in range(1, MOST_BLOCKS + 1):
+        vectors = np.zeros((blocks * model.framing.block, model.extractor.bins), np.float32)
+        _, state = model.step(vectors, state)
     model.finish(state)
     if model.decoder:
         model.decoder.warm(model.no_frames.shape[1])

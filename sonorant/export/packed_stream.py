@@ -26,11 +26,11 @@ class PackedStream:
     """Calls a signature of one block of `features` Float32[rows, T, bins] and states `state_0` and so on.
 
     A signature of any number of vectors, such as exports had before there was one of a block, may take its place.
-    output: name of what it computes of the features. states: Float32[1, ...] each, of a new stream.
+    output: name of what it computes of the features. block: vectors of one, and their bins. states: Float32[1, ...]
+    each, of a new stream.
     """
 
     def __init__(self, signature: Any, output: str, block: tuple[int, int], states: Sequence[NDArray[Any]]) -> None:
-        """block: vectors of it, and their bins."""
         self.start: PackedState = np.concatenate([np.ravel(state) for state in states], dtype=np.float32)
         self._signature = signature
         self._output = output
@@ -38,8 +38,6 @@ class PackedStream:
         self._shapes = [(-1, *state.shape[1:]) for state in states]
         self._sizes = [state.size for state in states]
         self._calls = [_Call(self._of(blocks)) for blocks in range(1, MOST_BLOCKS + 1)]
-        for blocks in range(1, MOST_BLOCKS + 1):  # TensorFlow optimizes a graph in its first call, for a second
-            self(np.zeros((1, blocks * self._block, self._bins), np.float32), self.start[None])
 
     def __call__(self, features: Features, packed: PackedState) -> tuple[NDArray[np.float32], PackedState]:
         """Return outputs [rows, T', size] of each row's next blocks, MOST_BLOCKS at most, and the states after them.
