@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.load.event_loop import event_loop
-from benchmarks.load.experiment import Conditions, Results
+from benchmarks.load.experiment import Conditions, NotOurServer, Results
 from benchmarks.load.models import Model
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
@@ -21,19 +21,12 @@ from services.process.channels import open_aio_channel
 from services.recognizer_client.client import StreamedTranscript, connect, stream_recording
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import from_int16
-from sonorant.errors import SonorantError
 from sonorant.text.alignment import align
 from sonorant.v1 import recognizer_pb2 as pb
 
-__all__ = ["CannotCut", "cuts"]
+__all__ = ["cuts"]
 
 _BESIDE_S = 2.0  # of the limit, longer than the longest recording
-
-
-class CannotCut(SonorantError):
-    """A server that runs elsewhere, whose limit stays as it is."""
-
-    exit_code = 64
 
 
 class _Cut(NamedTuple):
@@ -46,9 +39,9 @@ class _Cut(NamedTuple):
 
 
 def cuts(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
-    """Yield, for each model, the words of the recordings and how many differ; raises CannotCut."""
+    """Yield, for each model, the words of the recordings and how many differ; raises NotOurServer."""
     if conditions.publish is None:
-        raise CannotCut("cuts: sets the length limit of a recognizer that it starts; leave out --server")
+        raise NotOurServer("cuts: sets the length limit of a recognizer that it starts; leave out --server")
     limit_s = math.ceil(max(recording.duration_s for recording in conditions.recordings) + _BESIDE_S)
     found: dict[Model, list[_Cut]] = {}
     with conditions.serve(max_stream_seconds=2 * limit_s) as target, event_loop() as loop:

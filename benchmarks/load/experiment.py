@@ -10,8 +10,9 @@ from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
 from benchmarks.load.step import Step
 from benchmarks.row import Progress, Row
+from sonorant.errors import SonorantError
 
-__all__ = ["STEP_FIGURES", "Conditions", "Preset", "Results", "Serve", "step_rows"]
+__all__ = ["STEP_FIGURES", "Conditions", "NotOurServer", "Preset", "Results", "Serve", "step_rows"]
 
 Serve: TypeAlias = Callable[..., AbstractContextManager[Target]]
 """Returns the server, within a context, with keys of the recipe's `serving` where it is started for this."""
@@ -20,6 +21,12 @@ Serve: TypeAlias = Callable[..., AbstractContextManager[Target]]
 STEP_FIGURES = {"final result", "first interim", "speech to interim", "flicker", "refused", "failed"}
 STEP_FIGURES |= {"CPU, server", "CPU, clients", "client delay"}
 """Names of the rows of `step_rows`."""
+
+
+class NotOurServer(SonorantError):
+    """A server that was there, whose exports or limits a preset cannot change: the message says which."""
+
+    exit_code = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,21 @@
 
 from collections.abc import Iterator
 
-from benchmarks.load.experiment import Conditions, Results, step_rows
+from benchmarks.load.experiment import Conditions, NotOurServer, Results, step_rows
 from benchmarks.load.latency import percentile
 from benchmarks.load.step import Speakers
 from benchmarks.row import Progress, Row
-from sonorant.errors import SonorantError
 
-__all__ = ["CannotReload", "reload"]
+__all__ = ["reload"]
 
 _STREAMS = 50
 _LEAST_S = 15.0  # the recognizer polls every 5 s, and loads for some
 
 
-class CannotReload(SonorantError):
-    """A server that runs elsewhere, whose exports are not at hand."""
-
-    exit_code = 64
-
-
 def reload(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
-    """Yield the figures of both, and what the reload adds to p99; raises CannotReload."""
+    """Yield the figures of both, and what the reload adds to p99; raises NotOurServer."""
     if conditions.publish is None:
-        raise CannotReload("reload: gives a new version to a recognizer that it starts; leave out --server")
+        raise NotOurServer("reload: gives a new version to a recognizer that it starts; leave out --server")
     streams = (conditions.streams or (_STREAMS,))[0]
     with conditions.serve() as target, Speakers(target, conditions.recordings) as speakers:
         seconds, name = max(conditions.seconds, _LEAST_S), conditions.models[0].name

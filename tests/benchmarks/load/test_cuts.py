@@ -5,8 +5,8 @@ from rigs.babble import RATE_HZ
 from rigs.recognizer_thread import recognizer_on_a_thread
 from rigs.tones import spoken, tone_store
 
-from benchmarks.load.cuts import CannotCut, cuts
-from benchmarks.load.experiment import Conditions, Results
+from benchmarks.load.cuts import cuts
+from benchmarks.load.experiment import Conditions, NotOurServer, Results
 from benchmarks.load.models import Model
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
@@ -37,5 +37,5 @@ def test_no_word_differs_where_a_stream_goes_on_by_its_token_and_some_do_without
 
 
 def test_a_server_that_was_there_is_left_alone():
-    with pytest.raises(CannotCut, match="leave out --server"):
+    with pytest.raises(NotOurServer, match="leave out --server"):
         rows(None, publish=None)
