@@ -35,7 +35,7 @@ def dropped(values: tf.Tensor, rate: tf.Tensor | float, seed: tf.Tensor, shape: 
     size = tf.reduce_prod(shape)
     pairs = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.int32)
     drawn = tf.reshape(tf.bitcast(pairs, tf.int16), [-1])[:size]  # from -2^15 on
-    dropped_values = tf.round(rate * _VALUES)
+    dropped_values = tf.minimum(tf.round(rate * _VALUES), _VALUES - 1.0)  # none is dropped for certain
     kept = drawn >= tf.cast(dropped_values - _VALUES // 2, tf.int16)
     mask = tf.cast(kept, values.dtype) * (_VALUES / (_VALUES - dropped_values))
     return values * tf.reshape(mask, shape)

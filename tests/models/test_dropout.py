@@ -15,6 +15,10 @@ def test_a_share_is_dropped_and_the_expectation_stays(rate):
     assert np.unique(values[values > 0]) == pytest.approx([1 / (1 - rate)], rel=1e-3)
 
 
+def test_the_highest_rates_leave_finite_values():
+    assert np.isfinite(dropped(tf.ones((301, 333)), 1 - 2**-20, SEED, tf.constant([301, 333]))).all()
+
+
 def test_neighbours_are_dropped_independently():
     values = dropped(tf.ones((400, 400)), 0.5, SEED, tf.constant([400, 400])).numpy() - 1
     for one, other in ((values[:, ::2], values[:, 1::2]), (values[:-1], values[1:])):
