@@ -1,9 +1,11 @@
 """The recognizer's web page in a browser, what it shows, and what another client gets for the same audio."""
 
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
-from rigs.chromium import browser
+import soundfile
+from rigs.babble import RATE_HZ
+from rigs.chromium import browser, chromium
 from rigs.http_recognizer import http_recognizer
 from websockets.asyncio.client import connect
 
@@ -12,6 +14,14 @@ ERROR = "document.querySelector('#error').textContent"
 FINALS = "[...document.querySelectorAll('#finals .text')].map((element) => element.textContent)"
 INTERIM = "document.querySelector('#interim:not([hidden]) .text')?.textContent"
 START = "document.querySelector('#start').click()"
+
+
+@contextmanager
+def chromium_that_hears(samples, folder):
+    """Yield the address of Chromium, whose microphone hears Float32[samples], over and over."""
+    soundfile.write(folder / "microphone.wav", samples, RATE_HZ, subtype="PCM_16")
+    with chromium(folder / "microphone.wav") as address:
+        yield address
 
 
 @asynccontextmanager

@@ -5,15 +5,14 @@ from contextlib import AsyncExitStack
 
 import numpy as np
 import pytest
-import soundfile
 import soxr
 from rigs.babble import RATE_HZ
-from rigs.chromium import browser, chromium
+from rigs.chromium import browser
 from rigs.encoded import encoded, written
 from rigs.http_recognizer import http_recognizer
 from rigs.keyed import api_keys, keyed
 from rigs.recognizer import SPEECH
-from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, done, finals, opened
+from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, chromium_that_hears, done, finals, opened
 from scipy.signal import fftconvolve
 
 SILENCE = np.zeros(RATE_HZ, np.float32)
@@ -24,9 +23,7 @@ FOCUS = "document.activeElement.id"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
-    soundfile.write(path, HEARD, RATE_HZ, subtype="PCM_16")
-    with chromium(path) as address:
+    with chromium_that_hears(HEARD, tmp_path_factory.mktemp("microphone")) as address:
         yield address
 
 

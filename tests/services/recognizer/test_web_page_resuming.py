@@ -4,13 +4,11 @@ import asyncio
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import soundfile
-from rigs.babble import RATE_HZ
 from rigs.black_hole import proxied
-from rigs.chromium import browser, chromium
+from rigs.chromium import browser
 from rigs.http_recognizer import http_recognizer
 from rigs.tones import spoken, tone_store
-from rigs.web_page import FINALS, START, STATUS, done, finals, opened
+from rigs.web_page import FINALS, START, STATUS, chromium_that_hears, done, finals, opened
 
 from sonorant.serving.resume_token import parse_token
 
@@ -20,9 +18,7 @@ TIMES = "[...document.querySelectorAll('#finals .time')].map((element) => elemen
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    path = tmp_path_factory.mktemp("microphone") / "microphone.wav"
-    soundfile.write(path, SPEECH, RATE_HZ, subtype="PCM_16")
-    with chromium(path) as address:
+    with chromium_that_hears(SPEECH, tmp_path_factory.mktemp("microphone")) as address:
         yield address
 
 
