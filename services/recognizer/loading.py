@@ -19,7 +19,7 @@ __all__ = ["load_served", "start_tensorflow", "unload"]
 log = structlog.get_logger()
 
 _LONGEST_SLEEP_S = 0.1
-_YOUNG = 20_000  # objects between two collections of garbage: by default 700, which took 8 % of the time under load
+_YOUNG = 20_000  # objects between two collections of garbage: a round of many streams makes more than Python's 700
 
 
 def start_tensorflow() -> None:
