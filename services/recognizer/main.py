@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 
 from services.process.health import HealthServer, health_at
 from services.process.logging import configure_logging
-from services.process.memory import keep_freed_memory
 from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
 from services.process.program import run_program
@@ -214,5 +213,4 @@ def command(
 
 def main() -> None:
     """Serve until SIGTERM."""
-    keep_freed_memory()
     run_program(command, "recognizer")
