@@ -23,7 +23,7 @@ ROWS :=
 # Folder of helm, kubectl and an S3 server, if they are not in PATH; a test cluster keeps its programs there.
 CLUSTER_BIN ?= $(HOME)/.cache/test-cluster/bin
 
-.PHONY: help setup demo ablation results test chaos drill images test-cluster test-large lint format verify docs protos lock clean distclean
+.PHONY: help setup demo ablation results test chaos drill images test-cluster test-large test-gpu lint format verify docs protos lock clean distclean
 help: ## list what one can do (the default)
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
@@ -71,6 +71,9 @@ test-cluster: setup ## on a Kubernetes cluster: KUBECONFIG's, or one made here b
 
 test-large: setup ## build systems at their papers' sizes and train two steps of each (8 GiB of memory)
 	$(BIN)/pytest -q tests/large
+
+test-gpu: setup ## hold a GPU's kernels and steps against the CPU's (TensorFlow's build for GPUs in .venv: docs/train-your-speech.md)
+	$(BIN)/pytest -q tests/gpu
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,4 +1,7 @@
-"""TensorFlow and Keras, without the optional packages that Keras would import.
+"""TensorFlow and Keras, without the optional packages that Keras would import, and without GPUs.
+
+A rank of a training takes one (`sonorant.models.devices`). Exported models, and what else a process computes, have
+the operations of a CPU, of which some have no kernel on a GPU, or another one.
 
 For its scikit-learn wrappers and image galleries Keras loads scikit-learn and matplotlib where they are installed: of
 the 5.2 s that `import tensorflow` took, on an EPYC, they took 2.0 (`python -X importtime` names them).
@@ -28,6 +31,8 @@ def as_if_absent(*packages: str) -> Iterator[None]:
 with as_if_absent("matplotlib", "sklearn"):
     import keras
     import tensorflow as tf
+
+tf.config.set_visible_devices([], "GPU")
 
 
 def graph_function(body: Callable[..., Any], input_signature: list[Any] | None = None) -> Any:

@@ -8,6 +8,7 @@ from benchmarks.rigs.training_case import Case
 from sonorant.arrays import Features, IntArray
 from sonorant.delivery.example import Example, Lineage, WordSpan
 from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.computation import set_computation
 from sonorant.models.framing import Framing
 from sonorant.models.registry import build_model
 from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
@@ -41,6 +42,7 @@ class FixedStep:
         self.batch = self.make_batch(seconds)
         model = build_model(self.recipe.model, self.extractor.bins, self.units.size, seed=1)
         model.set_normalisation([self._item(0, seconds[0]).features], lambda moments: moments)
+        set_computation(model, self.recipe.training.precision)
         self.step = build_step(model, self.objective, self.recipe, SingleProcess())
         self._number = 0
 
@@ -84,6 +86,8 @@ class FixedStep:
 def _units(recipe: Recipe) -> Units:
     if recipe.text.units == "words":
         return Units("words", _WORDS)
+    if recipe.text.units in ("bpe", "unigram"):
+        return Units("words", (*_WORDS, *(f"piece {number}" for number in range(len(_WORDS), recipe.text.pieces))))
     return Units("characters", (" ", *sorted(set("".join(_WORDS)))))
 
 

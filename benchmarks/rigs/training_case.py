@@ -23,7 +23,7 @@ class Case:
     name: str
     recipe: str
     frames: bool = False
-    training: Mapping[str, int] = field(default_factory=dict)
+    training: Mapping[str, int | str] = field(default_factory=dict)
 
     def load(self) -> Recipe:
         """Return the recipe; for cross-entropy of frames without the guidance of CTC."""

@@ -19,6 +19,7 @@ __all__ = ["gang_shutdown", "is_in_gang", "is_rank_0", "join_gang", "yield_while
 
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE")
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK")
+_LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "HOROVOD_LOCAL_RANK")
 _LOCAL_SIZE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "HOROVOD_LOCAL_SIZE")
 
 
@@ -43,15 +44,19 @@ def is_in_gang() -> bool:
 
 
 def join_gang(launched: bool, threads: int) -> "Collective":
-    """Join the gang; return its collective operations. Raises Unavailable if the launcher ends.
+    """Join the gang, with one GPU of this machine if it has any; return the gang's collective operations.
+
+    Raises Unavailable if the launcher ends.
 
     launched: the launcher sends rank and gang. threads: of an operation; 0: cores / ranks of this machine.
     """
     if launched:
         _await_gang()
     _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE, 1)))
+    from sonorant.models.devices import take_gpu
     from sonorant.training.collective import HorovodCollective, SingleProcess
 
+    take_gpu(_first_of(_LOCAL_RANK, 0))
     # Horovod's stall check does not work with Gloo: the controller leaves the list of ranks empty (0.28.1).
     return HorovodCollective() if is_in_gang() else SingleProcess()
 

@@ -6,10 +6,13 @@ Exit codes: 0 training is complete, and recorded by the coordinator; 69 Redis, c
 missing; 75 a signal, fenced by another gang, or the ledger has lost writes: restart to resume.
 """
 
+import multiprocessing
 import os
 import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from sonorant.recipe import Recipe
 
 __all__ = ["command", "main"]
+
+T = TypeVar("T")
 
 
 class _RankOptions(NamedTuple):
@@ -132,12 +137,19 @@ def _export(run: "SharedRun") -> None:
     import structlog
 
     from sonorant.export.run_model import export_run
+    from sonorant.models.devices import has_gpu
 
     run.pull_checkpoints()
     run.pull_exports()
-    done = export_run(run.folder)
+    # An exported model is tried out before it is there, on a CPU as always, which a process that has taken a GPU cannot.
+    done = _in_process_of_its_own(export_run, run.folder) if has_gpu() else export_run(run.folder)
     run.push_exports()
     structlog.get_logger().info("model_exported", version=done.version, path=str(done.path), new=done.is_new)
+
+
+def _in_process_of_its_own(call: Callable[..., T], *arguments: object) -> T:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(call, *arguments).result()
 
 
 def _report_end(run: "SharedRun", recipe: "Recipe", options: _RankOptions, again: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sonorant.models.cudnn_lstm import cudnn_lstm
+from sonorant.models.devices import has_gpu
 from sonorant.models.half_precision import HalfPrecision
 from sonorant.tensorflow import keras, tf
 
@@ -27,7 +28,8 @@ class Lstm(HalfPrecision):
     registered with the former's gradient, which is therefore wrong without any message. Of the former only the forward
     pass is used. cudnn: whether cuDNN's kernel takes its place, which needs a GPU, and has no peepholes.
 
-    In half precision cuDNN multiplies in it; the other kernel, in Float32, has operands that are rounded to it.
+    In float16 cuDNN multiplies in it. The other kernel, and cuDNN in bfloat16, multiply operands that are rounded in
+    Float32: of cuDNN in bfloat16 TensorFlow 2.18 had, on an H100, the outputs right and no gradient, without a word.
     """
 
     cudnn = False
@@ -51,9 +53,11 @@ class Lstm(HalfPrecision):
         inputs: [T, B, inputs] with T >= 1.
         """
         weight, bias = (tf.convert_to_tensor(v.value) for v in (self.weight, self.bias))
-        if self.cudnn:
+        if self.cudnn and self.compute_dtype == "float16":
             return _float32(*cudnn_lstm(inputs, cell, hidden, weight, bias))
         inputs, cell, hidden, weight, bias = _float32(inputs, cell, hidden, weight, bias)
+        if self.cudnn:
+            return cudnn_lstm(inputs, cell, hidden, weight, bias)
         if self.peepholes is None:
             outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
         else:
@@ -191,10 +195,25 @@ def _through_time(
     return written.stack(), d_cell, d_hidden, d_peepholes
 
 
+class _StepGradients(NamedTuple):
+    """Gradients of one step, named as the kernel names them: gates [B, 4 cells], the cell state before, peepholes."""
+
+    dicfo: tf.Tensor
+    cs_prev_grad: tf.Tensor
+    wci_grad: tf.Tensor
+    wcf_grad: tf.Tensor
+    wco_grad: tf.Tensor
+
+
 def _of_step(
     forward: Any, given: _Operands, t: tf.Tensor, before: tf.Tensor, d_hidden: tf.Tensor, d_cell: tf.Tensor
 ) -> Any:
-    """Return the kernel's gradients of one step, after the cell state `before`; of x, h', W and b it takes shapes."""
+    """Return the kernel's gradients of one step, after the cell state `before`; of x, h', W and b it takes shapes.
+
+    With peepholes on a GPU, an H100, those of TensorFlow 2.18's kernel were wrong: plain operations take its place.
+    """
+    if given.has_peepholes and has_gpu():
+        return _of_peephole_step(forward, given, t, before, d_hidden, d_cell)
     return tf.raw_ops.LSTMBlockCellGrad(
         x=given.inputs[t],
         cs_prev=before,
@@ -202,6 +221,24 @@ def _of_step(
         cs_grad=d_cell,
         h_grad=d_hidden,
         **given.shared(),
+    )
+
+
+def _of_peephole_step(
+    forward: Any, given: _Operands, t: tf.Tensor, before: tf.Tensor, d_hidden: tf.Tensor, d_cell: tf.Tensor
+) -> _StepGradients:
+    i, g, f, o = (getattr(forward, name)[t] for name in ("i", "ci", "f", "o"))
+    cell, squashed = forward.cs[t], forward.co[t]
+    p_i, p_f, p_o = given.peepholes
+    d_o = d_hidden * squashed * o * (1 - o)
+    d_c = d_hidden * o * (1 - squashed**2) + d_cell + d_o * p_o
+    d_i, d_g, d_f = d_c * g * i * (1 - i), d_c * i * (1 - g**2), d_c * before * f * (1 - f)
+    return _StepGradients(
+        dicfo=tf.concat([d_i, d_g, d_f, d_o], 1),
+        cs_prev_grad=d_c * f + d_i * p_i + d_f * p_f,
+        wci_grad=tf.reduce_sum(d_i * before, 0),
+        wcf_grad=tf.reduce_sum(d_f * before, 0),
+        wco_grad=tf.reduce_sum(d_o * cell, 0),
     )
 
 

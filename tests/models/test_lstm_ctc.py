@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sonorant.models import lstm
 from sonorant.models.family import Inputs, WrongWeights
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc
@@ -43,9 +44,12 @@ def plain_lstm(inputs, cell, hidden, weight, bias, peepholes=(0.0, 0.0, 0.0)):
     return tf.stack(outputs), cell, hidden
 
 
-@pytest.mark.parametrize("peepholes", [False, True], ids=["plain", "peepholes"])
+@pytest.mark.parametrize(
+    ("peepholes", "gpu"), [(False, False), (True, False), (True, True)], ids=["plain", "peepholes", "on a GPU"]
+)
 @pytest.mark.parametrize("steps", [1, 9])
-def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, steps, peepholes):
+def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, monkeypatch, steps, peepholes, gpu):
+    monkeypatch.setattr(lstm, "has_gpu", lambda: gpu)
     layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
     layer.bias.assign(rng.normal(size=16))
     inputs = tf.constant(rng.normal(size=(steps, 3, 5)), tf.float32)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from services.trainer import main as trainer
 from services.trainer.main import main
 
 WAITING = {"OMPI_MCA_mpi_yield_when_idle": "1", "HOROVOD_CYCLE_TIME": "5"}
@@ -35,3 +36,16 @@ def test_how_ranks_wait_is_for_the_environment_to_say(ask_for_help, monkeypatch)
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     assert ask_for_help() == said
+
+
+def devices_of_a_model(taken):
+    """In a process of its own: what a process that exports may use, and what one with a GPU may."""
+    from sonorant.models.devices import has_gpu
+
+    return os.getpid(), taken, has_gpu()
+
+
+def test_a_rank_on_a_gpu_has_its_model_exported_by_a_process_without_one():
+    found = trainer._in_process_of_its_own(devices_of_a_model, True)
+    assert found[0] != os.getpid()
+    assert found[1:] == (True, False)

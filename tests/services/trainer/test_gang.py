@@ -1,0 +1,33 @@
+"""Which GPU a rank takes: TensorFlow's list of devices is the edge that stands in for a machine with several."""
+
+import pytest
+
+from services.trainer import gang
+from sonorant.models import devices
+from sonorant.tensorflow import tf
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Two GPUs; records what is made visible, and whose memory grows."""
+    said = {}
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [f"{kind}:0", f"{kind}:1"])
+    monkeypatch.setattr(tf.config, "set_visible_devices", lambda device, kind: said.update({kind: device}))
+    grow = tf.config.experimental
+    monkeypatch.setattr(grow, "set_memory_growth", lambda device, enable: said.update(grows=(device, enable)))
+    monkeypatch.setattr(gang, "_limit_threads", lambda count: None)
+    return said
+
+
+@pytest.mark.parametrize(("local_rank", "gpu"), [(None, "GPU:0"), ("1", "GPU:1"), ("2", "GPU:0")])
+def test_a_rank_takes_one_gpu_by_its_number_on_the_machine(machine, monkeypatch, local_rank, gpu):
+    if local_rank:
+        monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", local_rank)
+    gang.join_gang(launched=False, threads=1)
+    assert machine == {"GPU": gpu, "grows": (gpu, True)}
+
+
+def test_without_a_gpu_nothing_is_taken(machine, monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
+    devices.take_gpu(0)
+    assert machine == {}
