@@ -141,7 +141,7 @@ def _export(run: "SharedRun") -> None:
 
     run.pull_checkpoints()
     run.pull_exports()
-    # An exported model is tried out before it is there, on a CPU as always, which a process that has taken a GPU cannot.
+    # A version is tried out on a CPU before it is there, and a process that has taken a GPU leaves it no more.
     done = _in_process_of_its_own(export_run, run.folder) if has_gpu() else export_run(run.folder)
     run.push_exports()
     structlog.get_logger().info("model_exported", version=done.version, path=str(done.path), new=done.is_new)
