@@ -3,15 +3,18 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import Progress
+from rich.text import Text
 
+from services.evaluation.capacity_waits import CapacityWaits
 from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import read_references, shards_of, write_test_set
 from services.recognizer.process import running_recognizer
@@ -44,7 +47,7 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
     folders = {one.name: write_test_set(run, data_folder, one) for one in chosen}
     with (
         running_recognizer(run.exports, run.logs / "recognizer.log") as address,
-        Progress(console=console, disable=not console.is_terminal) as progress,
+        _Progress(console) as progress,
     ):
         for name, folder in folders.items():
             _measure(address, folder, recipe.evaluation, document, name, progress)
@@ -52,8 +55,23 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
 
 
+class _Progress(Progress):
+    """A bar a set, and below them how long streams wait for capacity; where nobody watches, only that they do."""
+
+    def __init__(self, console: Console) -> None:
+        say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+        self.waits = CapacityWaits(say, time.monotonic)
+        super().__init__(console=console, disable=not console.is_terminal)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """See `Progress`."""
+        yield from super().get_renderables()
+        if line := self.waits.line:
+            yield Text(line, no_wrap=True, overflow="ellipsis")
+
+
 def _measure(
-    address: str, folder: Path, settings: EvaluationRecipe, document: _Document, name: str, progress: Progress
+    address: str, folder: Path, settings: EvaluationRecipe, document: _Document, name: str, progress: "_Progress"
 ) -> None:
     """Stream one set, and enter its outcomes into `document`."""
     references = read_references(folder)
@@ -61,7 +79,7 @@ def _measure(
     task = progress.add_task(f"{name}: {settings.streams} {kind} streams", total=len(references))
     done: Callable[[], None] = partial(progress.advance, task)
     document["model"], outcomes = asyncio.run(
-        stream_all(address, references, settings.streams, done, paced=settings.paced)
+        stream_all(address, references, settings.streams, done, paced=settings.paced, waits=progress.waits)
     )
     document["sets"][name] = [asdict(outcome) for outcome in outcomes]
     document["streams"][name] = settings.streams

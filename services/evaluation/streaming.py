@@ -2,12 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 
 import grpc
 
 from services.evaluation.test_sets import Reference
-from services.recognizer_client.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
+from services.recognizer_client.client import (
+    StreamedTranscript,
+    Waits,
+    ask_model,
+    connect,
+    open_recognizer,
+    stream_recording,
+)
 from services.recognizer_client.recordings import read_recording
 from sonorant.errors import Unavailable
 
@@ -36,12 +44,18 @@ class Outcome:
 
 
 async def stream_all(
-    address: str, references: Sequence[Reference], clients: int, done: Callable[[], None], *, paced: bool = True
+    address: str,
+    references: Sequence[Reference],
+    clients: int,
+    done: Callable[[], None],
+    *,
+    paced: bool = True,
+    waits: Waits = lambda *_: nullcontext(),
 ) -> tuple[str, list[Outcome]]:
     """Stream all recordings, `clients` at once; return the model's name and the outcomes in order.
 
-    done: called after each recording. paced: in real time; else as fast as the recognizer reads them. Raises
-    Unavailable when the recognizer is lost.
+    done: called after each recording. paced: in real time; else as fast as the recognizer reads them. waits: see
+    `stream_audio`. Raises Unavailable when the recognizer is lost.
     """
     waiting = asyncio.Semaphore(clients)
     try:
@@ -59,6 +73,7 @@ async def stream_all(
                         paced=paced,
                         max_stream_s=info.max_stream_s,
                         patience_s=_PATIENCE_S,
+                        waits=waits,
                     )
                     done()
                     return _outcome(reference, transcript, paced)

@@ -5,12 +5,12 @@ All times are in seconds since the stream began, on the event loop's clock.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import cast
+from typing import TypeAlias, cast
 
 import grpc
 
@@ -38,6 +38,7 @@ __all__ = [
     "RecognizedWord",
     "StreamEvent",
     "StreamedTranscript",
+    "Waits",
     "ask_model",
     "connect",
     "open_recognizer",
@@ -56,8 +57,11 @@ _RETRIES = {
     "backoffMultiplier": 2,
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
-_PATIENCE_S = 60.0  # with a recognizer at capacity
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RETRIES}]})
+_PATIENCE_S = 60.0  # with a recognizer at capacity
+
+Waits: TypeAlias = Callable[[str, float], AbstractContextManager[None]]
+"""The context of a wait for capacity, given the recognizer's reason and since when, on the loop's clock, it lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +114,14 @@ async def stream_recording(
     paced: bool = False,
     max_stream_s: float = 0.0,
     patience_s: float = _PATIENCE_S,
+    waits: Waits = lambda *_: nullcontext(),
 ) -> StreamedTranscript:
     """Stream samples [samples] in [-1, 1] and return the transcript.
 
     config: model and features wanted; absent: the only model, one alternative, words with times and confidence.
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
     max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
-    patience_s: with a recognizer that has no capacity, see `stream_audio`.
+    patience_s, waits: with a recognizer that has no capacity, see `stream_audio`.
     Raises grpc.aio.AioRpcError if the recognizer refuses the stream.
     """
     clock = asyncio.get_running_loop().time
@@ -138,7 +143,7 @@ async def stream_recording(
     model = ""
     cuts = quiet_cuts(samples, rate_hz, max_stream_s) if max_stream_s else []
     for begin, end in pairwise([0, *cuts, len(samples)]):
-        async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config, patience_s)) as responses:
+        async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config, patience_s, waits)) as responses:
             async for response in responses:
                 events.append(read_event(response, clock() - start, begin / rate_hz))
                 model = response.metadata.model
@@ -157,12 +162,13 @@ async def stream_audio(
     rate_hz: int,
     config: pb.RecognitionConfig | None = None,
     patience_s: float = _PATIENCE_S,
+    waits: Waits = lambda *_: nullcontext(),
 ) -> AsyncGenerator[pb.StreamingRecognizeResponse, None]:
     """Stream 16-bit chunks; yield responses as they arrive; all their times are from the start of the audio.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
     recognized goes on in another. A stream that it has no capacity for is tried again for `patience_s`, when it says
-    so.
+    so; until then it is in the context of `waits`.
     """
     clock = asyncio.get_running_loop().time
     wanted = pb.RecognitionConfig()
@@ -171,25 +177,26 @@ async def stream_audio(
     wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
     audio = Replay(chunks)
     token = ""
-    ended, patient_until_s = True, clock() + patience_s
+    ended, answered_s = True, clock()
     while ended and (not token or not audio.over):
         call, ended, answered = stub.StreamingRecognize(_requests(wanted, token, audio)), False, False
         try:
             async for response in call:
                 yield response
-                answered, patient_until_s = True, clock() + patience_s
+                answered, answered_s = True, clock()
                 if ended := bool(response.resume_token):
                     call.cancel()
                     token = response.resume_token
                     audio.go_on(2 * round(seconds(response.resume_offset) * rate_hz))
                     break
         except grpc.aio.AioRpcError as error:
-            delay_s = retry_delay_s(error)
+            delay_s, wait = retry_delay_s(error), waits(error.details() or "", answered_s)
             if delay_s is None and not answered:
-                delay_s = lost_status_delay_s(error)
-            if delay_s is None or clock() + delay_s > patient_until_s:
+                delay_s, wait = lost_status_delay_s(error), nullcontext()
+            if delay_s is None or clock() + delay_s > answered_s + patience_s:
                 raise
-            await asyncio.sleep(delay_s)
+            with wait:
+                await asyncio.sleep(delay_s)
             ended = True
         finally:
             call.cancel()  # where the caller leaves in the midst of it

@@ -41,7 +41,7 @@ class Levels:
 
     def __init__(self, rate_hz: int) -> None:
         self.hop = max(1, round(rate_hz * HOP_MS / 1000))
-        self._powers = array("f")  # of each frame
+        self._computed = array("f")  # powers of frames
         self._samples = [np.empty(0, np.float32)]  # the last hop, and what waits
         self._waiting = 0  # samples
         self._rate_hz = rate_hz
@@ -53,6 +53,12 @@ class Levels:
         if 2 * self._waiting >= self._rate_hz or len(self._samples) > _MOST_PIECES:
             self._compute()
 
+    @property
+    def _powers(self) -> "array[float]":
+        """The power of each frame so far."""
+        self._compute()
+        return self._computed
+
     def _compute(self) -> None:
         line = np.concatenate(self._samples)
         hops = len(line) // self.hop
@@ -60,13 +66,12 @@ class Levels:
             squares = np.square(line[: hops * self.hop], dtype=np.float64).reshape(hops, self.hop)
             energies = np.add.reduce(squares, axis=1)
             powers = (energies[:-1] + energies[1:]) / (2 * self.hop)
-            self._powers.frombytes(powers.astype(np.float32).tobytes())
+            self._computed.frombytes(powers.astype(np.float32).tobytes())
             line = line[(hops - 1) * self.hop :].copy()
         self._samples, self._waiting = [line], 0
 
     def __len__(self) -> int:
         """Return the number of frames so far."""
-        self._compute()
         return len(self._powers)
 
     def frame(self, time_s: float) -> int:
@@ -79,14 +84,12 @@ class Levels:
 
     def between(self, begin: int, end: int) -> NDArray[np.float64]:
         """Return Float64[frames], the levels of frames `begin` up to `end`, or as many of them as there are."""
-        self._compute()
         powers = np.array(self._powers[max(0, begin) : max(0, end)], np.float64)
         levels: NDArray[np.float64] = 10 * np.log10(powers + _LEAST_POWER)
         return levels
 
     def noise(self, end: int) -> float:
         """Return the level of the noise before frame `end`, of which there must be some: a low percentile."""
-        self._compute()
         past = np.array(self._powers[max(0, end - _NOISE_FRAMES) : end])
         rank = len(past) * _NOISE_PERCENTILE // 100
         return 10 * math.log10(float(np.partition(past, rank)[rank]) + _LEAST_POWER)

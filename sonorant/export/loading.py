@@ -106,8 +106,9 @@ class _Stream(ExportedModel):
         start = self._module.signatures["start"](streams=tf.constant(1))
         states = [start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes))]
         signatures = self._module.signatures
-        block = signatures["block"] if "block" in signatures else signatures["stream"]
-        stream = PackedStream(block, self._output, (self.framing.block, manifest.bins), states)
+        loops = "block" not in signatures
+        signature, block = signatures["stream" if loops else "block"], (self.framing.block, manifest.bins)
+        stream = PackedStream(signature, self._output, block, states, loops=loops)
         self._batch = FixedBatch(stream, self.no_frames, MOST_BLOCKS * self.framing.block)
         self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None

@@ -49,25 +49,27 @@ class SoftAlignedStep(TruncatedStep):
         ]
         self._align_graph = graph_function(self._align, input_signature=of_batch)
 
-    def _found_signature(self) -> list[tf.TensorSpec]:
+    def _loss_inputs_signature(self) -> list[tf.TensorSpec]:
         symbols, reports = self.model.symbols.size, len(self.objective.reports)
         return [tf.TensorSpec([None, None, symbols], tf.float32), tf.TensorSpec([None, reports], tf.float32)]
 
-    def _found(self, chunks: Sequence[BatchTensors], step: int) -> list[list[tf.Tensor]]:
-        nothing = [tf.zeros([1 if size is None else size for size in spec.shape]) for spec in self._found_signature()]
+    def _loss_inputs(self, chunks: Sequence[BatchTensors], step: int) -> list[list[tf.Tensor]]:
+        nothing = [
+            tf.zeros([1 if size is None else size for size in spec.shape]) for spec in self._loss_inputs_signature()
+        ]
         if not chunks:
             return [nothing]
         state, frames = self._first_state(chunks), []
         for number, chunk in enumerate(chunks):
             self._on_chunk()
-            found, state = self._frames_graph(chunk, state, self._seed(step + number))
-            frames.append(found)
+            of_chunk, state = self._frames_graph(chunk, state, self._seed(step + number))
+            frames.append(of_chunk)
         targets = tf.nest.map_structure(lambda *tensors: tf.stack(tensors), *(chunk.targets for chunk in chunks))
         aligned = map(tf.unstack, self._align_graph(tf.stack(frames), targets, self._rates(step)[1:]))
         return [*map(list, zip(*aligned, strict=True)), nothing]
 
-    def _losses(self, outputs: Outputs, chunk: BatchTensors, found: Sequence[tf.Tensor]) -> Losses:
-        occupancies, figures = found
+    def _losses(self, outputs: Outputs, chunk: BatchTensors, loss_inputs: Sequence[tf.Tensor]) -> Losses:
+        occupancies, figures = loss_inputs
         assert outputs.frames is not None
         loss = -tf.reduce_sum(occupancies * outputs.frames, (1, 2))
         return Losses(loss, dict(zip(self.objective.reports, tf.unstack(figures, axis=1), strict=True)))
@@ -75,7 +77,7 @@ class SoftAlignedStep(TruncatedStep):
     def _frames(
         self, chunk: BatchTensors, state: list[tf.Tensor], seed: tf.Tensor
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        outputs, after = self._carried(chunk, state, seed)
+        outputs, after = self._outputs_and_state(chunk, state, seed)
         return outputs.frames, after
 
     def _align(self, frames: tf.Tensor, targets: dict[str, Padded], schedule: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -87,22 +89,22 @@ class SoftAlignedStep(TruncatedStep):
         first = tf.where(begins > 0)  # [N, 2]: the chunk in which each utterance begins, and its row
         lengths = tf.gather_nd(begins, first)
         present = tf.sequence_mask(lengths)[:, :, tf.newaxis]  # [N, T, 1]
-        where = self._where(tf.cast(first, tf.int32), tf.shape(present)[1], tf.shape(frames))
+        positions = self._positions(tf.cast(first, tf.int32), tf.shape(present)[1], tf.shape(frames))
         padding = self.objective.padding
         whole = {name: Padded(*(tf.gather_nd(part, first) for part in targets[name])) for name in padding}
-        due = tf.where(present[:, :, 0], tf.gather_nd(targets["frames"].values, where), padding["frames"])
+        due = tf.where(present[:, :, 0], tf.gather_nd(targets["frames"].values, positions), padding["frames"])
         whole["frames"] = Padded(due, lengths)
-        found = cast(ByPaths, self.objective).soft_alignment(
-            Outputs(lengths, frames=tf.gather_nd(frames, where)), whole, schedule
+        alignment = cast(ByPaths, self.objective).soft_alignment(
+            Outputs(lengths, frames=tf.gather_nd(frames, positions)), whole, schedule
         )
-        figures = tf.stack([found.reported[name] for name in self.objective.reports], 1)
+        figures = tf.stack([alignment.reported[name] for name in self.objective.reports], 1)
         shares = (figures / tf.cast(lengths, tf.float32)[:, tf.newaxis])[:, tf.newaxis]  # [N, 1, reports]
         return (
-            _scattered(where, tf.where(present, found.occupancies, 0.0), tf.shape(frames)),
-            tf.reduce_sum(_scattered(where, tf.where(present, shares, 0.0), tf.shape(frames)), 2),
+            _scattered(positions, tf.where(present, alignment.occupancies, 0.0), tf.shape(frames)),
+            tf.reduce_sum(_scattered(positions, tf.where(present, shares, 0.0), tf.shape(frames)), 2),
         )
 
-    def _where(self, first: tf.Tensor, longest: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
+    def _positions(self, first: tf.Tensor, longest: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
         """Return Int32[N, longest, 3]: chunk, row and vector that completes each frame; for absent ones, any."""
         chunks, vectors = shape[0], shape[2]
         since = tf.range(longest) + first[:, :1] * vectors + self._recipe.model.framing.lead
@@ -111,6 +113,6 @@ class SoftAlignedStep(TruncatedStep):
         return tf.stack([complete // vectors, rows, complete % vectors], 2)
 
 
-def _scattered(where: tf.Tensor, values: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
+def _scattered(positions: tf.Tensor, values: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
     """Return [C, R, vectors, size] with the values [N, T, size], zeros elsewhere; shape: of `frames`."""
-    return tf.scatter_nd(where, values, tf.concat([shape[:3], tf.shape(values)[2:]], 0))
+    return tf.scatter_nd(positions, values, tf.concat([shape[:3], tf.shape(values)[2:]], 0))

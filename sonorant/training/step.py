@@ -107,9 +107,9 @@ class TrainStep(tf.Module):
 
     def _trace(self) -> None:
         """Make the graphs of the model as it is now."""
-        found = self.objective.n_best.targets if self.objective.n_best else ()
+        n_best = self.objective.n_best.targets if self.objective.n_best else ()
         signature = [
-            batch_signature(self.model.bins, (*self.objective.padding, *found)),
+            batch_signature(self.model.bins, (*self.objective.padding, *n_best)),
             *self._other_inputs(),
         ]
         self._graph = graph_function(self._step, input_signature=signature)
@@ -212,15 +212,15 @@ class TrainStep(tf.Module):
         with tf.GradientTape() as tape:
             losses = self.objective.losses(self.model, batch, rates[1:], seed)
             minimised = self.loss_scale.scaled(tf.reduce_sum(batch.weights * losses.minimised))
-        found = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
-        return self._sums(found, losses, batch.weights, notes)
+        gradients = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
+        return self._sums(gradients, losses, batch.weights, notes)
 
     def _sums(
-        self, found: Sequence[tf.Tensor], losses: Losses, weights: tf.Tensor, notes: tf.Tensor
+        self, scaled: Sequence[tf.Tensor], losses: Losses, weights: tf.Tensor, notes: tf.Tensor
     ) -> list[tf.Tensor]:
         """Return what `_summed` does, given the gradients of the scaled loss."""
         # An embedding's gradient has only the rows that were looked up; sums over ranks are of whole tensors.
-        gradients = self.loss_scale.unscaled([tf.convert_to_tensor(g) for g in found])
+        gradients = self.loss_scale.unscaled([tf.convert_to_tensor(g) for g in scaled])
         figures = [tf.reduce_sum(weights * losses.reported[name]) for name in self.objective.reports]
         own = tf.concat([[tf.reduce_sum(weights)], figures, notes], 0)
         sums = [one * tf.reduce_max(weights) for one in self.model.batch_sums()]  # a placeholder counts for none

@@ -57,26 +57,26 @@ class TruncatedStep(TrainStep):
         self._chunk_signature = batch_signature(self.model.bins, (*self.objective.padding, BEGINS))
         self._state_signature = [tf.TensorSpec([None, s.shape[1]], tf.float32) for s in self._first_state([])]
         self._no_chunk = empty_tensors(self.model.bins, {**self.objective.padding, BEGINS: 0})
-        signature = [self._chunk_signature, self._state_signature, self._found_signature(), *self._other_inputs()]
-        self._chunk_graph = graph_function(self._chunk, input_signature=signature)
+        signature = [self._chunk_signature, self._state_signature, self._loss_inputs_signature(), *self._other_inputs()]
+        self._chunk_graph = graph_function(self._chunk_step, input_signature=signature)
 
-    def _found_signature(self) -> list[tf.TensorSpec]:
-        """Return the specs of what a chunk's loss needs beside the chunk."""
+    def _loss_inputs_signature(self) -> list[tf.TensorSpec]:
+        """Return the specs of the tensors that a chunk's loss needs beside the chunk and the outputs."""
         return []
 
-    def _found(self, chunks: Sequence[BatchTensors], step: int) -> list[list[tf.Tensor]]:
-        """Return it for each chunk, and behind the last one for `_no_chunk`."""
+    def _loss_inputs(self, chunks: Sequence[BatchTensors], step: int) -> list[list[tf.Tensor]]:
+        """Return these tensors for each chunk, and behind the last one for `_no_chunk`."""
         return [[] for _ in (*chunks, self._no_chunk)]
 
-    def _losses(self, outputs: Outputs, chunk: BatchTensors, found: Sequence[tf.Tensor]) -> Losses:
-        """Return the losses of a chunk's rows."""
+    def _losses(self, outputs: Outputs, chunk: BatchTensors, loss_inputs: Sequence[tf.Tensor]) -> Losses:
+        """Return the losses of a chunk's rows; loss_inputs: of `_loss_inputs`."""
         return cast(ByFrame, self.objective).losses_of(outputs, chunk)
 
     def __call__(self, batch: BatchTensors | None, step: int, notes: Notes) -> StepResult:
         """Do steps `step`, `step` + 1, …; all ranks must call it with the same `step`."""
         chunks = [] if batch is None else _chunks(batch)
         state = self._first_state(chunks)
-        found = self._found(chunks, step)
+        loss_inputs = self._loss_inputs(chunks, step)
         begun = sum(int(tf.math.count_nonzero(chunk.targets[BEGINS].values)) for chunk in chunks)
         notes = notes._replace(begun=float(begun))
         results: list[StepResult] = []
@@ -90,33 +90,37 @@ class TruncatedStep(TrainStep):
                 chunk = chunks[number]
             notes = notes._replace(unfinished=float(number + 1 < len(chunks)))
             inputs = (self._rates(step + updates), self._seed(step + number), tf.constant(notes, tf.float32))
-            vector, state = self._called(self._chunk_graph, chunk, state, found[min(number, len(chunks))], *inputs)
+            vector, state = self._called(
+                self._chunk_graph, chunk, state, loss_inputs[min(number, len(chunks))], *inputs
+            )
             results.append(self._result(vector))
             updates += bool(results[-1].examples)
-        return _whole(results, updates)
+        return _batch_result(results, updates)
 
     def _first_state(self, chunks: Sequence[BatchTensors]) -> list[tf.Tensor]:
         return self._carrying.initial_state(len(chunks[0].weights) if chunks else 1)
 
-    def _carried(self, chunk: BatchTensors, state: list[tf.Tensor], seed: tf.Tensor) -> tuple[Outputs, list[tf.Tensor]]:
+    def _outputs_and_state(
+        self, chunk: BatchTensors, state: list[tf.Tensor], seed: tf.Tensor
+    ) -> tuple[Outputs, list[tf.Tensor]]:
         """Return the outputs of a chunk and the state after it; an utterance that begins there has its own."""
         begins = chunk.targets[BEGINS].values > 0
         first = self._carrying.initial_state(tf.shape(begins)[0])
         state = [tf.where(begins, new, old) for new, old in zip(first, state, strict=True)]
         return self._carrying.carry(Inputs(chunk.features, chunk.lengths), state, seed)
 
-    def _chunk(
+    def _chunk_step(
         self,
         chunk: BatchTensors,
         state: list[tf.Tensor],
-        found: list[tf.Tensor],
+        loss_inputs: list[tf.Tensor],
         rates: tf.Tensor,
         seed: tf.Tensor,
         notes: tf.Tensor,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
-            outputs, after = self._carried(chunk, state, seed)
-            losses = self._losses(outputs, chunk, found)
+            outputs, after = self._outputs_and_state(chunk, state, seed)
+            losses = self._losses(outputs, chunk, loss_inputs)
             minimised = self.loss_scale.scaled(tf.reduce_sum(chunk.weights * losses.minimised))
         gradients = tape.gradient(minimised, self._variables, unconnected_gradients=self._absent)
         summed = self._sums(gradients, losses, chunk.weights, notes)
@@ -135,7 +139,7 @@ def _goes_on(last: StepResult) -> bool:
     return last.notes.unfinished > 0 and not in_vain
 
 
-def _whole(results: Sequence[StepResult], updates: int) -> StepResult:
+def _batch_result(results: Sequence[StepResult], updates: int) -> StepResult:
     """Return the result of a batch, given those of its chunks, whose `examples` are rows with a target."""
     first, made = results[0], [result for result in results if result.examples]
     if not made:

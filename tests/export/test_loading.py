@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rigs.babble import UNITS, babble_model, babble_recipe
 
+from sonorant.export import saved_model
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 
@@ -30,6 +32,24 @@ def test_steps_of_any_size_give_the_same_bits(model, cuts):
         parts.append(log_probs)
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(state.packed, last.packed)
+
+
+def test_an_export_with_the_loop_over_time_alone_has_the_same_outputs(model, tmp_path, monkeypatch):
+    def without_block(model):
+        module, functions = signatures(model)
+        return module, {name: function for name, function in functions.items() if name != "block"}
+
+    signatures = saved_model.signatures
+    monkeypatch.setattr(saved_model, "signatures", without_block)
+    recipe = babble_recipe()
+    older = load_exported(saved_model.export_model(babble_model(recipe), recipe, UNITS, tmp_path).path)
+    features = np.random.default_rng(3).standard_normal((40, model.extractor.bins)).astype(np.float32)
+    states = model.initial_state(), older.initial_state()
+    for chunk in np.split(features, [1, 3, 6, 10, 15, 16]):
+        (expected, after), (found, older_after) = model.step(chunk, states[0]), older.step(chunk, states[1])
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        states = after, older_after
+    np.testing.assert_allclose(states[1].packed, states[0].packed, atol=1e-5)
 
 
 @pytest.mark.parametrize(

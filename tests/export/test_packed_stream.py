@@ -20,12 +20,21 @@ def model(request):
     return build_model(section, BINS, UNITS.size, seed=1)
 
 
+def packed_stream(model, signature, calls):
+    """The stream of a signature; calls: gets the shape of each one's features."""
+    function = signatures(model)[1][signature]
+    states = [state.numpy() for state in model.initial_state(1)]
+
+    def called(features, **state):
+        calls.append(features.shape)
+        return function(features, *state.values())
+
+    return PackedStream(called, output(model), (model.framing.block, BINS), states, loops=signature == "stream")
+
+
 @pytest.fixture(scope="module", params=["block", "stream"])
 def packed(model, request):
-    function = signatures(model)[1][request.param]
-    states = [state.numpy() for state in model.initial_state(1)]
-    block = (model.framing.block, BINS)
-    return PackedStream(lambda features, **state: function(features, *state.values()), output(model), block, states)
+    return packed_stream(model, request.param, [])
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +62,8 @@ def test_blocks_in_a_row_are_the_loop_s_outputs_and_states(model, packed, looped
     for one, expected in zip(found, looped(vectors), strict=True):
         assert one.shape == expected.shape
         np.testing.assert_allclose(one, expected, atol=1e-6)
+
+
+def test_a_loop_over_time_is_in_one_graph_of_any_number_of_blocks(model):
+    packed_stream(model, "stream", calls := [])
+    assert [shape.as_list() for shape in calls] == [[None, None, BINS]]

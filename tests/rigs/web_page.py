@@ -2,12 +2,15 @@
 
 import json
 from contextlib import asynccontextmanager, contextmanager
+from urllib.parse import parse_qs, urlsplit
 
 import soundfile
 from rigs.babble import RATE_HZ
 from rigs.chromium import browser, chromium
 from rigs.http_recognizer import http_recognizer
 from websockets.asyncio.client import connect
+
+from sonorant.serving.resume_token import parse_token
 
 STATUS = "document.querySelector('#status').textContent"
 ERROR = "document.querySelector('#error').textContent"
@@ -51,3 +54,23 @@ async def finals(recognizer, query, chunks):
 async def done(page):
     await page.until(f"{STATUS}.startsWith('Done')")
     return await page.run(FINALS)
+
+
+def streams_of(page, rate_hz):
+    """Audio by the sample at which it begins, of the last stream at each place: others were refused."""
+    found = {}
+    for url, chunks in zip(page.urls, page.audio, strict=True):
+        token = parse_token(parse_qs(urlsplit(url).query).get("resume_token", [""])[0])
+        found[0 if token is None else round(token.begin_s * rate_hz)] = b"".join(chunks)
+    return found
+
+
+def whole_audio(page, rate_hz):
+    """The audio of all streams in one piece; fails if it was not sent again from where a stream had to go on."""
+    audio = b""
+    for begin, part in sorted(streams_of(page, rate_hz).items()):
+        shared = audio[2 * begin :]
+        assert begin <= len(audio) // 2
+        assert part[: len(shared)] == shared
+        audio = audio[: 2 * begin] + part
+    return audio

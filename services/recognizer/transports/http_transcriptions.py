@@ -38,6 +38,11 @@ class _Wanted:
     granularities: frozenset[str]
     streamed: bool
 
+    def stream_request(self) -> StreamRequest:
+        """Return the request of the recording's stream; raises BadRequest for the model's name."""
+        words = self.response_format not in ("json", "text")
+        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words, utterances=False)
+
 
 async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer `POST /v1/audio/transcriptions`; its slot is held until the answer is sent. Raises SonorantError."""
@@ -45,7 +50,7 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
     with engine.admission.slot():
         content, fields = await read_upload(engine, request, most_bytes)
         wanted = _wanted(fields)
-        with engine.stream(StreamRequest(parse_choice(wanted.model), AudioFormat("AUTO"), utterances=False)) as stream:
+        with engine.stream(wanted.stream_request()) as stream:
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:

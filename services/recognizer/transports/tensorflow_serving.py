@@ -127,7 +127,8 @@ class PredictionServicer:
 
     def _open(self, spec: pb.ModelSpec, beside: Stream | None = None) -> AbstractContextManager[Stream]:
         _check_signature(spec)
-        return self._engine.stream(StreamRequest(_choice(spec), AudioFormat("AUTO"), utterances=False), beside)
+        request = StreamRequest(_choice(spec), AudioFormat("AUTO"), words=False, utterances=False)
+        return self._engine.stream(request, beside)
 
     async def _metadata(self, request: pb.GetModelMetadataRequest) -> pb.GetModelMetadataResponse:
         if set(request.metadata_field) != {_METADATA}:

@@ -66,7 +66,8 @@ async function fromMicrophone(config, stopped) {
   let stream;
   try {
     stream = new LiveStream(config, microphone.rateHz, {
-      onReady: ({ model }) => readings.showServed(model),
+      onReady: ({ model }) => served(model, "Listening"),
+      onFull: full,
       onResult: (result, latencyMs) => {
         captions.show(result);
         if (latencyMs !== null) readings.showLatency(latencyMs);
@@ -96,7 +97,8 @@ function hear(stream, samples) {
 async function fromFile(config, file, stopped) {
   const began = performance.now();
   const recording = new Recording(config, file, {
-    onReady: ({ model }) => readings.showServed(model),
+    onReady: ({ model }) => served(model, `Sending ${file.name}`),
+    onFull: full,
     onResult: (result) => captions.show(result),
     onProgress: (share) => readings.showSent(`${Math.round(100 * share)} %`),
   });
@@ -108,6 +110,15 @@ async function fromFile(config, file, stopped) {
   const audioS = await recording.run();
   const tookS = (performance.now() - began) / 1000;
   return `Done: ${audioS.toFixed(1)} s of audio in ${tookS.toFixed(1)} s`;
+}
+
+function served(model, text) {
+  readings.showServed(model);
+  if (!page.start.disabled) status(text);
+}
+
+function full(error) {
+  status(`${error.title}: ${error.message}. Waiting; Stop gives up`);
 }
 
 function finishing() {

@@ -6,8 +6,8 @@ const SLICE_BYTES = 1 << 16;
 const DECODED_HZ = 16000;
 
 export class Recording {
-  // onReady(message), onResult(result), onProgress(share of the file that is sent).
-  constructor(config, file, { onReady, onResult, onProgress }) {
+  // onReady(message), onResult(result), onProgress(share of the file that is sent), onFull(error): it waits as it is told.
+  constructor(config, file, { onReady, onResult, onProgress, onFull }) {
     this.config = config;
     this.file = file;
     this.heard = false; // a result
@@ -17,11 +17,27 @@ export class Recording {
       onResult(told);
     };
     this.onProgress = onProgress;
+    this.onFull = onFull;
     this.stopped = false;
+    this.stopping = new Promise((resolve) => (this.resolveStopping = resolve));
   }
 
-  // Send the file, and wait for all results; returns the seconds of audio, throws PageError.
+  // Send the file when the recognizer has room, and wait for all results; returns the seconds of audio, throws PageError.
   async run() {
+    for (;;) {
+      try {
+        return await this.recognize();
+      } catch (error) {
+        if (!error.full || this.heard || this.stopped) throw error;
+        this.onFull(error);
+        await Promise.race([this.stopping, new Promise((resolve) => setTimeout(resolve, error.retryMs))]);
+        if (this.stopped) throw error;
+      }
+    }
+  }
+
+  // As it is, or else decoded.
+  async recognize() {
     try {
       return await this.stream(this.file, { encoding: "AUTO" });
     } catch (error) {
@@ -52,9 +68,10 @@ export class Recording {
     }
   }
 
-  // End after what has been sent.
+  // End after what has been sent; at once where it waits.
   stop() {
     this.stopped = true;
+    this.resolveStopping();
   }
 }
 

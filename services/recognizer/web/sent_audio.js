@@ -11,6 +11,11 @@ export class SentAudio {
     return this.end / this.rateHz;
   }
 
+  // Of what is kept.
+  get bytes() {
+    return this.messages.reduce((sum, { samples }) => sum + samples.byteLength, 0);
+  }
+
   push(samples, atMs) {
     this.end += samples.length;
     this.messages.push({ samples, end: this.end, atMs });

@@ -4,7 +4,7 @@ libavformat would need a thread for each stream, which waits in its read functio
 formats that name files and addresses. Only its codecs are given a client's bytes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,16 +46,16 @@ class Codec:
             del self._held[:_PARSED]
             yield from self._context.parse(block)
 
-    def finish(self) -> Iterator[Block]:
-        """Yield the samples of the last packets that `parse` has not found; the very last one may be cut off."""
+    def finish(self, decode: Callable[["av.Packet[Any] | None"], Iterator[Block]]) -> Iterator[Block]:
+        """Yield what `decode` makes of the last packets, that `parse` has not found; the very last may be cut off."""
         rest = list(self._rest())
         for number, packet in enumerate(rest):
             try:
-                yield from self.decode(packet)
+                yield from decode(packet)
             except BadAudio:
                 if number < len(rest) - 1:
                     raise
-        yield from self.decode(None)
+        yield from decode(None)
 
     def _rest(self) -> Iterator["av.Packet[Any]"]:
         if self._held:

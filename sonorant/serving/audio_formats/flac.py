@@ -34,7 +34,7 @@ class FlacReader:
         """Yield the samples of the last frames."""
         if self._codec is None or not self._last:
             raise bad_audio("FLAC: cut off in its header")
-        yield from self._codec.finish()
+        yield from self._codec.finish(self._codec.decode)
 
     def _metadata(self) -> bool:
         """Read one block's header; return whether another may be read now."""

@@ -1,5 +1,7 @@
 import asyncio
+import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -85,6 +87,18 @@ def test_an_evaluation_that_was_cut_off_goes_on_with_the_next_set(evaluated):
     run.evaluation.write_text(whole)
     assert after["sets"]["small"] == measured
     assert len(after["sets"]["late"]) == 6
+
+
+def test_a_wait_for_capacity_is_said_where_it_begins_and_in_the_progress(evaluated, tmp_path):
+    recipe, run, data = evaluated
+    shutil.copytree(run.shards, (full := RunFolder(tmp_path)).shards)
+    export_babble(full.exports, max_streams=1)
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    evaluate(recipe, full, data, terminal)
+    shown, reason = terminal.file.getvalue(), "1 streams, no more than 1 at once"
+    assert f"the recognizer has no capacity: {reason}" in shown
+    assert f"waiting 0 s for capacity, streams: 1: {reason}" in shown
+    assert len(json.loads(full.evaluation.read_text())["sets"]["small"]) == 4
 
 
 def test_what_is_measured_is_the_model_s_all_but_the_evaluation(evaluated):

@@ -80,6 +80,12 @@ def test_text_and_captions_have_the_words(store, heard):
         assert " ".join(lines) == heard.text
 
 
+def test_words_are_computed_where_they_are_sent_alone(store, words_of_recordings):
+    for response_format in ("json", "text", "srt", "vtt", "verbose_json"):
+        transcribed(store, response_format=response_format)
+    assert list(map(bool, words_of_recordings)) == [False, False, True, True, True]
+
+
 def test_a_streamed_answer_has_deltas_and_the_whole_text(store, heard):
     async def ask(client):
         stream = await client.audio.transcriptions.create(file=("a.wav", WAV), model="babble", stream=True)

@@ -1,16 +1,13 @@
 """The web page in a real browser, where the recognizer ends a stream of the microphone: the next one goes on."""
 
 import asyncio
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from rigs.black_hole import proxied
 from rigs.chromium import browser
 from rigs.http_recognizer import http_recognizer
 from rigs.tones import spoken, tone_store
-from rigs.web_page import FINALS, START, STATUS, chromium_that_hears, done, finals, opened
-
-from sonorant.serving.resume_token import parse_token
+from rigs.web_page import FINALS, START, STATUS, chromium_that_hears, done, finals, opened, streams_of, whole_audio
 
 SPEECH, _ = spoken(12, seed=5)
 TIMES = "[...document.querySelectorAll('#finals .time')].map((element) => element.textContent)"
@@ -27,33 +24,12 @@ def store(tmp_path_factory):
     return tone_store(tmp_path_factory.mktemp("exports"), 1)
 
 
-def streams(page, rate_hz):
-    """Audio by the sample at which it begins, of the last stream at each place: others were refused."""
-    found = {}
-    for url, chunks in zip(page.urls, page.audio, strict=True):
-        token = parse_token(parse_qs(urlsplit(url).query).get("resume_token", [""])[0])
-        found[0 if token is None else round(token.begin_s * rate_hz)] = b"".join(chunks)
-    return found
-
-
-def whole(found):
-    """The audio of `streams` in one piece; fails if it was not sent again from where a stream had to go on."""
-    audio = b""
-    for begin, part in sorted(found.items()):
-        shared = audio[2 * begin :]
-        assert begin <= len(audio) // 2
-        assert part[: len(shared)] == shared
-        audio = audio[: 2 * begin] + part
-    return audio
-
-
 async def check(page, recognizer):
     """Stop the page; its words are those of its audio in one stream, of which the streams had parts."""
     await page.run(START)
     shown = await done(page)
     rate_hz = await page.run("new AudioContext().sampleRate")
-    found = streams(page, rate_hz)
-    audio = whole(found)
+    found, audio = streams_of(page, rate_hz), whole_audio(page, rate_hz)
     assert len(found) > 1
     expected = await finals(recognizer, f"sample_rate={rate_hz}", [audio])
     assert " ".join(shown).split() == " ".join(expected).split()

@@ -1,15 +1,17 @@
 """Calls that are worth another try: refused ones, and those whose status grpc.aio lost; no others."""
 
 import asyncio
+import time
+from contextlib import contextmanager
 
 import grpc
 import numpy as np
 import pytest
 from google.protobuf.any_pb2 import Any
-from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from services.coordination.durations import duration
 from services.recognizer_client.client import stream_recording
 from services.recognizer_client.retrying import lost_status_delay_s, retry_delay_s
 from sonorant.v1 import recognizer_pb2 as pb
@@ -26,7 +28,7 @@ def error(code=grpc.StatusCode.INTERNAL, details="Internal error from Core", met
 
 def refusal(seconds):
     info = Any()
-    info.Pack(RetryInfo(retry_delay=Duration(seconds=seconds)))
+    info.Pack(RetryInfo(retry_delay=duration(seconds)))
     status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], message="full", details=[info])
     packed = ("grpc-status-details-bin", status.SerializeToString())
     return error(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", [packed])
@@ -66,8 +68,8 @@ def test_an_error_that_hides_the_status_is_no_refusal_and_none_of_the_same_code_
     assert retry_delay_s(error()) is None
 
 
-def streamed(*calls):
-    return asyncio.run(stream_recording(Answers(*calls), np.zeros(8000, np.float32), 8000))
+def streamed(*calls, **options):
+    return asyncio.run(stream_recording(Answers(*calls), np.zeros(8000, np.float32), 8000, **options))
 
 
 def test_a_stream_whose_status_is_lost_before_any_result_is_sent_again():
@@ -77,3 +79,21 @@ def test_a_stream_whose_status_is_lost_before_any_result_is_sent_again():
 def test_after_a_result_no_error_is_tried_again():
     with pytest.raises(grpc.aio.AioRpcError, match="Core"):
         streamed(([FINAL], error()), ([FINAL], None))
+
+
+def test_a_stream_is_in_the_context_of_a_wait_for_capacity_and_of_no_other():
+    waits = []
+
+    @contextmanager
+    def wait(reason, since_s):
+        waits.append([reason, began_s := time.monotonic(), began_s - since_s])
+        yield
+        waits[-1][1] = time.monotonic() - began_s
+
+    assert streamed(([], refusal(0.1)), ([], error()), ([], refusal(0.2)), ([FINAL], None), waits=wait).text == "one"
+    (first, first_s, before_s), (second, second_s, before_second_s) = waits
+    assert first == second == "full"
+    assert first_s > 0.1
+    assert second_s > 0.2
+    assert before_s < 0.1
+    assert before_second_s > first_s + 1  # since the same moment; the lost status was a second

@@ -123,6 +123,51 @@ def test_opus_ends_where_its_last_page_says_as_by_libsndfile(writer, samples):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("writer", ["libavformat", "libsndfile"])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize(
+    ("rate_hz", "samples"), [(8000, 8500), (22050, 22051), (44100, 44100), (48000, 1152), (44100, 100)]
+)
+def test_mp3_has_the_samples_that_were_encoded_as_by_libavformat_and_libsndfile(writer, channels, rate_hz, samples):
+    speech = sound(rate_hz, channels)[:samples]
+    file = encoded("MP3", speech, rate_hz)
+    if writer == "libsndfile":
+        file = written(speech, rate_hz, "MP3", "MPEG_LAYER_III")
+    found = decoded(file, AudioFormat("MP3"), range(0, len(file), 999), rate_hz=rate_hz)
+    assert len(found) == samples
+    by_libsndfile, _ = soundfile.read(io.BytesIO(file), dtype="float32", always_2d=True)
+    np.testing.assert_allclose(found, by_libsndfile.mean(axis=1), atol=1e-5)
+    np.testing.assert_allclose(found, read_whole(file)[0], atol=1e-5)
+
+
+def indexed(marker=None, frames=None, version=None, delays=None):
+    """An MP3 file with some of what its index says exchanged."""
+    file = bytearray(written(sound(RATE_HZ), RATE_HZ, "MP3", "MPEG_LAYER_III"))
+    index = file.index(b"Xing")
+    for at, value in [(0, marker), (8, frames), (120, version), (141, delays)]:
+        if value is not None:
+            file[index + at : index + at + len(value)] = value
+    return bytes(file)
+
+
+INDEXED = {
+    "no index": indexed(marker=bytes(4)),
+    "no extension": indexed(version=bytes(9)),
+    "no frames": indexed(frames=bytes(4)),
+    "fewer frames than there are": indexed(frames=b"\0\0\0\2"),
+    "more frames than can be": indexed(frames=b"\xff\xff\xff\xff"),
+    "no delays": indexed(delays=bytes(3)),
+    "longest delays": indexed(delays=b"\xff\xff\xff"),
+    "delays longer than the audio": indexed(delays=b"\xff\xff\xff", frames=b"\0\0\0\1"),
+    "cut off": indexed()[:-1000],
+}
+
+
+@pytest.mark.parametrize("file", INDEXED.values(), ids=INDEXED)
+def test_whatever_an_index_of_mp3_says_samples_are_those_of_libavformat(file):
+    np.testing.assert_allclose(decoded(file, AudioFormat("MP3")), read_whole(file)[0], atol=1e-5)
+
+
 def test_16_bit_samples_at_the_models_rate_are_only_scaled():
     pcm = np.arange(-32768, 32768, 5, dtype="<i2")
     for audio in (AudioFormat(), AudioFormat("LINEAR16"), AudioFormat("LINEAR16", RATE_HZ, 1)):

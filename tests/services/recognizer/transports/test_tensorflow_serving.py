@@ -200,6 +200,12 @@ def test_the_metadata_have_the_signature(store):
     assert set(signature.outputs) == {"text", "confidence"}
 
 
+def test_words_which_are_not_sent_are_not_computed(store, words_of_recordings):
+    (answer,) = called(store, predict(files(encoded("WAV", SPEECH[:, None], RATE_HZ))))
+    assert answer.outputs["text"].string_val[0]
+    assert words_of_recordings == [[]]
+
+
 def test_a_request_takes_slots_for_its_recordings_but_half_are_left_to_others(store, monkeypatch):
     whole, at_once, most = MonoStream.whole, [0], [0, 0]
 
