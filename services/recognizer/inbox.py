@@ -1,9 +1,9 @@
 """A client's messages, within the idle limit, until the recognizer ends its streams."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from typing import Generic, TypeVar
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Self, TypeVar
 
 from sonorant.serving.errors import Draining, IdleStream
 
@@ -21,27 +21,21 @@ class Ending:
 
     def __init__(self) -> None:
         self.begun = False
-        self._waits: set[asyncio.Timeout] = set()
+        self.inboxes: set[Inbox[Any]] = set()
+        """The open ones."""
 
     def begin(self) -> None:
         """End the waits; called in the event loop."""
         self.begun = True
-        for wait in self._waits:
-            if not wait.expired():  # an idle limit may have fired in this turn of the loop
-                wait.reschedule(asyncio.get_running_loop().time())
-
-    @contextmanager
-    def ends(self, wait: asyncio.Timeout) -> Iterator[None]:
-        """Let the ending end `wait` while the context lasts."""
-        self._waits.add(wait)
-        try:
-            yield
-        finally:
-            self._waits.discard(wait)
+        for inbox in self.inboxes:
+            inbox.wake()
 
 
 class Inbox(Generic[_T]):
-    """Messages of one client; for one event loop. After the first, tiny ones, or such as are no bytes, come at a rate.
+    """Messages of one client, while a context lasts; for one event loop.
+
+    One task reads them all, the next one while the last is recognized: a read that is cancelled, as waits are, would
+    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
     """
@@ -50,30 +44,95 @@ class Inbox(Generic[_T]):
         self._messages = messages
         self._idle_s = idle_s
         self._ending = ending
+        self._loop = asyncio.get_running_loop()
+        self._arrived: deque[_T] = deque()
+        self._over = False  # whether no more arrive
+        self._error: Exception | None = None  # of the transport
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+        self._news.set()  # but for a wait
+        self._timer: asyncio.TimerHandle | None = None
         self._opened = False
         self.heard()
 
+    async def __aenter__(self) -> Self:
+        self._ending.inboxes.add(self)
+        self._reading = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._ending.inboxes.discard(self)
+        self._reading.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+
     def heard(self) -> None:
         """Count idle time from now on: audio has come and is recognized."""
-        self._idle_at_s = asyncio.get_running_loop().time() + self._idle_s
+        self._idle_at_s = self._loop.time() + self._idle_s
 
     async def next(self) -> _T | None:
         """Return the next message, or None after the last; raises IdleStream, and Draining when the drain ends."""
-        message = await self._received()
+        self._check()
+        while not self._arrived and not self._over:
+            if self._timer is None:
+                self._look()
+            await self._wait()
+            self._check()
+        message = self._taken()
         if self._opened and message is not None and not (isinstance(message, bytes) and len(message) >= _SMALL_BYTES):
             await asyncio.sleep(_SMALL_S)
         self._opened = True
         return message
 
-    async def _received(self) -> _T | None:
+    async def rest(self) -> AsyncIterator[_T]:
+        """Yield what else comes, without limits."""
+        while self._arrived or not self._over:
+            if (message := self._taken()) is not None:
+                yield message
+            else:
+                await self._wait()
+
+    def wake(self) -> None:
+        """Let a wait for a message end: it has arrived, or a limit is to be checked."""
+        self._news.set()
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    def _check(self) -> None:
+        if self._ending.begun:
+            raise Draining("this recognizer shuts down; go on in a new stream, on another")
+        if self._loop.time() >= self._idle_at_s:
+            raise IdleStream(f"no audio for {self._idle_s:g} s; send it as it is spoken, or end the stream")
+
+    def _look(self) -> None:
+        """Wake the wait at the idle limit; audio moves it, and then this looks again: no timer for each message."""
+        if self._loop.time() < self._idle_at_s:
+            self._timer = self._loop.call_at(self._idle_at_s, self._look)
+        else:
+            self._timer = None
+            self.wake()
+
+    def _taken(self) -> _T | None:
+        if self._arrived:
+            message = self._arrived.popleft()
+            if not self._arrived:
+                self._room.set()
+            return message
+        if self._error is not None:
+            raise self._error
+        return None
+
+    async def _read(self) -> None:
         try:
-            if not self._ending.begun:
-                async with asyncio.timeout_at(self._idle_at_s) as wait:
-                    with self._ending.ends(wait):
-                        return await anext(self._messages, None)
-        except TimeoutError:
-            if not self._ending.begun:
-                raise IdleStream(
-                    f"no audio for {self._idle_s:g} s; send it as it is spoken, or end the stream"
-                ) from None
-        raise Draining("this recognizer shuts down; go on in a new stream, on another")
+            async for message in self._messages:
+                awaited = not self._news.is_set()
+                self._arrived.append(message)
+                self.wake()
+                if not awaited:
+                    self._room.clear()
+                    await self._room.wait()
+        except Exception as error:
+            self._error = error
+        self._over = True
+        self.wake()

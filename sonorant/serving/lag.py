@@ -1,8 +1,8 @@
 """Lag: the time from the arrival of audio at the socket to its recognition; all times are passed in, in seconds.
 
-A transport reads a message when the one before has been recognized; until then it lies in the connection's buffers,
-and nobody notes its arrival. `Arrivals` infers it: who sends as fast as is spoken sent it the duration of its audio
-after the one before.
+A transport takes a message when the one before has been recognized; until then it has been read ahead, or lies in the
+connection's buffers, and nobody notes its arrival. `Arrivals` infers it: who sends as fast as is spoken sent it the
+duration of its audio after the one before.
 """
 
 import math

@@ -57,47 +57,21 @@ def streaming(
     """
 
     async def call(stream: AsyncIterator[bytes], context: _Context) -> None:
-        messages = _CancelSafe(stream)
-        try:
-            inbox = engine.inbox(messages)
-            first = await opening(inbox)
-            with engine.admission.slot():
-                async with aclosing(responses(first, inbox)) as found:
-                    async for response in found:
-                        await engine.in_time(context.write(response))
-            await linger(messages)  # of a stream that a timeout has ended, its client still sends
-        except SonorantError as error:
-            await linger(messages)
-            await abort(context, error, engine.refuse(error))
-        except Exception as error:
-            await fail(context, error)
+        async with engine.inbox(stream) as inbox:
+            try:
+                first = await opening(inbox)
+                with engine.admission.slot():
+                    async with aclosing(responses(first, inbox)) as found:
+                        async for response in found:
+                            await engine.in_time(context.write(response))
+                await linger(inbox.rest())  # of a stream that a timeout has ended, its client still sends
+            except SonorantError as error:
+                await linger(inbox.rest())
+                await abort(context, error, engine.refuse(error))
+            except Exception as error:
+                await fail(context, error)
 
     return grpc.stream_stream_rpc_method_handler(call, response_serializer=serialized)
-
-
-class _CancelSafe(AsyncIterator[bytes]):
-    """A client's messages, cancel-safe: a read that is cancelled loses no message, and the next read gets it.
-
-    gRPC's own iterator ends for good when a read is cancelled.
-    """
-
-    def __init__(self, messages: AsyncIterator[bytes]) -> None:
-        self._messages = messages
-        self._read: asyncio.Future[bytes] | None = None
-
-    async def __anext__(self) -> bytes:
-        if self._read is None:
-            self._read = asyncio.ensure_future(anext(self._messages))
-            self._read.add_done_callback(_retrieve_exception)
-        message = await asyncio.shield(self._read)
-        self._read = None
-        return message
-
-
-def _retrieve_exception(read: asyncio.Future[bytes]) -> None:
-    """Retrieve a read's exception, which the event loop would log as never retrieved where the read was cancelled."""
-    if not read.cancelled():
-        read.exception()
 
 
 async def linger(messages: AsyncIterator[bytes]) -> None:

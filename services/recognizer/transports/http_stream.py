@@ -38,7 +38,8 @@ async def serve_stream(engine: Engine, socket: WebSocket) -> None:
     await socket.accept()
     try:
         with engine.admission.slot():
-            await _serve(engine, socket)
+            async with engine.inbox(_messages(socket)) as inbox:
+                await _serve(engine, socket, inbox)
     except SonorantError as error:
         await refuse_stream(engine, socket, error)
     except WebSocketDisconnect:
@@ -74,8 +75,7 @@ async def _within_limit(engine: Engine, sending: Awaitable[None]) -> None:
         raise WebSocketDisconnect(status_of(error).websocket) from None
 
 
-async def _serve(engine: Engine, socket: WebSocket) -> None:
-    inbox = engine.inbox(_messages(socket))
+async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> None:
     config = dict(socket.query_params)
     first = await inbox.next()
     if isinstance(first, dict) and first.get("type") == "Configure":

@@ -64,14 +64,14 @@ class _Parser(MultiPartParser):
 
 async def _chunks(engine: Engine, request: Request, most_bytes: int) -> AsyncIterator[bytes]:
     """Yield the body; a client that stops sending is ended as an idle stream."""
-    inbox = engine.inbox(request.stream())
     _check(int(request.headers.get("content-length", 0)), most_bytes)
     came = 0
-    while (chunk := await inbox.next()) is not None:
-        came += len(chunk)
-        _check(came, most_bytes)
-        inbox.heard()
-        yield chunk
+    async with engine.inbox(request.stream()) as inbox:
+        while (chunk := await inbox.next()) is not None:
+            came += len(chunk)
+            _check(came, most_bytes)
+            inbox.heard()
+            yield chunk
 
 
 def _check(size: int, most_bytes: int) -> None:
