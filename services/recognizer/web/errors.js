@@ -28,7 +28,7 @@ export class RecognizerError extends PageError {
     super(STATUSES[message.code] ?? "The recognizer refuses", message.message);
     this.code = message.code;
     this.retryMs = 1000 * message.retry_after_s; // NaN: a retry does not help
-    this.full = message.code === "RESOURCE_EXHAUSTED"; // a retry helps when others have ended
+    this.full = message.code === "RESOURCE_EXHAUSTED" && this.retryMs >= 0; // a retry helps when others have ended
   }
 }
 
