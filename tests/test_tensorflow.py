@@ -16,6 +16,13 @@ def test_it_loads_neither_matplotlib_nor_scikit_learn():
     assert done.stdout.strip() == "set()"
 
 
+def test_a_process_leaves_gpus_alone_until_it_takes_one():
+    program = "import tensorflow as tf; said = []; tf.config.set_visible_devices = lambda *given: said.append(given)"
+    program += "; import sonorant.tensorflow; print(said)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[([], 'GPU')]"
+
+
 def test_what_is_hidden_can_be_loaded_afterwards_and_what_was_loaded_stays(monkeypatch):
     monkeypatch.delitem(sys.modules, "wave", raising=False)
     with as_if_absent("wave", "json"):

@@ -71,7 +71,7 @@ class _Progress(Progress):
 
 
 def _measure(
-    address: str, folder: Path, settings: EvaluationRecipe, document: _Document, name: str, progress: "_Progress"
+    address: str, folder: Path, settings: EvaluationRecipe, document: _Document, name: str, progress: _Progress
 ) -> None:
     """Stream one set, and enter its outcomes into `document`."""
     references = read_references(folder)

@@ -38,14 +38,11 @@ def test_how_ranks_wait_is_for_the_environment_to_say(ask_for_help, monkeypatch)
     assert ask_for_help() == said
 
 
-def devices_of_a_model(taken):
-    """In a process of its own: what a process that exports may use, and what one with a GPU may."""
-    from sonorant.models.devices import has_gpu
-
-    return os.getpid(), taken, has_gpu()
+def pid_and(word):
+    return os.getpid(), word
 
 
-def test_a_rank_on_a_gpu_has_its_model_exported_by_a_process_without_one():
-    found = trainer._in_process_of_its_own(devices_of_a_model, True)
-    assert found[0] != os.getpid()
-    assert found[1:] == (True, False)
+def test_what_a_rank_on_a_gpu_cannot_do_is_done_by_another_process():
+    pid, word = trainer._in_process_of_its_own(pid_and, "exported")
+    assert pid != os.getpid()
+    assert word == "exported"
