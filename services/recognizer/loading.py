@@ -2,8 +2,10 @@
 
 import gc
 import os
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import structlog
@@ -18,6 +20,7 @@ __all__ = ["load_served", "start_tensorflow", "unload"]
 
 log = structlog.get_logger()
 
+_NICENESS = 10  # of a thread that loads beside streams: a tenth of a processor that they could use
 _LONGEST_SLEEP_S = 0.1
 _YOUNG = 20_000  # objects between two collections of garbage: a round of many streams makes more than Python's 700
 
@@ -39,19 +42,12 @@ def start_tensorflow() -> None:
 def load_served(folder: Path, streams: bool) -> ServedModel:
     """Load an exported model, and recognize its recorded requests; raises SonorantError, or OSError, if either fails.
 
-    streams: whether there may be any, for which the warm-up leaves half of a processor's time.
+    streams: whether there may be any. They come first on a processor that is busy, and have half of its time otherwise.
     """
-    from sonorant.export.loading import load_exported
-
-    try:
-        model = load_exported(folder)
-        check_warm_up(model, folder, _throttle() if streams else lambda: None)
-    except (SonorantError, OSError):
-        raise
-    except Exception as error:  # of TensorFlow, or ours: it costs this version, not those in service
-        log.error("model_version_failed", path=str(folder), exc_info=error)
-        raise BadExport(f"{folder}: {type(error).__name__} while it was loaded or warmed up; the log has it") from error
-    return model
+    if not streams:
+        return _load(folder, lambda: None)
+    with ThreadPoolExecutor(1, "load", _step_back) as executor:
+        return executor.submit(_load, folder, _throttle()).result()
 
 
 def unload(store: ModelStore) -> list[Path]:
@@ -60,6 +56,25 @@ def unload(store: ModelStore) -> list[Path]:
     if ended:
         gc.collect()
     return ended
+
+
+def _load(folder: Path, rest: Callable[[], None]) -> ServedModel:
+    from sonorant.export.loading import load_exported
+
+    try:
+        model = load_exported(folder, rest)
+        check_warm_up(model, folder, rest)
+    except (SonorantError, OSError):
+        raise
+    except Exception as error:  # of TensorFlow, or ours: it costs this version, not those in service
+        log.error("model_version_failed", path=str(folder), exc_info=error)
+        raise BadExport(f"{folder}: {type(error).__name__} while it was loaded or warmed up; the log has it") from error
+    return model
+
+
+def _step_back() -> None:
+    """Lower the priority of this thread, which may not raise it again: Linux has one for each."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 def _throttle() -> Callable[[], None]:

@@ -1,16 +1,17 @@
 """Steps of streams in calls with a fixed number of rows, so that results are batch-invariant, bit for bit.
 
 The kernels choose the order of a product's sums by its shape, and compute each row alike. So a call always has `BATCH`
-rows, padding rows among them; streams that have more vectors than others go on in further calls.
+rows, padding rows among them. Its streams may have fewer vectors than the longest one, whose padding is for nothing:
+each takes the states after its own last block.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.export.packed_stream import PackedState, PackedStream
+from sonorant.export.packed_stream import MOST_BLOCKS, PackedState, PackedStream
 
 __all__ = ["BATCH", "FixedBatch"]
 
@@ -20,37 +21,41 @@ BATCH = 16  # a multiple of the vectors of any processor, so that no row is comp
 class FixedBatch:
     """Calls of a model for many streams.
 
-    no_frames: its outputs of no vectors, Float32[0, size]; most: vectors of one stream in a call.
+    no_frames: its outputs of no vectors, Float32[0, size].
     """
 
-    def __init__(self, model: PackedStream, no_frames: NDArray[np.float32], most: int) -> None:
+    def __init__(self, model: PackedStream, no_frames: NDArray[np.float32]) -> None:
         self._model = model
         self._no_frames = no_frames
-        self._most = most
 
     def steps(
         self, vectors: Sequence[Features], states: Sequence[PackedState]
     ) -> list[tuple[NDArray[np.float32], PackedState]]:
         """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them.
 
-        Each call is for the streams that have most left, so that what few of them have more shares a call.
+        Streams of like lengths share a call, so that few blocks of it are padding.
         """
         left, after = list(vectors), list(states)
         outputs = [[self._no_frames] for _ in left]
-        while going := [stream for stream, own in enumerate(left) if len(own)]:
-            rows = sorted(going, key=lambda stream: -len(left[stream]))[:BATCH]
-            count = min(self._most, len(left[rows[-1]]))
-            frames, found = self._called([left[stream][:count] for stream in rows], [after[stream] for stream in rows])
-            for row, stream in enumerate(rows):
-                outputs[stream].append(frames[row])
-                after[stream] = found[row].copy()  # a view would keep the states of the others
-                left[stream] = left[stream][count:]
+        most = MOST_BLOCKS * self._model.block
+        while going := sorted((i for i, own in enumerate(left) if len(own)), key=lambda i: -len(left[i])):
+            for first in range(0, len(going), BATCH):
+                streams = going[first : first + BATCH]
+                found = self._called([left[i][:most] for i in streams], [after[i] for i in streams])
+                for stream, (frames, state) in zip(streams, found, strict=True):
+                    outputs[stream].append(frames)
+                    after[stream] = state
+                    left[stream] = left[stream][most:]
         return [(np.concatenate(frames), state) for frames, state in zip(outputs, after, strict=True)]
 
     def _called(
         self, vectors: Sequence[Features], states: Sequence[PackedState]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return outputs [BATCH, T', size] of as many vectors of each stream, and the states [BATCH, numbers] after."""
+    ) -> Iterator[tuple[NDArray[np.float32], PackedState]]:
+        """Yield outputs and state after each stream's vectors, none of which has more than the first."""
         features = np.zeros((BATCH, *vectors[0].shape), np.float32)
-        np.stack(vectors, out=features[: len(vectors)])
-        return self._model(features, np.stack([*states, *[self._model.start] * (BATCH - len(states))]))
+        for row, own in zip(features, vectors, strict=False):
+            row[: len(own)] = own
+        outputs, after = self._model(features, np.stack([*states, *[self._model.start] * (BATCH - len(states))]))
+        for row, own in enumerate(vectors):
+            blocks = len(own) // self._model.block
+            yield outputs[row, :blocks], after[row, blocks - 1].copy()  # a view would keep the states of the others

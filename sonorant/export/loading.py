@@ -1,6 +1,6 @@
 """Read exported models: checked against their manifest, loaded, and warm."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,10 +106,9 @@ class _Stream(ExportedModel):
         start = self._module.signatures["start"](streams=tf.constant(1))
         states = [start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes))]
         signatures = self._module.signatures
-        loops = "block" not in signatures
-        signature, block = signatures["stream" if loops else "block"], (self.framing.block, manifest.bins)
-        stream = PackedStream(signature, self._output, block, states, loops=loops)
-        self._batch = FixedBatch(stream, self.no_frames, MOST_BLOCKS * self.framing.block)
+        block = signatures["block" if "block" in signatures else "stream"]  # exports of before have the loop alone
+        stream = PackedStream(block, self._output, (self.framing.block, manifest.bins), states)
+        self._batch = FixedBatch(stream, self.no_frames)
         self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"].numpy()[0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
@@ -164,21 +163,27 @@ class _Whole(ExportedModel):
 _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}
 
 
-def load_exported(folder: Path) -> ExportedModel | Ensemble:
-    """Load the exported model in `folder` and run it, because first calls are slow; raises BadExport."""
+def load_exported(folder: Path, rest: Callable[[], None] = lambda: None) -> ExportedModel | Ensemble:
+    """Load the exported model in `folder` and run it, because first calls are slow; raises BadExport.
+
+    rest: called after each call, so that others may compute meanwhile.
+    """
     with _verified(folder) as manifest:
         if manifest.signature == ENSEMBLE:
-            return Ensemble(folder, manifest, [load_member(member) for member in member_folders(folder)])
-        return _load(folder, manifest, searched=True)
+            return Ensemble(folder, manifest, [load_member(member, rest) for member in member_folders(folder)])
+        return _load(folder, manifest, rest, searched=True)
 
 
-def load_member(folder: Path) -> ExportedModel:
-    """Load an exported model that is no ensemble, for its outputs: no search reads them; raises BadExport."""
+def load_member(folder: Path, rest: Callable[[], None] = lambda: None) -> ExportedModel:
+    """Load an exported model that is no ensemble, for its outputs: no search reads them; raises BadExport.
+
+    rest: see `load_exported`.
+    """
     with _verified(folder) as manifest:
         if manifest.signature == ENSEMBLE:
             members = len(member_folders(folder))
             raise BadExport(f"{folder}: an ensemble of {members}; expected an export of one model")
-        return _load(folder, manifest, searched=False)
+        return _load(folder, manifest, rest, searched=False)
 
 
 @contextmanager
@@ -194,23 +199,25 @@ def _verified(folder: Path) -> Iterator[Manifest]:
         raise BadExport(f"{folder}: TensorFlow {tf.__version__} cannot load it: {error}; export it again") from error
 
 
-def _load(folder: Path, manifest: Manifest, *, searched: bool) -> ExportedModel:
+def _load(folder: Path, manifest: Manifest, rest: Callable[[], None], *, searched: bool) -> ExportedModel:
     if manifest.signature == LANGUAGE_MODEL:
         raise BadExport(f"{folder}: a language model recognizes nothing by itself; name it in decoding.lm.path")
     if manifest.signature not in _KINDS:
         known = ", ".join([*_KINDS, ENSEMBLE])
         raise BadExport(f"{folder}: signature {manifest.signature!r}: expected one of {known}; export it again")
     model = _KINDS[manifest.signature](folder, manifest, searched=searched)
-    _warm(model)
+    rest()
+    _warm(model, rest)
     return model
 
 
-def _warm(model: ExportedModel) -> None:
+def _warm(model: ExportedModel, rest: Callable[[], None]) -> None:
     """Call each graph, which TensorFlow optimizes in its first call."""
     state = model.initial_state()
     for blocks in range(1, MOST_BLOCKS + 1):
         vectors = np.zeros((blocks * model.framing.block, model.extractor.bins), np.float32)
         _, state = model.step(vectors, state)
+        rest()
     model.finish(state)
     if model.decoder:
         model.decoder.warm(model.no_frames.shape[1])

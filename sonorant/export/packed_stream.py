@@ -1,8 +1,7 @@
 """Steps of a stream with its states packed: two arguments and two results, whatever the model.
 
 Each argument and result costs as much as a small layer, and so do a function's own checks of its arguments, and a loop
-over time: so there is a graph of one block after another for each number of blocks. Exports of before that have the
-loop alone, in one graph of any number.
+over time: so there is a graph of one block after another for each number of blocks.
 """
 
 from collections.abc import Sequence
@@ -24,48 +23,46 @@ PackedState: TypeAlias = NDArray[np.float32]
 
 
 class PackedStream:
-    """Calls a signature of one block of `features` Float32[rows, T, bins] and states `state_0` and so on.
+    """Calls a signature of one block of `features` Float32[rows, vectors, bins] and states `state_0` and so on.
 
-    output: name of what it computes of the features. block: vectors of one, and their bins. states: Float32[1, ...]
-    each, of a new stream. loops: whether the signature is of any number of blocks.
+    output: name of what it computes of the features, a frame a block. block: vectors of one, and their bins. states:
+    Float32[1, ...] each, of a new stream.
     """
 
-    def __init__(
-        self, signature: Any, output: str, block: tuple[int, int], states: Sequence[NDArray[Any]], *, loops: bool
-    ) -> None:
+    def __init__(self, signature: Any, output: str, block: tuple[int, int], states: Sequence[NDArray[Any]]) -> None:
         self.start: PackedState = np.concatenate([np.ravel(state) for state in states], dtype=np.float32)
         self._signature = signature
         self._output = output
-        self._block, self._bins = block
+        self.block, self._bins = block
         self._shapes = [(-1, *state.shape[1:]) for state in states]
         self._sizes = [state.size for state in states]
-        if loops:
-            self._calls = [_Call(self._graph(None, 1))] * MOST_BLOCKS
-        else:
-            self._calls = [_Call(self._graph(count * self._block, count)) for count in range(1, MOST_BLOCKS + 1)]
+        self._calls = [_Call(self._graph(blocks)) for blocks in range(1, MOST_BLOCKS + 1)]
 
     def __call__(self, features: Features, packed: PackedState) -> tuple[NDArray[np.float32], PackedState]:
-        """Return outputs [rows, T', size] of each row's next blocks, MOST_BLOCKS at most, and the states after them.
+        """Return outputs [rows, blocks, size] of each row's next blocks, and states [rows, blocks, numbers] after each.
 
-        features: Float32[rows, T, bins]; packed: Float32[rows, numbers], as the states after.
+        features: Float32[rows, vectors, bins], MOST_BLOCKS of them at most; packed: Float32[rows, numbers].
         """
-        outputs, after = self._calls[features.shape[1] // self._block - 1](features, packed)
+        outputs, after = self._calls[features.shape[1] // self.block - 1](features, packed)
         return outputs, after
 
-    def _graph(self, vectors: int | None, steps: int) -> Any:
-        """Return the function of so many vectors, None: of any number, which are as many steps of the signature."""
+    def _graph(self, blocks: int) -> Any:
+        """Return the function of so many blocks, which are as many steps of the signature."""
 
         def stream(features: tf.Tensor, packed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            parts = tf.split(packed, self._sizes, axis=1)
-            state = {f"state_{i}": tf.reshape(*part) for i, part in enumerate(zip(parts, self._shapes, strict=True))}
-            outputs = []
-            for part in tf.split(features, steps, axis=1):
-                state = self._signature(features=part, **state)
-                outputs.append(state.pop(self._output))
-            after = [tf.reshape(state[f"state_{i}"], (-1, size)) for i, size in enumerate(self._sizes)]
-            return tf.concat(outputs, axis=1), tf.concat(after, axis=1)
+            outputs, after = [], []
+            for part in tf.split(features, blocks, axis=1):
+                state = zip(tf.split(packed, self._sizes, axis=1), self._shapes, strict=True)
+                found = self._signature(
+                    features=part, **{f"state_{i}": tf.reshape(*one) for i, one in enumerate(state)}
+                )
+                parts = [tf.reshape(found[f"state_{i}"], (-1, size)) for i, size in enumerate(self._sizes)]
+                packed = tf.concat(parts, axis=1)
+                outputs.append(found[self._output])
+                after.append(packed)
+            return tf.concat(outputs, axis=1), tf.stack(after, axis=1)
 
-        features = tf.TensorSpec([None, vectors, self._bins], tf.float32)
+        features = tf.TensorSpec([None, blocks * self.block, self._bins], tf.float32)
         packed = tf.TensorSpec([None, sum(self._sizes)], tf.float32)
         return graph_function(stream, input_signature=[features, packed]).get_concrete_function()
 

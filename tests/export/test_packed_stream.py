@@ -20,21 +20,15 @@ def model(request):
     return build_model(section, BINS, UNITS.size, seed=1)
 
 
-def packed_stream(model, signature, calls):
-    """The stream of a signature; calls: gets the shape of each one's features."""
-    function = signatures(model)[1][signature]
+@pytest.fixture(scope="module", params=["block", "stream"])
+def packed(model, request):
+    function = signatures(model)[1][request.param]
     states = [state.numpy() for state in model.initial_state(1)]
 
     def called(features, **state):
-        calls.append(features.shape)
         return function(features, *state.values())
 
-    return PackedStream(called, output(model), (model.framing.block, BINS), states, loops=signature == "stream")
-
-
-@pytest.fixture(scope="module", params=["block", "stream"])
-def packed(model, request):
-    return packed_stream(model, request.param, [])
+    return PackedStream(called, output(model), (model.framing.block, BINS), states)
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +50,11 @@ def output(model):
 
 @pytest.mark.parametrize("blocks", range(1, MOST_BLOCKS + 1))
 def test_blocks_in_a_row_are_the_loop_s_outputs_and_states(model, packed, looped, blocks):
-    shape = (ROWS, blocks * model.framing.block, BINS)
-    vectors = np.random.default_rng(blocks).standard_normal(shape).astype(np.float32)
-    found = packed(vectors, np.stack([packed.start] * ROWS))
-    for one, expected in zip(found, looped(vectors), strict=True):
-        assert one.shape == expected.shape
-        np.testing.assert_allclose(one, expected, atol=1e-6)
-
-
-def test_a_loop_over_time_is_in_one_graph_of_any_number_of_blocks(model):
-    packed_stream(model, "stream", calls := [])
-    assert [shape.as_list() for shape in calls] == [[None, None, BINS]]
+    block = model.framing.block
+    vectors = np.random.default_rng(blocks).standard_normal((ROWS, blocks * block, BINS)).astype(np.float32)
+    outputs, after = packed(vectors, np.stack([packed.start] * ROWS))
+    for count in range(1, blocks + 1):
+        expected, state = looped(vectors[:, : count * block])
+        np.testing.assert_allclose(outputs[:, :count], expected, atol=1e-6)
+        np.testing.assert_allclose(after[:, count - 1], state, atol=1e-6)
+    assert outputs.shape[1] == after.shape[1] == blocks

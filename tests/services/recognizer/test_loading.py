@@ -1,4 +1,6 @@
+import os
 import shutil
+import threading
 
 import pytest
 from rigs.babble import export_babble
@@ -25,3 +27,22 @@ def test_a_version_that_fails_in_any_way_is_refused_and_those_in_service_stay(tm
     (change,) = store.refresh()
     assert type(error).__name__ in change.refusal
     assert store.get(ModelChoice("babble")).version == 1
+
+
+def test_only_a_version_that_is_loaded_beside_streams_has_a_low_priority_and_rests(tmp_path, monkeypatch):
+    version = export_babble(tmp_path).path
+    slept_s, priorities = [], []
+    monkeypatch.setattr(loading.time, "sleep", slept_s.append)
+
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    monkeypatch.setattr(loading, "check_warm_up", lambda *_: priorities.append(priority() - own))
+    own = priority()
+    loading.load_served(version, streams=False)
+    assert not slept_s
+    loading.load_served(version, streams=True)
+    assert len(slept_s) > 1
+    assert all(0 < seconds <= 0.1 for seconds in slept_s)
+    assert priorities == [0, loading._NICENESS]
+    assert priority() == own
