@@ -8,11 +8,14 @@ the 5.2 s that `import tensorflow` took, on an EPYC, they took 2.0 (`python -X i
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
-__all__ = ["as_if_absent", "graph_function", "keras", "tf"]
+__all__ = ["as_if_absent", "custom_gradient", "graph_function", "keras", "save_module", "tf"]
 
 
 @contextmanager
@@ -42,3 +45,29 @@ def graph_function(body: Callable[..., Any], input_signature: list[Any] | None =
     a quarter of the time of an export. Without it such an `if` raises OperatorNotAllowedInGraphError.
     """
     return tf.function(body, input_signature=input_signature, autograph=False)
+
+
+_saving = ContextVar("saving", default=False)
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `tf.custom_gradient` of a function, and in a module that is saved its outputs alone.
+
+    A SavedModel would have a graph of each gradient, which takes a fifth of the time to export.
+    """
+    differentiable = tf.custom_gradient(function)
+
+    @wraps(function)
+    def outputs(*args: Any) -> Any:
+        return function(*args)[0] if _saving.get() else differentiable(*args)
+
+    return outputs
+
+
+def save_module(module: Any, folder: Path, signatures: Mapping[str, Any]) -> None:
+    """Write a SavedModel to compute with; what has no graph yet gets it without `custom_gradient`."""
+    saving = _saving.set(True)
+    try:
+        tf.saved_model.save(module, str(folder), signatures)
+    finally:
+        _saving.reset(saving)

@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from tensorflow.core.protobuf import saved_model_pb2
 
-from sonorant.tensorflow import as_if_absent, graph_function, tf
+from sonorant.tensorflow import as_if_absent, custom_gradient, graph_function, save_module, tf
 
 
 def test_it_loads_neither_matplotlib_nor_scikit_learn():
@@ -36,3 +37,21 @@ def test_a_graph_is_traced_without_autograph():
     assert float(graph_function(lambda x: 2 * x, [tf.TensorSpec([], tf.float32)])(3.0)) == 6
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
         graph_function(lambda x: x if x > 0 else -x)(tf.constant(1.0))
+
+
+def test_a_saved_module_has_no_custom_gradients_which_calls_keep(tmp_path):
+    @custom_gradient
+    def doubled(x):
+        return 2 * x, lambda upstream: 7 * upstream
+
+    module = tf.Module()
+    module.call = graph_function(doubled, input_signature=[tf.TensorSpec([], tf.float32)])
+    save_module(module, tmp_path / "saved", {"call": module.call})
+    saved = saved_model_pb2.SavedModel.FromString((tmp_path / "saved/saved_model.pb").read_bytes())
+    assert not saved.meta_graphs[0].graph_def.library.registered_gradients
+    assert tf.saved_model.load(str(tmp_path / "saved")).call(3.0) == 6
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = doubled(x)
+    assert (y, tape.gradient(y, x)) == (6, 7)

@@ -21,7 +21,7 @@ from sonorant.models.language_model import LanguageModel
 from sonorant.models.tensor_language_model import TensorLanguageModel, language_model_functions
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import save_module, tf
 from sonorant.text.units import Units
 
 __all__ = ["ExportedLanguageModel", "export_language_model", "load_language_model"]
@@ -75,7 +75,7 @@ def _write(draft: Path, model: LanguageModel, recipe: Recipe, units: Units, vers
     functions = language_model_functions(model)
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]  # what is not reachable from here is not saved
-    tf.saved_model.save(module, str(draft), signatures=functions)
+    save_module(module, draft, functions)
     (draft / "recipe.yaml").write_text(dump_recipe(recipe), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
     manifest = Manifest(

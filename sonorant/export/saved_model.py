@@ -26,7 +26,7 @@ from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import save_module, tf
 from sonorant.text.units import Units
 
 __all__ = ["export_model", "write_model"]
@@ -74,7 +74,7 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
     why_not = obstacle(model.search, recipe, units)
     if not why_not:
         module.transcribe = functions[TRANSCRIBE] = transcribe_function(recipe, rate_hz, units, functions)
-    tf.saved_model.save(module, str(draft), signatures=functions)
+    save_module(module, draft, functions)
     (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
     (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
     state = model.initial_state(1) if isinstance(model, Streaming) else []

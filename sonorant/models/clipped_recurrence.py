@@ -5,7 +5,7 @@ Only the recurrence is a loop, forward and backward; the gradient of the weights
 
 from collections.abc import Callable
 
-from sonorant.tensorflow import keras, tf
+from sonorant.tensorflow import custom_gradient, keras, tf
 
 __all__ = ["ClippedRecurrence", "clipped"]
 
@@ -37,7 +37,7 @@ class ClippedRecurrence(keras.layers.Layer):
         return _recurrence(inputs, tf.convert_to_tensor(self.weight.value), tf.constant(self.ceiling))
 
 
-@tf.custom_gradient
+@custom_gradient
 def _recurrence(
     inputs: tf.Tensor, weight: tf.Tensor, ceiling: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, None]]]:

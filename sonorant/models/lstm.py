@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sonorant.models.cudnn_lstm import cudnn_lstm
 from sonorant.models.devices import has_gpu
 from sonorant.models.half_precision import HalfPrecision
-from sonorant.tensorflow import keras, tf
+from sonorant.tensorflow import custom_gradient, keras, tf
 
 __all__ = ["Lstm", "LstmCell"]
 
@@ -104,7 +104,7 @@ class _Operands(NamedTuple):
         return {"h_prev": self.hidden, "w": self.weight, "b": self.bias, **peepholes}
 
 
-@tf.custom_gradient
+@custom_gradient
 def _lstm(
     inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor
 ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
@@ -119,7 +119,7 @@ def _lstm(
     return (forward.h, forward.cs[-1]), gradient
 
 
-@tf.custom_gradient
+@custom_gradient
 def _peephole_lstm(
     inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor, peepholes: tf.Tensor
 ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:

@@ -9,8 +9,6 @@ from rigs.metrics import scrape
 
 from sonorant.v1 import coordinator_pb2 as pb
 
-PATIENCE_S = 90.0
-
 
 class MadeUpTraining(ScriptedCoordinator):
     """At each look 100 examples more are through: a rank took `rate` a second, stages worked `costs_s` on each."""

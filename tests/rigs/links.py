@@ -5,6 +5,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 import zmq
+from rigs.waiting import PATIENCE_S
 
 from services.links.consumer import ConsumerLinks
 from services.links.loop import LinkLoop
@@ -23,7 +24,6 @@ from sonorant.links.wire import (
 )
 
 DEAD_AFTER_S = 3.0  # the machine may be busy
-PATIENCE_S = 20.0
 
 
 def example(number, samples=16):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rigs.small_corpus import digits_recipe, write_digits
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
 from sonorant.corpus.preparing import prepare
 from sonorant.recipe import Recipe
@@ -17,7 +17,6 @@ from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 
 _ROOT = str(Path(__file__).parents[2])
-PATIENCE_S = 180.0
 TRAIN = 120  # examples in an epoch
 
 

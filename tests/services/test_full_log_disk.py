@@ -17,8 +17,6 @@ from sonorant.recipe.loading import dump_recipe
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-PATIENCE_S = 60.0
-
 
 class Fleet:
     """Processes of a run, whose logs are on a small disk."""

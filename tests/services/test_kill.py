@@ -12,7 +12,7 @@ import grpc
 import pytest
 from rigs.ledger_calls import claim, commit
 from rigs.small_corpus import digits_recipe, record
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
 from services.coordination.redis_ledger import RedisLedger
 from services.trainer.example_source import LinkedExampleSource
@@ -26,7 +26,6 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 RECORDS = (40, 25)
 TOTAL = sum(RECORDS)
 EPOCHS = 2
-PATIENCE_S = 120.0
 STAGES = {
     "shard_reader": "shard_reader",
     "vtlp": "vtlp_augmenter",

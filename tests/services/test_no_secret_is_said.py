@@ -13,6 +13,7 @@ import pytest
 import redis
 import trustme
 from rigs.small_corpus import digits_recipe, record
+from rigs.waiting import PATIENCE_S
 
 from services.coordination.redis_ledger import RedisLedger
 from sonorant.corpus.shards import shard_name, write_shard
@@ -21,7 +22,6 @@ from sonorant.recipe.loading import dump_recipe
 from sonorant.v1 import coordinator_pb2 as pb
 from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
-PATIENCE_S = 120.0
 PASSWORD = "hunter2:/@%made-up"
 CURVE = b"a curve key of 32 bytes, made up"
 STORE_SECRET, STORE_PASSWORD = "made-up-key-of-a-store", "made-up-password-of-a-store"

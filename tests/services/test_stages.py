@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.small_corpus import digits_recipe, record
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
 from services.coordination.redis_ledger import RedisLedger
 from services.process.health import LIVE
@@ -34,7 +34,6 @@ from sonorant.v1.coordinator_pb2_grpc import CoordinatorStub
 
 RECORDS = (24, 16)
 TOTAL = sum(RECORDS)
-PATIENCE_S = 120.0
 
 
 def tiny_recipe(layout):

@@ -11,13 +11,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.health import NOT_SERVING, SERVING
 from rigs.small_corpus import digits_recipe, record
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
 from services.process.health import LIVE
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 
-PATIENCE_S = 60.0
 RUN = ("--run", "run", "--recipe", "recipe.yaml", "--patience-s", "600")
 NOBODY = ("--coordinator", "127.0.0.1:1")
 AWAY = "redis://{nobody}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
 from sonorant.recipe import Recipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import save_module, tf
 from sonorant.text.units import Units
 
 __all__ = ["resave"]
@@ -25,4 +25,4 @@ def resave(folder: Path, draft: Path, recipe: Recipe, units: Units, *, transcrib
     if transcribes:
         module.transcribe = transcribe_function(recipe, recipe.corpus.sample_rate_hz, units, functions)
         signatures[TRANSCRIBE] = module.transcribe
-    tf.saved_model.save(module, str(draft), signatures=signatures)
+    save_module(module, draft, signatures)

@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from rigs.waiting import PATIENCE_S
 
-PATIENCE_S = 120
 RANK = """
 import sys, time
 from pathlib import Path

@@ -5,11 +5,9 @@ import time
 
 import pytest
 import zmq
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
 from services.links.loop import LinkLoop
-
-PATIENCE_S = 20.0
 
 
 @pytest.fixture
