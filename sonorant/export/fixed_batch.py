@@ -5,6 +5,7 @@ rows, padding rows among them. Its streams may have fewer vectors than the longe
 each takes the states after its own last block.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.export.packed_stream import MOST_BLOCKS, PackedState, PackedStream
 
-__all__ = ["BATCH", "FixedBatch"]
+__all__ = ["BATCH", "FixedBatch", "blocks_of_call"]
 
 BATCH = 16  # a multiple of the vectors of any processor, so that no row is computed by other code than the rest
 
@@ -33,19 +34,18 @@ class FixedBatch:
     ) -> list[tuple[NDArray[np.float32], PackedState]]:
         """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them.
 
-        Streams of like lengths share a call, so that few blocks of it are padding.
+        Each call is for the streams that have most left.
         """
-        left, after = list(vectors), list(states)
+        left, after, block = list(vectors), list(states), self._model.block
         outputs = [[self._no_frames] for _ in left]
-        most = MOST_BLOCKS * self._model.block
         while going := sorted((i for i, own in enumerate(left) if len(own)), key=lambda i: -len(left[i])):
-            for first in range(0, len(going), BATCH):
-                streams = going[first : first + BATCH]
-                found = self._called([left[i][:most] for i in streams], [after[i] for i in streams])
-                for stream, (frames, state) in zip(streams, found, strict=True):
-                    outputs[stream].append(frames)
-                    after[stream] = state
-                    left[stream] = left[stream][most:]
+            count = block * min(MOST_BLOCKS, blocks_of_call([len(left[i]) // block for i in going]))
+            streams = going[:BATCH]
+            found = self._called([left[i][:count] for i in streams], [after[i] for i in streams])
+            for stream, (frames, state) in zip(streams, found, strict=True):
+                outputs[stream].append(frames)
+                after[stream] = state
+                left[stream] = left[stream][count:]
         return [(np.concatenate(frames), state) for frames, state in zip(outputs, after, strict=True)]
 
     def _called(
@@ -59,3 +59,15 @@ class FixedBatch:
         for row, own in enumerate(vectors):
             blocks = len(own) // self._model.block
             yield outputs[row, :blocks], after[row, blocks - 1].copy()  # a view would keep the states of the others
+
+
+def blocks_of_call(left: Sequence[int]) -> int:
+    """Return the blocks of the next call, in which the first `BATCH` streams take part.
+
+    left: blocks of each stream, most first. The call ends its streams, by padding, where calls that all do so have no
+    more blocks together than calls of any streams must have. Else it has no padding, so that what few streams have more
+    is left for calls of those.
+    """
+    padded = sum(left[::BATCH])
+    least = max(left[0], math.ceil(sum(left) / BATCH))
+    return left[0] if padded <= least else left[:BATCH][-1]

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rigs.babble import UNITS, babble_recipe
 from rigs.tiny_mocha import SECTION as MOCHA
 
-from sonorant.export.fixed_batch import BATCH
+from sonorant.export.fixed_batch import BATCH, blocks_of_call
 from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
@@ -63,3 +65,37 @@ def test_a_stream_keeps_nothing_of_its_company(model):
     for _, state in model.steps(due):
         assert state.packed.base is None
         assert state.packed.shape == model.initial_state().packed.shape
+
+
+def calls(left, blocks_of=blocks_of_call):
+    """The blocks of each call until all streams are done."""
+    found = []
+    while left := sorted((count for count in left if count), reverse=True):
+        found.append(blocks_of(left))
+        left = [max(0, count - found[-1]) for count in left[:BATCH]] + left[BATCH:]
+    return found
+
+
+def without_padding(left):
+    return left[:BATCH][-1]
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        ([3] * 3 + [2] * 3, [3]),  # one call, though six of its rows have padding
+        ([3] * 10 + [2] * 10, [2, 2]),  # without padding first, since calls of 3 and 2 are a block more
+        ([3] * 14 + [2] * 14, [3, 2]),  # five blocks in any way
+        ([9] + [1] * 20, [1, 8]),
+    ],
+)
+def test_calls_are_as_few_as_they_can_be_without_a_block_more(left, expected):
+    assert calls(left) == expected
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=70))
+def test_padding_saves_calls_and_costs_no_block(left):
+    expected = calls(left, without_padding)
+    found = calls(left)
+    assert sum(found) == sum(expected)
+    assert len(found) <= len(expected)
