@@ -13,7 +13,7 @@ from hypothesis import settings
 settings.register_profile("without a deadline", deadline=None)  # no test asserts a time: machines are busy
 settings.load_profile("without a deadline")
 
-gc.set_threshold(100_000, 20, 50)  # graphs are many objects: looking for garbage among them takes a tenth of the time
+gc.set_threshold(100_000, 20, 50)  # graphs are many objects, to look for garbage among them takes its time
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would every process they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,7 +20,7 @@ __all__ = ["load_served", "start_tensorflow", "unload"]
 
 log = structlog.get_logger()
 
-_NICENESS = 10  # of a thread that loads beside streams: a tenth of a processor that they could use
+_NICENESS = 10  # above that of streams, of a thread that loads beside them: a tenth of a processor that they could use
 _LONGEST_SLEEP_S = 0.1
 _YOUNG = 20_000  # objects between two collections of garbage: a round of many streams makes more than Python's 700
 
@@ -42,7 +42,7 @@ def start_tensorflow() -> None:
 def load_served(folder: Path, streams: bool) -> ServedModel:
     """Load an exported model, and recognize its recorded requests; raises SonorantError, or OSError, if either fails.
 
-    streams: whether there may be any. They come first on a processor that is busy, and have half of its time otherwise.
+    streams: whether there may be any. They come first on a processor that is busy; on any, loading rests between calls.
     """
     if not streams:
         return _load(folder, lambda: None)
@@ -74,7 +74,11 @@ def _load(folder: Path, rest: Callable[[], None]) -> ServedModel:
 
 def _step_back() -> None:
     """Lower the priority of this thread, which may not raise it again: Linux has one for each."""
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+    thread = threading.get_native_id()
+    try:
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS)  # 19 at most
+    except OSError as error:  # where it is forbidden a version is loaded all the same
+        log.warning("loading_keeps_its_priority", error=str(error))
 
 
 def _throttle() -> Callable[[], None]:

@@ -29,20 +29,49 @@ def test_a_version_that_fails_in_any_way_is_refused_and_those_in_service_stay(tm
     assert store.get(ModelChoice("babble")).version == 1
 
 
-def test_only_a_version_that_is_loaded_beside_streams_has_a_low_priority_and_rests(tmp_path, monkeypatch):
+def priority():
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+@pytest.fixture
+def priorities(monkeypatch):
+    """That of each thread that warms a version up."""
+    found = []
+    monkeypatch.setattr(loading, "check_warm_up", lambda *_: found.append(priority()))
+    return found
+
+
+def test_only_a_version_that_is_loaded_beside_streams_has_a_low_priority_and_rests(tmp_path, monkeypatch, priorities):
     version = export_babble(tmp_path).path
-    slept_s, priorities = [], []
+    slept_s, own = [], priority()
     monkeypatch.setattr(loading.time, "sleep", slept_s.append)
-
-    def priority():
-        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-
-    monkeypatch.setattr(loading, "check_warm_up", lambda *_: priorities.append(priority() - own))
-    own = priority()
     loading.load_served(version, streams=False)
     assert not slept_s
     loading.load_served(version, streams=True)
     assert len(slept_s) > 1
     assert all(0 < seconds <= 0.1 for seconds in slept_s)
-    assert priorities == [0, loading._NICENESS]
+    assert priorities == [own, min(19, own + loading._NICENESS)]
     assert priority() == own
+
+
+def test_a_recognizer_of_a_low_priority_loads_with_a_lower_one(tmp_path, priorities):
+    version = export_babble(tmp_path).path
+
+    def load():
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 15)
+        loading.load_served(version, streams=True)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    assert priorities == [19]
+
+
+def test_a_version_is_loaded_where_no_priority_may_change(tmp_path, monkeypatch, priorities):
+    def forbidden(*_):
+        raise PermissionError("not here")
+
+    version = export_babble(tmp_path).path
+    monkeypatch.setattr(loading.os, "setpriority", forbidden)
+    assert loading.load_served(version, streams=True).version == 1
+    assert priorities == [priority()]
