@@ -83,7 +83,7 @@ def without_padding(left):
 @pytest.mark.parametrize(
     ("left", "expected"),
     [
-        ([3] * 3 + [2] * 3, [3]),  # one call, though six of its rows have padding
+        ([3] * 3 + [2] * 3, [3]),  # one call, though three streams have padding
         ([3] * 10 + [2] * 10, [2, 2]),  # without padding first, since calls of 3 and 2 are a block more
         ([3] * 14 + [2] * 14, [3, 2]),  # five blocks in any way
         ([9] + [1] * 20, [1, 8]),
