@@ -233,8 +233,12 @@ class Endpointer:
             yield Speech(samples)
 
     def _forget(self) -> None:
-        """Drop what no utterance can begin with any more."""
-        kept = (self._frames - _LOOK_BACK_FRAMES - self._pre_roll) * self._hop
+        """Drop what neither the open utterance nor a later one can have any more."""
+        if self._begun is not None:
+            kept = min(self._taken, self._boundary(self._last))
+        else:
+            onset = self._onset(self._frames - 1)
+            kept = self._start(self._frames if onset is None else onset)
         if kept > self._held_at:
             self._held = self._held[kept - self._held_at :].copy()  # not a view of all that was pushed
             self._held_at = kept
