@@ -35,7 +35,7 @@ class Inbox(Generic[_T]):
     """Messages of one client, while a context lasts; for one event loop.
 
     One task reads them all, the next one while the last is recognized: a read that is cancelled, as waits are, would
-    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate.
+    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate. What was taken is not kept.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
     """
@@ -128,6 +128,7 @@ class Inbox(Generic[_T]):
             async for message in self._messages:
                 awaited = not self._news.is_set()
                 self._arrived.append(message)
+                del message
                 self.wake()
                 if not awaited:
                     self._room.clear()

@@ -117,8 +117,8 @@ async def _first(inbox: Inbox[bytes]) -> pb.StreamingRecognizeRequest:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecognizeRequest) -> AsyncIterator[Answer]:
     """Recognize a client's audio from its first message on, and yield what comes of it; raises SonorantError."""
-    audio = first.audio
-    while True:
+    audio: bytes | None = first.audio
+    while audio is not None:
         if audio:
             for answer in await stream.push(audio):
                 inbox.heard()
@@ -126,14 +126,14 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecog
             if stream.ended:
                 return
             inbox.heard()  # a slow reader's audio may wait here
-        message = await inbox.next()
-        if message is None:
-            return
-        audio = _audio(message, first.recognizer)
+        del audio  # before the wait for the next
+        audio = await _next_audio(inbox, first.recognizer)
 
 
-def _audio(message: bytes, recognizer: str) -> bytes:
-    """Return the audio of a message after the first; raises BadRequest if there is anything else in it."""
+async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> bytes | None:
+    """Return the audio of the next message, None after the last; raises BadRequest if there is anything else in it."""
+    if (message := await inbox.next()) is None:
+        return None
     request = parsed(pb.StreamingRecognizeRequest, message)
     if request.WhichOneof("streaming_request") == "streaming_config":
         raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")

@@ -111,17 +111,25 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
-    while (message := await inbox.next()) is not None:
-        request = parsed(pb.StreamingRecognizeRequest, message)
-        if request.WhichOneof("request") == "streaming_config":
-            raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
-        if not request.audio:
+    while (audio := await _next_audio(inbox)) is not None:
+        if not audio:
             continue
-        answers = await stream.push(request.audio)
+        answers = await stream.push(audio)
+        del audio  # before the wait for the next
         inbox.heard()
         for answer in answers:
             yield answer
             inbox.heard()  # a slow reader's audio may wait here
+
+
+async def _next_audio(inbox: Inbox[bytes]) -> bytes | None:
+    """Return the audio of the next message, or None after the last; raises BadRequest for another config."""
+    if (message := await inbox.next()) is None:
+        return None
+    request = parsed(pb.StreamingRecognizeRequest, message)
+    if request.WhichOneof("request") == "streaming_config":
+        raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
+    return request.audio
 
 
 async def _last_responses(

@@ -56,8 +56,8 @@ def streaming(
     recognizes the messages after it.
     """
 
-    async def call(stream: AsyncIterator[bytes], context: _Context) -> None:
-        async with engine.inbox(stream) as inbox:
+    async def call(_: AsyncIterator[bytes], context: _Context) -> None:
+        async with engine.inbox(_messages(context)) as inbox:
             try:
                 first = await opening(inbox)
                 with engine.admission.slot():
@@ -72,6 +72,13 @@ def streaming(
                 await fail(context, error)
 
     return grpc.stream_stream_rpc_method_handler(call, response_serializer=serialized)
+
+
+async def _messages(context: _Context) -> AsyncIterator[bytes]:
+    """Yield a client's messages; gRPC's own iterator keeps the last one until the next."""
+    while (message := await context.read()) is not grpc.aio.EOF:
+        yield message
+        del message
 
 
 async def linger(messages: AsyncIterator[bytes]) -> None:

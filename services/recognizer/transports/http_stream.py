@@ -1,7 +1,7 @@
 """A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, MutableMapping, Sequence
 from typing import Any
 
 import structlog
@@ -93,9 +93,8 @@ async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> N
             raise
 
 
-async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Stream, writer: "_Writer") -> None:
-    """Recognize messages until CloseStream; raises SonorantError, and WebSocketDisconnect."""
-    message = first
+async def _recognize(inbox: Inbox[_Message], message: _Message | None, stream: Stream, writer: "_Writer") -> None:
+    """Recognize messages, this one first, until CloseStream; raises SonorantError, and WebSocketDisconnect."""
     while message is not None:
         if isinstance(message, bytes):
             if message:
@@ -112,6 +111,7 @@ async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Str
                 f"a message of type {str(message.get('type'))[:40]!r}: expected {', '.join(_COMMANDS)}; or Configure, "
                 "as the first one"
             )
+        del message  # before the wait for the next
         message = await inbox.next()
     await writer.write(await stream.finish())
     await writer.closed()
@@ -120,16 +120,19 @@ async def _recognize(inbox: Inbox[_Message], first: _Message | None, stream: Str
 async def _messages(socket: WebSocket) -> AsyncIterator[_Message]:
     """Yield audio and text messages; raises BadRequest for a text that is no JSON object."""
     while True:
-        message = await socket.receive()
-        if message["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect(message.get("code", 1005))
-        if (audio := message.get("bytes")) is not None:
-            yield audio
-        else:
-            text = message.get("text") or ""
-            if len(text) > _MOST_TEXT:
-                raise BadRequest(f"a text message of {len(text)} characters: expected {_MOST_TEXT} at most")
-            yield _parsed(text)
+        yield _content(await socket.receive())
+
+
+def _content(message: MutableMapping[str, Any]) -> _Message:
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005))
+    audio: bytes | None = message.get("bytes")
+    if audio is not None:
+        return audio
+    text = message.get("text") or ""
+    if len(text) > _MOST_TEXT:
+        raise BadRequest(f"a text message of {len(text)} characters: expected {_MOST_TEXT} at most")
+    return _parsed(text)
 
 
 def _parsed(text: str) -> dict[str, Any]:
