@@ -16,9 +16,13 @@ class DueQueue(Generic[_T]):
     """Items by the time at which they are due, first come, first served among equals; for many threads.
 
     Within a batching delay an item is not taken yet, unless it is urgent: others may come that share its computation.
+    A thread that waits for the delay's end is not woken by each of them.
+
+    most: items that are taken at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._heap: list[tuple[float, int, bool, _T]] = []
         self._numbers = count()
         self._urgent = 0
@@ -31,10 +35,11 @@ class DueQueue(Generic[_T]):
         with self._filled:
             heapq.heappush(self._heap, (due_s, next(self._numbers), urgent, item))
             self._urgent += urgent
-            self._filled.notify()
+            if urgent or len(self._heap) in (1, self._most):
+                self._filled.notify()
 
     def delay(self, until_s: float) -> None:
-        """Delay until then, on the clock of `take`, or until there is an urgent item, or as many as `take` returns."""
+        """Delay until then, on the clock of `take`, or until there is an urgent item, or as many as are taken."""
         with self._filled:
             self._delayed_until_s = until_s
 
@@ -44,15 +49,15 @@ class DueQueue(Generic[_T]):
             self._closed = True
             self._filled.notify_all()
 
-    def take(self, most: int, most_ahead: int, takers: int, clock: Callable[[], float]) -> list[_T]:
-        """Wait for an item, and return this taker's share of those that are there, at most `most`; none at the end.
+    def take(self, most_ahead: int, takers: int, clock: Callable[[], float]) -> list[_T]:
+        """Wait for an item, and return this taker's share of those that are there; none at the end.
 
         most_ahead: bounds the items that are not due yet.
         """
         with self._filled:
-            while (wait_s := self._wait_s(most, clock)) is None or wait_s > 0:
+            while (wait_s := self._wait_s(clock)) is None or wait_s > 0:
                 self._filled.wait(wait_s)
-            share = min(most, -(-len(self._heap) // takers))
+            share = min(self._most, -(-len(self._heap) // takers))
             taken: list[_T] = []
             now_s, ahead = clock(), 0
             while len(taken) < share:
@@ -62,14 +67,14 @@ class DueQueue(Generic[_T]):
                 _, _, urgent, item = heapq.heappop(self._heap)
                 self._urgent -= urgent
                 taken.append(item)
-            if self._urgent:  # another taker may wait for the end of the delay
+            if self._heap:  # the rest is another taker's, which may wait for an item, or for the end of the delay
                 self._filled.notify()
             return taken
 
-    def _wait_s(self, most: int, clock: Callable[[], float]) -> float | None:
+    def _wait_s(self, clock: Callable[[], float]) -> float | None:
         """Return the seconds until something may be taken; None: until there is an item."""
         if self._closed:
             return 0.0
         if not self._heap:
             return None
-        return 0.0 if self._urgent or len(self._heap) >= most else self._delayed_until_s - clock()
+        return 0.0 if self._urgent or len(self._heap) >= self._most else self._delayed_until_s - clock()

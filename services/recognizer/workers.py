@@ -45,7 +45,7 @@ class Workers:
     """
 
     def __init__(self, threads: int, measured: Measured = lambda *_: None) -> None:
-        self._queue: DueQueue[_Job] = DueQueue()
+        self._queue: DueQueue[_Job] = DueQueue(MOST_JOBS)
         self._measured = measured
         self._threads = [
             threading.Thread(target=self._work, name=f"recognize_{number}", daemon=True) for number in range(threads)
@@ -74,7 +74,7 @@ class Workers:
             thread.join()
 
     def _work(self) -> None:
-        while jobs := self._queue.take(MOST_JOBS, _MOST_AHEAD, len(self._threads), time.monotonic):
+        while jobs := self._queue.take(_MOST_AHEAD, len(self._threads), time.monotonic):
             if left := [job for job in jobs if not job.future.cancelled()]:
                 self._round(left)
             del jobs, left  # a session that has ended must not keep its model until the next round
