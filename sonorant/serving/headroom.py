@@ -17,8 +17,9 @@ class Headroom:
     """Capacity by the measured cost of rounds and of the event loop, guarded by the measured lag.
 
     For one thread, the event loop's; others may call `capacity` and `fitting`, which change nothing. Time is passed in.
-    slo_s: limit of the 95th percentile of lag and of final
-    results. workers: threads that compute rounds, a processor each; batch: the most jobs of a round.
+
+    slo_s: limit of the 95th percentile of lag and of final results. workers: threads that compute rounds, a processor
+    each; batch: the most jobs of a round.
 
     With M streams on W workers a round lasts T = overhead + rate * T * M / W. M is bounded by T <= slo_s / 4; by full
     rounds, batch / jobs seconds of audio in each, beside which the processors do the loop's work; and by the loop.

@@ -126,7 +126,7 @@ def test_members_that_cannot_be_averaged_are_refused_by_name(exports, others, en
         (exports / "nothing/1", "expected an exported model"),
     ):
         with pytest.raises(BadExport, match=why):
-            export_ensemble(babble_model(recipe), [*others, other], recipe, UNITS, exports)
+            export_ensemble(babble_model(recipe), [others[0], other], recipe, UNITS, exports)
     assert not (exports / "refused/1").exists()
 
 
