@@ -18,7 +18,7 @@ class DueQueue(Generic[_T]):
     Within a batching delay an item is not taken yet, unless it is urgent: others may come that share its computation.
     A thread that waits for the delay's end is not woken by each of them.
 
-    most: items that are taken at a time.
+    most: items of one `take`, at most.
     """
 
     def __init__(self, most: int) -> None:
@@ -35,11 +35,11 @@ class DueQueue(Generic[_T]):
         with self._filled:
             heapq.heappush(self._heap, (due_s, next(self._numbers), urgent, item))
             self._urgent += urgent
-            if urgent or len(self._heap) in (1, self._most):
+            if urgent or len(self._heap) in (1, self._most):  # the first begins a wait for the delay's end
                 self._filled.notify()
 
     def delay(self, until_s: float) -> None:
-        """Delay until then, on the clock of `take`, or until there is an urgent item, or as many as are taken."""
+        """Delay until then, on the clock of `take`, or until there is an urgent item, or `most`; call `take` next."""
         with self._filled:
             self._delayed_until_s = until_s
 

@@ -35,7 +35,7 @@ class Inbox(Generic[_T]):
     """Messages of one client, while a context lasts; for one event loop.
 
     One task reads them all, the next one while the last is recognized: a read that is cancelled, as waits are, would
-    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate. What was taken is not kept.
+    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate. None is kept once returned.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
     """
@@ -82,6 +82,10 @@ class Inbox(Generic[_T]):
             await asyncio.sleep(_SMALL_S)
         self._opened = True
         return message
+
+    def put_back(self, message: _T) -> None:
+        """Let `next` return a message again, before those that have come since."""
+        self._arrived.appendleft(message)
 
     async def rest(self) -> AsyncIterator[_T]:
         """Yield what else comes, without limits."""

@@ -234,11 +234,11 @@ class Endpointer:
 
     def _forget(self) -> None:
         """Drop what neither the open utterance nor a later one can have any more."""
-        if self._begun is not None:
-            kept = min(self._taken, self._boundary(self._last))
-        else:
+        if self._begun is None:
             onset = self._onset(self._frames - 1)
             kept = self._start(self._frames if onset is None else onset)
+        else:  # its audio is taken; a later one has the pre-roll of an onset to come, and none of this one's speech
+            kept = max(self._boundary(self._last), (self._frames - self._pre_roll) * self._hop)
         if kept > self._held_at:
             self._held = self._held[kept - self._held_at :].copy()  # not a view of all that was pushed
             self._held_at = kept

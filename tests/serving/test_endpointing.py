@@ -10,6 +10,7 @@ from sonorant.decoding.section import EndpointingRecipe
 from sonorant.serving.endpointing import Begin, End, Endpointer, Speech, open_endpointer
 
 RECIPE = EndpointingRecipe(silence_ms=500, pre_roll_ms=200)
+EAGER = EndpointingRecipe(silence_ms=100, pre_roll_ms=2000)  # whose utterances begin with the pause before them
 
 
 def silence(seconds):
@@ -51,11 +52,12 @@ def test_the_audio_of_an_utterance_is_that_between_its_ends():
         np.testing.assert_array_equal(audio, SAID[begin.start : end.end])
 
 
-@given(cuts=st.sets(st.integers(0, len(SAID)), max_size=12))
+@pytest.mark.parametrize("recipe", [RECIPE, EAGER], ids=["usual", "eager"])
+@given(cuts=st.sets(st.integers(0, len(SAID)), max_size=12) | st.just(range(0, len(SAID), 801)))
 @settings(max_examples=25)
-def test_utterances_do_not_depend_on_chunks(cuts):
-    whole = utterances(Endpointer(RECIPE, RATE_HZ), SAID)
-    for one, other in zip(utterances(Endpointer(RECIPE, RATE_HZ), SAID, cuts), whole, strict=True):
+def test_utterances_do_not_depend_on_chunks(recipe, cuts):
+    whole = utterances(Endpointer(recipe, RATE_HZ), SAID)
+    for one, other in zip(utterances(Endpointer(recipe, RATE_HZ), SAID, cuts), whole, strict=True):
         assert (one[0], one[2]) == (other[0], other[2])
         np.testing.assert_array_equal(one[1], other[1])
 
@@ -90,7 +92,7 @@ def test_speech_from_the_first_sample_is_whole():
 
 
 def test_an_utterance_may_begin_with_the_pause_before_it_but_with_no_speech():
-    found = utterances(Endpointer(EndpointingRecipe(silence_ms=100, pre_roll_ms=2000), RATE_HZ), SAID)
+    found = utterances(Endpointer(EAGER, RATE_HZ), SAID)
     for (_, _, end), (begin, _, _) in itertools.pairwise(found):
         assert end.speech <= begin.start <= begin.speech
 
@@ -112,16 +114,31 @@ def test_a_word_that_begins_as_the_pause_is_over_is_not_cut():
     assert end.speech > round(1.6 * RATE_HZ)
 
 
-@pytest.mark.parametrize(
-    ("second", "most_s"),
-    [pytest.param(silence(1.0), 0.25, id="silence"), pytest.param(murmur(1.0, seed=4), 0.1, id="speech")],
-)
-def test_little_is_held(second, most_s):
-    endpointer = Endpointer(RECIPE, RATE_HZ)
-    for _ in range(60):
-        list(endpointer.push(second))
+def held_s(*parts, recipe=RECIPE):
+    """Seconds of audio that are kept after these seconds of audio."""
+    endpointer = Endpointer(recipe, RATE_HZ)
+    for part in parts:
+        list(endpointer.push(part))
     assert endpointer._held.base is None
-    assert len(endpointer._held) <= round(most_s * RATE_HZ)
+    return len(endpointer._held) / RATE_HZ
+
+
+@pytest.mark.parametrize(
+    ("parts", "most_s"),
+    [
+        pytest.param([silence(1.0)] * 60, 0.25, id="silence"),
+        pytest.param([murmur(1.0, seed=4)] * 60, 0.25, id="speech"),
+        pytest.param([murmur(1.0, seed=4), silence(0.4)], 0.25, id="pause"),
+        pytest.param([murmur(1.0, seed=4), silence(3.0)], 0.25, id="end"),
+    ],
+)
+def test_little_is_held(parts, most_s):
+    assert held_s(*parts) <= most_s
+
+
+def test_a_long_pause_is_not_held():
+    patient = EndpointingRecipe(silence_ms=10_000, pre_roll_ms=200)
+    assert held_s(murmur(1.0, seed=4), *[silence(1.0)] * 8, recipe=patient) <= 0.25
 
 
 def test_without_a_recipe_a_stream_is_one_utterance():

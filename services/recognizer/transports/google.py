@@ -92,7 +92,7 @@ class SpeechServicer:
         with self._engine.stream(opening) as stream:
             write = StreamWriter(stream, opened.config, opening.language).write
             try:
-                async for answer in _answers(inbox, stream, first):
+                async for answer in _answers(inbox, stream, first.recognizer):
                     yield write(answer)
                 for answer in await stream.finish():
                     yield write(answer)
@@ -105,20 +105,24 @@ class SpeechServicer:
 
 
 async def _first(inbox: Inbox[bytes]) -> pb.StreamingRecognizeRequest:
-    """Return the first message, checked."""
+    """Return the first message, checked, without its audio, which is the inbox's next."""
     message = await inbox.next()
     first = pb.StreamingRecognizeRequest() if message is None else parsed(pb.StreamingRecognizeRequest, message)
     apply_mask(first.streaming_config)
     check_supported(first)
     if first.WhichOneof("streaming_request") is None:
         raise BadRequest("the first message has no streaming_config: expected it; send audio after it")
-    return first
+    if message is not None and first.WhichOneof("streaming_request") == "audio":
+        inbox.put_back(message)
+        first.ClearField("audio")
+    kept = pb.StreamingRecognizeRequest()
+    kept.CopyFrom(first)  # which keeps the memory of all that its message had
+    return kept
 
 
-async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecognizeRequest) -> AsyncIterator[Answer]:
-    """Recognize a client's audio from its first message on, and yield what comes of it; raises SonorantError."""
-    audio: bytes | None = first.audio
-    while audio is not None:
+async def _answers(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> AsyncIterator[Answer]:
+    """Recognize a client's audio, and yield what comes of it; raises SonorantError."""
+    while (audio := await _next_audio(inbox, recognizer)) is not None:
         if audio:
             for answer in await stream.push(audio):
                 inbox.heard()
@@ -126,8 +130,7 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, first: pb.StreamingRecog
             if stream.ended:
                 return
             inbox.heard()  # a slow reader's audio may wait here
-        del audio  # before the wait for the next
-        audio = await _next_audio(inbox, first.recognizer)
+        del audio  # an idle stream keeps none
 
 
 async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> bytes | None:

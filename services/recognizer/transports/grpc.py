@@ -106,7 +106,9 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
     if first is None or first.WhichOneof("request") != "streaming_config":
         sent = "nothing" if first is None else first.WhichOneof("request") or "an empty message"
         raise BadRequest(f"the first message has {sent}: expected streaming_config; send audio after it")
-    return first.streaming_config
+    config = pb.StreamingRecognitionConfig()
+    config.CopyFrom(first.streaming_config)  # a part of a message keeps all its memory
+    return config
 
 
 async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
@@ -115,7 +117,7 @@ async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]
         if not audio:
             continue
         answers = await stream.push(audio)
-        del audio  # before the wait for the next
+        del audio  # an idle stream keeps none
         inbox.heard()
         for answer in answers:
             yield answer

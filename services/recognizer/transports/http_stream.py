@@ -76,26 +76,33 @@ async def _within_limit(engine: Engine, sending: Awaitable[None]) -> None:
 
 
 async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> None:
-    config = dict(socket.query_params)
-    first = await inbox.next()
-    if isinstance(first, dict) and first.get("type") == "Configure":
-        config |= {key: value for key, value in first.items() if key != "type"}
-        first = await inbox.next()
-    request = _request(config)
+    request = _request(dict(socket.query_params) | await _configured(inbox))
     with engine.stream(request) as stream:
         writer = _Writer(engine, socket, stream, with_words=request.words)
         await writer.ready()
         try:
-            await _recognize(inbox, first, stream, writer)
+            await _recognize(inbox, stream, writer)
         except STREAM_ENDS as error:
             if stream.audio_s:
                 await writer.suspended(*await end_stream(stream, error))
             raise
 
 
-async def _recognize(inbox: Inbox[_Message], message: _Message | None, stream: Stream, writer: "_Writer") -> None:
-    """Recognize messages, this one first, until CloseStream; raises SonorantError, and WebSocketDisconnect."""
-    while message is not None:
+async def _configured(inbox: Inbox[_Message]) -> dict[str, Any]:
+    """Return the keys of a Configure message, if there is one, when the message after it is there too."""
+    config: dict[str, Any] = {}
+    first = await inbox.next()
+    if isinstance(first, dict) and first.get("type") == "Configure":
+        config = {key: value for key, value in first.items() if key != "type"}
+        first = await inbox.next()
+    if first is not None:
+        inbox.put_back(first)
+    return config
+
+
+async def _recognize(inbox: Inbox[_Message], stream: Stream, writer: "_Writer") -> None:
+    """Recognize messages until CloseStream; raises SonorantError, and WebSocketDisconnect."""
+    while (message := await inbox.next()) is not None:
         if isinstance(message, bytes):
             if message:
                 await writer.write(await stream.push(message))
@@ -111,19 +118,19 @@ async def _recognize(inbox: Inbox[_Message], message: _Message | None, stream: S
                 f"a message of type {str(message.get('type'))[:40]!r}: expected {', '.join(_COMMANDS)}; or Configure, "
                 "as the first one"
             )
-        del message  # before the wait for the next
-        message = await inbox.next()
+        del message  # an idle stream keeps none
     await writer.write(await stream.finish())
     await writer.closed()
 
 
 async def _messages(socket: WebSocket) -> AsyncIterator[_Message]:
-    """Yield audio and text messages; raises BadRequest for a text that is no JSON object."""
+    """Yield audio and text messages; raises as `_content`."""
     while True:
         yield _content(await socket.receive())
 
 
 def _content(message: MutableMapping[str, Any]) -> _Message:
+    """Return audio, or the JSON object of a text; raises BadRequest for another text, and WebSocketDisconnect."""
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1005))
     audio: bytes | None = message.get("bytes")

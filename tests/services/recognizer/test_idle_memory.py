@@ -1,4 +1,7 @@
-"""A stream that waits for its client keeps nothing of the audio that it has recognized, however long the message."""
+"""A stream that waits for its client keeps nothing of the audio that it has recognized, however long the message.
+
+Of Python's memory, that is: a parsed protobuf message has its own, which is not seen here.
+"""
 
 import asyncio
 import json
@@ -14,13 +17,13 @@ from websockets.asyncio.client import connect as connect_socket
 from services.recognizer_client.client import connect
 from sonorant.v1 import google_speech_pb2, google_speech_pb2_grpc
 
-SILENCE_S = 60
+SILENCE_S = 120
 LONG = 2 * SILENCE_S * RATE_HZ  # bytes
 
 
 @contextmanager
 def memory():
-    """Yields what waits until Python has little more memory than at the beginning; the recognizer's limit ends it."""
+    """Yields what waits until Python has little more memory than at the beginning, for as long as `recognizer` may."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
 
@@ -48,6 +51,14 @@ async def own_stream(channel):
     return call
 
 
+async def google_stream_of_audio_alone(channel):
+    """Whose first message has audio, for the recognizer's own config."""
+    call = google_speech_pb2_grpc.SpeechStub(channel).StreamingRecognize()
+    await call.write(google_speech_pb2.StreamingRecognizeRequest(audio=long_message()))
+    await asyncio.sleep(0.5)  # it has no interim results
+    return call
+
+
 async def google_stream(channel):
     call = google_speech_pb2_grpc.SpeechStub(channel).StreamingRecognize()
     first = google_speech_pb2.StreamingRecognizeRequest(recognizer="projects/p/locations/l/recognizers/_")
@@ -60,7 +71,7 @@ async def google_stream(channel):
     return call
 
 
-@pytest.mark.parametrize("stream", [own_stream, google_stream])
+@pytest.mark.parametrize("stream", [own_stream, google_stream, google_stream_of_audio_alone])
 def test_an_idle_grpc_stream_keeps_no_audio(store, stream):
     async def run():
         async with recognizer(store) as (_, channel):
@@ -72,7 +83,8 @@ def test_an_idle_grpc_stream_keeps_no_audio(store, stream):
     asyncio.run(run())
 
 
-def test_an_idle_websocket_keeps_no_audio(store):
+@pytest.mark.parametrize("configure", [[], ['{"type": "Configure"}']], ids=["at once", "configured"])
+def test_an_idle_websocket_keeps_no_audio(store, configure):
     async def run():
         async with (
             asyncio.timeout(60),
@@ -80,9 +92,10 @@ def test_an_idle_websocket_keeps_no_audio(store):
             connect_socket(f"ws://{address}/v1/stream?interim_results=true&sample_rate={RATE_HZ}") as call,
         ):
             with memory() as freed:
-                await call.send(AUDIO[:1600])
-                assert json.loads(await call.recv())["type"] == "Ready"
+                for message in configure:
+                    await call.send(message)
                 await call.send(long_message())
+                assert json.loads(await call.recv())["type"] == "Ready"
                 await call.recv()
                 await freed()
 

@@ -53,6 +53,16 @@ def test_messages_come_in_order_and_then_none_however_often():
     assert run(b"1" * 100, b"2" * 100, b"3" * 100, None, use=use) == [b"1" * 100, b"2" * 100, b"3" * 100, None, None]
 
 
+def test_a_message_that_is_put_back_comes_again_before_the_others():
+    async def use(inbox, client, ending):
+        first = await inbox.next()
+        await settled()
+        inbox.put_back(first)
+        return [await inbox.next() for _ in range(4)]
+
+    assert run(b"1" * 100, b"2" * 100, b"3" * 100, None, use=use) == [b"1" * 100, b"2" * 100, b"3" * 100, None]
+
+
 def test_one_message_is_read_ahead_of_those_that_are_taken():
     async def use(inbox, client, ending):
         read = []
