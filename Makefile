@@ -4,7 +4,7 @@ VENV := .venv
 CACHE := $(or $(SONORANT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sonorant)
 BIN := $(VENV)/bin
 PROTOS := $(wildcard protos/sonorant/v1/*.proto)
-SECTIONS := $(wildcard sonorant/recipe/*.py sonorant/*/section.py sonorant/augment/*.py)
+SECTIONS := $(wildcard sonorant/recipe/*.py sonorant/*/*section.py sonorant/augment/*.py)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
 CHART_STAGES := charts/sonorant/stages.yaml
 # Of `make demo` and `make ablation`: digits, or commands, whose recordings must be in the data folder.

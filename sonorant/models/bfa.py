@@ -9,6 +9,7 @@ from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.bidirectional import BidirectionalEncoder
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
+from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
@@ -32,8 +33,10 @@ class Bfa(LabelSynchronous):
         self.recipe = recipe
         self.framing = recipe.framing
         self.normalisation = InputNormalisation(bins, recipe)
+        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        inputs = self.convolution.size
         self.dropout = Dropout(recipe.dropout)
-        self.encoder = BidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
+        self.encoder = BidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
         self.encoded_size = self.encoder.size
         attention = FeedbackAttention(self.encoder.size, recipe.decoder_cells, recipe.attention, seed)
         self.decoder = AttentionDecoder(
@@ -97,6 +100,8 @@ class Bfa(LabelSynchronous):
     def applications(self, path: str, vectors: int) -> Applications:
         """See `Model`: a layer of the encoder is applied before its pooling, weights of the decoder once a label."""
         layer = path.partition("/")[0]
+        if convolved := self.convolution.applications(layer, vectors):
+            return convolved
         if layer.startswith("lstm_"):
             return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
         if layer.startswith(("decoder", "attention")):
@@ -110,7 +115,7 @@ class Bfa(LabelSynchronous):
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        normal = self.normalisation.whole(features)
+        vectors = self.convolution(self.normalisation.whole(features))
         return self.encoder.encode(
-            normal, lengths, lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer)
+            vectors, lengths, lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer)
         )

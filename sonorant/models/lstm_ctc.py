@@ -4,9 +4,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from sonorant.arrays import Features
+from sonorant.models.applications import Applications
 from sonorant.models.carrying import Carrying
 from sonorant.models.dropout import dropped
 from sonorant.models.family import Inputs, Outputs, Symbols
+from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.lstm import Lstm
@@ -30,7 +32,8 @@ class LstmCtc(Carrying):
         super().__init__(recipe.family, bins, Symbols(units, blank=units))
         self.recipe = recipe
         self.normalisation = InputNormalisation(bins, recipe)
-        sizes = [bins] + [recipe.cells] * recipe.layers
+        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        sizes = [self.convolution.size] + [recipe.cells] * recipe.layers
         self.encoder = [
             Lstm(inputs, cells, seed=seed * recipe.layers + i, name=f"lstm_{i}")
             for i, (inputs, cells) in enumerate(pairwise(sizes))
@@ -75,6 +78,11 @@ class LstmCtc(Carrying):
         log_probs, after = self._encode(normal, state[:layers], dropout_seed)
         return log_probs, after + running
 
+    def applications(self, path: str, vectors: int) -> Applications:
+        """See `Model`."""
+        convolved = self.convolution.applications(path.partition("/")[0], vectors)
+        return convolved or super().applications(path, vectors)
+
     def set_layers(self, count: int) -> None:
         """See `Model`."""
         self._active = (*range(count - 1), self.recipe.layers - 1)
@@ -86,7 +94,7 @@ class LstmCtc(Carrying):
     def _encode(
         self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        hidden = tf.transpose(normal, (1, 0, 2))  # the kernel's loop takes [T, B, bins]
+        hidden = tf.transpose(self.convolution(normal), (1, 0, 2))  # the kernel's loop takes [T, B, bins]
         after = list(state)
         for i in self._active:
             hidden, after[2 * i], after[2 * i + 1] = self.encoder[i](hidden, state[2 * i], state[2 * i + 1])

@@ -13,6 +13,7 @@ from sonorant.models.applications import Applications, decoder_applications, poo
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
+from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
@@ -42,8 +43,10 @@ class Mocha(Monotonic):
         self.framing = recipe.framing
         self.window = recipe.chunk
         self.normalisation = InputNormalisation(bins, recipe)
+        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        inputs = self.convolution.size
         self.dropout = Dropout(recipe.dropout)
-        self.encoder = UnidirectionalEncoder(bins, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
+        self.encoder = UnidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
         self.encoded_size = self.encoder.size
         attention = MonotonicAttention(
             self.encoded_size,
@@ -108,7 +111,8 @@ class Mocha(Monotonic):
         """Return the encoded frame [B, 1, encoded_size] of the next block, and the state after it; see `Streaming`."""
         layers = 2 * self.recipe.layers
         normal, running = self.normalisation(features, state[layers:])
-        encoded, after = self.encoder.encode(normal, state[:layers], lambda hidden, layer: hidden)
+        vectors = self.convolution.one_by_one(normal)
+        encoded, after = self.encoder.encode(vectors, state[:layers], lambda hidden, layer: hidden)
         return encoded, after + running
 
     def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -158,6 +162,8 @@ class Mocha(Monotonic):
         """See `Model`: each frame is looked at once, and again by the label that attends to it."""
         layer, name = path.split("/")
         frames = self.framing.frames(vectors)
+        if convolved := self.convolution.applications(layer, vectors):
+            return convolved
         if layer.startswith("lstm_"):
             return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
         if layer in ("monotonic", "chunkwise"):
@@ -179,7 +185,7 @@ class Mocha(Monotonic):
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
         normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.mean))
         encoded, _ = self.encoder.encode(
-            normal,
+            self.convolution(normal),
             self.encoder.initial_state(tf.shape(features)[0]),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )

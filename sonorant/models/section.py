@@ -5,12 +5,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from sonorant.features.section import FeaturesRecipe
+from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.framing import Framing
 from sonorant.section import Section
 
 __all__ = [
     "BfaRecipe",
     "ConvLstmCtcRecipe",
+    "ConvolvedSection",
     "DeepSpeechRecipe",
     "DelayedLstmRecipe",
     "LstmCtcRecipe",
@@ -58,6 +61,9 @@ class ModelSection(Section):
         """Whether a label-synchronous family has CTC outputs by frame too, which training needs `ctc_weight` for."""
         return False
 
+    def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
+        """Raise ValueError if the model cannot be of these features, frames of so many bins."""
+
 
 class NormalisedSection(ModelSection):
     """A model whose encoder receives features less a mean of the recipe's choice."""
@@ -71,7 +77,20 @@ class NormalisedSection(ModelSection):
     )
 
 
-class LstmCtcRecipe(NormalisedSection):
+class ConvolvedSection(NormalisedSection):
+    """A model of LSTM layers that may have a convolution before them."""
+
+    convolution: FrequencyConvolutionRecipe | None = Field(
+        None, description="Convolution over frequency before the first LSTM layer; absent: none."
+    )
+
+    def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
+        """See `ModelSection`."""
+        if self.convolution is not None:
+            self.convolution.check(features, frame_bins)
+
+
+class LstmCtcRecipe(ConvolvedSection):
     """Uni-directional LSTM encoder with CTC."""
 
     carries_state: ClassVar[bool] = True
@@ -153,7 +172,7 @@ class DelayedLstmRecipe(LstmCtcRecipe):
         return Framing(lead=self.delay_vectors, tail=self.delay_vectors)
 
 
-class BfaRecipe(NormalisedSection):
+class BfaRecipe(ConvolvedSection):
     """Bidirectional full attention: LSTM encoder with time reduction, LSTM decoder, attention with weight feedback."""
 
     label_synchronous: ClassVar[bool] = True

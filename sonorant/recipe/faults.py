@@ -48,7 +48,7 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
 def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
     match details["type"]:
         case "extra_forbidden":
-            return f"unknown key; {_advice(details['loc'], str(path[-1]), root)}"
+            return f"unknown key; {_advice(details['loc'], path, root)}"
         case "missing":
             return "is missing and has no default"
         case "union_tag_not_found":
@@ -83,12 +83,17 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
     return path
 
 
-def _advice(location: KeyPath, wrong: str, root: type[Section]) -> str:
-    """Name the nearest key of this section, else the same key elsewhere, else all keys of this section."""
+def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
+    """Name the nearest key of this section, else the same key elsewhere, else all keys of this section.
+
+    location: pydantic's, with the tags of unions; path: as it is written.
+    """
+    wrong = str(path[-1])
     here = sorted({name for section in _sections_at(location[:-1], root) for name in section.model_fields})
     if near := difflib.get_close_matches(wrong, here, n=1, cutoff=0.6):
         return f"did you mean {near[0]}?"
-    if elsewhere := [key for key in _all_keys(root, "") if key.rsplit(".", 1)[-1] == wrong]:
+    same = [key for key in _all_keys(root, "") if key.rsplit(".", 1)[-1] == wrong]
+    if elsewhere := [key for key in same if key != dotted(path)]:
         return f"did you mean {elsewhere[0]}?"
     return f"known here: {', '.join(here)}"
 

@@ -105,6 +105,7 @@ class Recipe(Section):
                 f"features.low_hz={self.features.low_hz} and features.high_hz={high_hz}: need "
                 f"low_hz < high_hz <= {nyquist_hz}, half of corpus.sample_rate_hz"
             )
+        self.model.check(self.features, self.features.frame_bins(self.corpus.sample_rate_hz))
         if (self.training.objective == "frame_cross_entropy") != bool(self.training.aligner):
             raise ValueError(
                 f"training.objective={self.training.objective} with training.aligner={self.training.aligner!r}: "

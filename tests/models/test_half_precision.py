@@ -12,11 +12,12 @@ from sonorant.models.registry import FAMILIES, build_model
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import tf
 
+CONVOLUTION = {"frames": 2, "filters": 4, "width_bins": 2, "pool_bins": 1, "pooled_width_bins": 1, "size": 5}
 SECTIONS = {
     "bfa": tiny_bfa.SECTION | {"ctc": True},
     "conv_lstm_ctc": {"family": "conv_lstm_ctc", "layers": 1, "cells": 8, "filters": 8, "width_vectors": 3},
     "deep_speech": {"family": "deep_speech", "cells": 8, "context_vectors": 1},
-    "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 8, "delay_vectors": 2},
+    "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 8, "delay_vectors": 2, "convolution": CONVOLUTION},
     "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 8},
     "lstm_lm": {"family": "lstm_lm", "layers": 1, "cells": 8, "embedding": 5},
     "mocha": tiny_mocha.SECTION | {"ctc": True},
@@ -67,6 +68,14 @@ def test_a_product_of_float32_is_exact_and_one_of_half_precision_is_of_rounded_o
     error = np.abs(found - tf.tensordot(*operands, 1))
     assert (error <= ROUNDED_SUMS * tf.tensordot(*map(tf.abs, operands), 1)).numpy().all()
     assert np.abs(found - tf.tensordot(inputs, weight, 1)).max() > 0
+
+
+def test_a_convolution_over_frequency_is_in_half_precision():
+    section = Recipe.model_fields["model"].annotation
+    model = build_model(TypeAdapter(section).validate_python(SECTIONS["delayed_lstm"]), bins=6, units=4, seed=2)
+    set_computation(model, "bfloat16", devices=[])
+    layers = [*model.convolution.convolutions, model.convolution.projection]
+    assert [layer.compute_dtype for layer in layers] == ["bfloat16"] * 3
 
 
 @pytest.mark.parametrize("family", ["bfa", "mocha"])

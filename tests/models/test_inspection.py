@@ -56,6 +56,21 @@ def test_a_strided_convolution_waits_for_its_window():
     assert convolution.flops_per_second == pytest.approx(2 * 7 * 6 * 4 * VECTORS_PER_SECOND / 2, rel=0.01)
 
 
+@pytest.mark.parametrize("family", ["lstm_ctc", "delayed_lstm", "mocha", "bfa"])
+def test_filters_over_frequency_are_applied_at_every_position(family):
+    convolution = {"frames": 1, "filters": 3, "width_bins": 2, "pool_bins": 2, "pooled_width_bins": 1, "size": 7}
+    layers = {"pooling": [2]} if family in ("mocha", "bfa") else {}  # of what comes behind
+    by_name = {
+        layer.name: layer
+        for layer in figures_of(family=family, layers=2, cells=4, convolution=convolution, **layers).layers
+    }
+    # Of 6 bins 5 windows of 2, so 2 whole pools of 2.
+    assert by_name["convolution_0"].flops_per_second == pytest.approx(2 * (2 * 3) * 4 * VECTORS_PER_SECOND)
+    assert by_name["convolution_1"].flops_per_second == pytest.approx(2 * (3 * 3) * 2 * VECTORS_PER_SECOND)
+    assert by_name["convolution_projection"].flops_per_second == pytest.approx(2 * (2 * 3 * 7) * VECTORS_PER_SECOND)
+    assert by_name["convolution_projection"].parameters == 2 * 3 * 7 + 7
+
+
 def test_pooling_makes_layers_cheaper_and_the_decoder_runs_once_a_label():
     model = {"layers": 2, "cells": 3, "pooling": [4], "decoder_cells": 5, "embedding": 7, "attention": 8, "readout": 6}
     found = figures_of(family="bfa", ctc=True, **model)

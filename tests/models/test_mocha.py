@@ -10,9 +10,14 @@ LABEL_LENGTHS = np.array([4, 2, 1], np.int32)
 LENGTHS = np.array([20, 13, 4], np.int32)
 
 
-@pytest.fixture(params=["global", "running"])
+CONVOLUTION = {"frames": 1, "filters": 5, "width_bins": 2, "pool_bins": 2, "pooled_width_bins": 1, "size": 7}
+
+
+@pytest.fixture(params=[("global", None), ("running", None), ("running", CONVOLUTION)])
 def model(request):
-    model = tiny_mocha(ctc=True, normalisation=request.param, memory_vectors=10)
+    normalisation, convolution = request.param
+    seed = 4 if convolution else 3  # with which heads stop here and there
+    model = tiny_mocha(ctc=True, seed=seed, normalisation=normalisation, memory_vectors=10, convolution=convolution)
     model.set_normalisation([np.random.default_rng(0).normal(2, 3, (50, 6))], lambda moments: moments)
     return model
 

@@ -71,6 +71,11 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:7: decoding.zzz: unknown key; known here: beam, coverage_weight, ctc_weight, endpointing, "
             "jitter_ms, length_bonus, lm, phrase_boost, phrases, prior, stability_ms, unit_candidates",
         ),
+        (
+            HEAD + "model:\n  family: deep_speech\n  convolution: {frames: 1}\n",  # a key of other families, there
+            "r.yaml:8: model.convolution: unknown key; known here: ceiling, cells, context_vectors, dropout, family, "
+            "memory_vectors, normalisation, stride",
+        ),
         (HEAD + "seed: one\n", 'r.yaml:6: seed="one": must be a valid integer'),
         (HEAD + "seed: '1'\n", 'r.yaml:6: seed="1": must be a valid integer'),
         (HEAD + "training: {learning_rate: true}\n", "r.yaml:6: training.learning_rate=true: must be a valid number"),

@@ -17,6 +17,8 @@ FAMILIES = {
     "lstm_ctc": PLAIN,
     "running mean": PLAIN | {"normalisation": "running", "memory_vectors": 8},
     "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
+    "convolution": PLAIN
+    | {"convolution": {"frames": 1, "filters": 5, "width_bins": 2, "pool_bins": 2, "pooled_width_bins": 1, "size": 7}},
 }
 
 

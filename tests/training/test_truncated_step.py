@@ -69,6 +69,7 @@ def reference_frames(model, item, vectors, delay):
     tail = np.repeat(np.asarray(model.normalisation.mean)[None], delay, 0)
     features = tf.constant(np.concatenate([item.features, tail]))[None]
     normal, _ = model.normalisation(features, model.initial_state(1)[2 * len(model.encoder) :])
+    normal = model.convolution(normal)
     state = [tf.zeros((1, layer.cells)) for layer in model.encoder for _ in range(2)]
     frames = []
     for t in range(len(item.features) + delay):

@@ -1,0 +1,97 @@
+"""Convolution over frequency: filters with weights shared by all mel bins, and max-pooling, before LSTM layers.
+
+Another vocal tract moves a spectrum, roughly, along the mel axis. What a filter finds in one bin it finds in others,
+and max-pooling hides where exactly (Abdel-Hamid 2014, section III). The layers are those before the LSTMs of Sainath
+2015 (CLDNN, section 2.1), but smaller, and no filter is longer in time than a stacked vector:
+
+    x [bins, frames] -> convolution, width_bins x all frames -> rectifier -> max-pooling by pool_bins
+      -> convolution, pooled_width_bins x 1 -> rectifier -> linear projection to `size` values
+
+A vector's output depends on that vector alone: streams carry no state for it, and it adds no latency of its own.
+"""
+
+from sonorant.models.applications import Applications
+from sonorant.models.convolution_section import FrequencyConvolutionRecipe
+from sonorant.models.half_precision import Dense, HalfPrecision
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["FrequencyConvolution"]
+
+_SEEDS = 10_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
+
+
+class FrequencyConvolution(keras.layers.Layer):
+    """Maps stacked vectors to vectors of `size` values; without a recipe it is the identity.
+
+    bins: size of a stacked vector, `recipe.frames` times that of a frame; seed: of the first weights.
+    """
+
+    def __init__(self, bins: int, recipe: FrequencyConvolutionRecipe | None, seed: int) -> None:
+        super().__init__(name="frequency_convolution")
+        self.recipe = recipe
+        self.size = recipe.size if recipe else bins
+        self._positions: dict[str, int] = {}
+        if recipe:
+            assert bins % recipe.frames == 0
+            self._build_layers(bins // recipe.frames, recipe, _SEEDS + 3 * seed)
+        self.built = True
+
+    def _build_layers(self, bins: int, recipe: FrequencyConvolutionRecipe, seed: int) -> None:
+        self._bins, maxima, last = bins, recipe.maxima(bins), recipe.positions(bins)
+        widths = recipe.width_bins * recipe.frames, recipe.pooled_width_bins * recipe.filters
+        self.convolutions = [_Filters(n, recipe.filters, seed + i, f"convolution_{i}") for i, n in enumerate(widths)]
+        glorot = keras.initializers.GlorotUniform(seed + 2)
+        self.projection = Dense(recipe.size, kernel_initializer=glorot, name="convolution_projection")
+        self.projection.build((None, last * recipe.filters))
+        # Positions beyond the last whole pool are not computed.
+        counts = (maxima * recipe.pool_bins, last, 1)
+        self._positions = dict(zip(("convolution_0", "convolution_1", "convolution_projection"), counts, strict=True))
+
+    def call(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another."""
+        if self.recipe is None:
+            return vectors
+        recipe, shape = self.recipe, tf.shape(vectors)
+        first, last, _ = self._positions.values()
+        spectra = tf.transpose(tf.reshape(vectors, (-1, recipe.frames, self._bins)), (2, 0, 1))
+        found = self.convolutions[0](_windows(spectra, recipe.width_bins, first))
+        pools = tf.reshape(found, (first // recipe.pool_bins, recipe.pool_bins, -1, recipe.filters))
+        found = self.convolutions[1](_windows(tf.reduce_max(pools, 1), recipe.pooled_width_bins, last))
+        found = tf.transpose(found, (1, 0, 2))
+        return self.projection(tf.reshape(found, (shape[0], shape[1], last * recipe.filters)))
+
+    def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Return what `call` does, each vector by products of B rows; T must be known. For streams: see `_Filters`."""
+        if self.recipe is None:
+            return vectors
+        return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
+
+    def applications(self, layer: str, vectors: int) -> Applications | None:
+        """Return how often that layer's weights are applied to so many vectors; None if it is no layer of these."""
+        positions = self._positions.get(layer)
+        return None if positions is None else Applications(positions * vectors)
+
+
+class _Filters(HalfPrecision):
+    """Filters of a convolution, applied to its windows (im2col), and a rectifier.
+
+    Each position has a product of its own, with a row for each vector. So for a vector of each stream a product has as
+    many rows as there are streams, which batch-invariance asks of all products of a call (`fixed_batch.py`).
+    """
+
+    def __init__(self, inputs: int, filters: int, seed: int, name: str) -> None:
+        super().__init__(name=name)
+        he = keras.initializers.HeUniform(seed)
+        self.kernel = self.add_weight(shape=(inputs, filters), initializer=he, name="kernel")
+        self.bias = self.add_weight(shape=(filters,), initializer="zeros", name="bias")
+        self.built = True
+
+    def call(self, windows: tf.Tensor) -> tf.Tensor:
+        """Return Float32[positions, N, filters]; windows: Float32[positions, N, inputs]."""
+        values = tf.matmul(windows, tf.convert_to_tensor(self.kernel.value)) + self.bias.value
+        return tf.nn.relu(tf.cast(values, tf.float32))
+
+
+def _windows(values: tf.Tensor, width: int, count: int) -> tf.Tensor:
+    """Return the first windows [count, N, width n] of values [at least count + width - 1, N, n]."""
+    return tf.concat([values[i : i + count] for i in range(width)], 2)
