@@ -14,17 +14,14 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
 
+CONVOLUTION = {"frames": 3, "filters": 32, "size": 24}  # rows of one product for all its positions differ
 FAMILIES = {
     "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 24, "normalisation": "running"},
     "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 24, "delay_vectors": 3},
     "conv_lstm_ctc": {"family": "conv_lstm_ctc", "width_vectors": 4, "filters": 9, "layers": 1, "cells": 17},
-    "mocha": MOCHA | {"cells": 19, "convolution": {"frames": 3, "filters": 32, "size": 24}},
-    "lstm_ctc, convolution": {
-        "family": "lstm_ctc",
-        "layers": 1,
-        "cells": 24,
-        "convolution": {"frames": 3, "filters": 32, "size": 24},  # rows of one product of these shapes differ
-    },
+    "mocha": MOCHA | {"cells": 19},
+    "mocha, convolution": MOCHA | {"cells": 19, "convolution": CONVOLUTION},
+    "lstm_ctc, convolution": {"family": "lstm_ctc", "layers": 1, "cells": 24, "convolution": CONVOLUTION},
 }
 
 

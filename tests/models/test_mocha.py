@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from rigs.tiny_convolution import SECTION as CONVOLUTION
 from rigs.tiny_mocha import tiny_mocha
 
 from sonorant.models.family import Inputs
@@ -8,9 +9,6 @@ from sonorant.tensorflow import tf
 LABELS = np.array([[0, 1, 3, 2], [3, 0, 9, -1], [1, 9, 9, 9]], np.int32)
 LABEL_LENGTHS = np.array([4, 2, 1], np.int32)
 LENGTHS = np.array([20, 13, 4], np.int32)
-
-
-CONVOLUTION = {"frames": 1, "filters": 5, "width_bins": 2, "pool_bins": 2, "pooled_width_bins": 1, "size": 7}
 
 
 @pytest.fixture(params=[("global", None), ("running", None), ("running", CONVOLUTION)])

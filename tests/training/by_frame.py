@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from rigs.tiny_convolution import SECTION as CONVOLUTION
 from training.tiny import BINS, WORDS, shard_counts, tiny_example, tiny_recipe, tiny_units
 
 from sonorant.models.registry import build_model
@@ -17,8 +18,7 @@ FAMILIES = {
     "lstm_ctc": PLAIN,
     "running mean": PLAIN | {"normalisation": "running", "memory_vectors": 8},
     "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
-    "convolution": PLAIN
-    | {"convolution": {"frames": 1, "filters": 5, "width_bins": 2, "pool_bins": 2, "pooled_width_bins": 1, "size": 7}},
+    "convolution": PLAIN | {"convolution": CONVOLUTION},
 }
 
 
