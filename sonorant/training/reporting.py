@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
