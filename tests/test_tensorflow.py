@@ -17,6 +17,25 @@ def test_it_loads_neither_matplotlib_nor_scikit_learn():
     assert done.stdout.strip() == "set()"
 
 
+def test_its_import_looks_for_no_garbage_and_later_collections_pass_its_objects_by():
+    program = """
+import gc
+found = []
+gc.callbacks.append(lambda phase, info: found.append("tensorflow" in sys.modules) if phase == "start" else None)
+import sys
+import sonorant.tensorflow
+print(any(found), gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False True True"
+
+
+def test_who_collects_no_garbage_goes_on_without():
+    program = "import gc; gc.disable(); import sonorant.tensorflow; print(gc.isenabled())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_a_process_leaves_gpus_alone_until_it_takes_one():
     program = "import tensorflow as tf; said = []; tf.config.set_visible_devices = lambda *given: said.append(given)"
     program += "; import sonorant.tensorflow; print(said)"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rigs.fixed_step import FixedStep
+from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.section import BfaRecipe, ConvLstmCtcRecipe, DeepSpeechRecipe, LstmCtcRecipe, MochaRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -83,7 +84,7 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
                 hidden = _layers.LSTM(model.cells, return_sequences=True)(hidden)
                 hidden = _layers.Dropout(model.dropout)(_layers.BatchNormalization()(hidden))
         case LstmCtcRecipe():
-            hidden = features
+            hidden = _convolved(model.convolution, features) if model.convolution else features
             if delay := getattr(model, "delay_vectors", 0):
                 hidden = _layers.ZeroPadding1D((0, delay))(hidden)
             for _ in range(model.layers):
@@ -94,6 +95,16 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
         case _:
             raise TypeError(f"{model.family}: no model of Keras is known")
     return _layers.Dense(symbols, name="frames")(hidden)
+
+
+def _convolved(recipe: FrequencyConvolutionRecipe, features: Any) -> Any:
+    """Return vectors [B, T, size]: filters over frequency alone, frames of a vector as channels."""
+    bins = features.shape[2] // recipe.frames
+    spectra = _layers.Permute((1, 3, 2))(_layers.Reshape((-1, recipe.frames, bins))(features))
+    found = _layers.Conv2D(recipe.filters, (1, recipe.width_bins), activation="relu")(spectra)
+    found = _layers.MaxPooling2D((1, recipe.pool_bins))(found)
+    found = _layers.Conv2D(recipe.filters, (1, recipe.pooled_width_bins), activation="relu")(found)
+    return _layers.Dense(recipe.size)(_layers.Reshape((-1, recipe.positions(bins) * recipe.filters))(found))
 
 
 def _deep_speech(model: DeepSpeechRecipe, features: Any) -> Any:

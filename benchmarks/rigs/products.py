@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from benchmarks.rigs.fixed_step import FixedStep
+from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.section import (
     BfaRecipe,
     ConvLstmCtcRecipe,
@@ -77,7 +78,10 @@ def products_of(step: FixedStep) -> list[Product]:
             return list(_deep_speech(model, utterances, step.frames, bins, symbols))
         case LstmCtcRecipe():
             frames = vectors + getattr(model, "delay_vectors", 0)
-            return [*_lstms(model, utterances, frames, bins), *_dense(model.cells, symbols, utterances * frames)]
+            convolved = list(_convolved(model.convolution, utterances * vectors, bins)) if model.convolution else []
+            inputs = model.convolution.size if model.convolution else bins
+            layers = _lstms(model, utterances, frames, inputs)
+            return [*convolved, *layers, *_dense(model.cells, symbols, utterances * frames)]
     raise TypeError(f"{model.family}: no products are known")
 
 
@@ -99,8 +103,17 @@ def _lstm(inputs: int, cells: int, utterances: int, frames: int, *, first: bool 
 
 def _lstms(model: LstmCtcRecipe | ConvLstmCtcRecipe, utterances: int, frames: int, inputs: int) -> Iterator[Product]:
     for layer in range(model.layers):
-        first = layer == 0 and isinstance(model, LstmCtcRecipe)
+        first = layer == 0 and isinstance(model, LstmCtcRecipe) and not model.convolution
         yield from _lstm(model.cells if layer else inputs, model.cells, utterances, frames, first=first)
+
+
+def _convolved(recipe: FrequencyConvolutionRecipe, vectors: int, bins: int) -> Iterator[Product]:
+    """Yield those of both convolutions and the projection."""
+    maxima, last = recipe.maxima(bins // recipe.frames), recipe.positions(bins // recipe.frames)
+    positions = vectors * maxima * recipe.pool_bins
+    yield from _dense(recipe.width_bins * recipe.frames, recipe.filters, positions, first=True)
+    yield from _dense(recipe.pooled_width_bins * recipe.filters, recipe.filters, vectors * last)
+    yield from _dense(last * recipe.filters, recipe.size, vectors)
 
 
 def _conv_lstm(model: ConvLstmCtcRecipe, utterances: int, frames: int, bins: int, symbols: int) -> Iterator[Product]:

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
+from sonorant.section import Section
 
 __all__ = ["CASES", "Case"]
 
+_CONVOLUTION = FrequencyConvolutionRecipe(frames=8, size=192)
 _RECIPES = Path(__file__).parents[2] / "recipes"
 
 
@@ -16,25 +19,31 @@ _RECIPES = Path(__file__).parents[2] / "recipes"
 class Case:
     """A recipe's family.
 
-    frames: whether its objective is cross-entropy of frames, and not the recipe's own. training: what its section
-    `training` has in place of the recipe's.
+    frames: whether its objective is cross-entropy of frames, and not the recipe's own. convolved: whether a convolution
+    over frequency stands before its layers, as in the rows of `docs/results.md`. training: what its section `training`
+    has in place of the recipe's.
     """
 
     name: str
     recipe: str
     frames: bool = False
+    convolved: bool = False
     training: Mapping[str, int | str] = field(default_factory=dict)
 
     def load(self) -> Recipe:
         """Return the recipe; for cross-entropy of frames without the guidance of CTC."""
         recipe = load_recipe(_RECIPES / self.recipe)
         by_frame = {"objective": "frame_cross_entropy", "alignment_weight": 0.0} if self.frames else {}
-        changed = {**self.training, **by_frame}
-        return recipe.model_copy(update={"training": recipe.training.model_copy(update=changed)})
+        changed: dict[str, Section] = {"training": recipe.training.model_copy(update={**self.training, **by_frame})}
+        if self.convolved:
+            changed["features"] = recipe.features.model_copy(update={"stack": _CONVOLUTION.frames})
+            changed["model"] = recipe.model.model_copy(update={"convolution": _CONVOLUTION})
+        return recipe.model_copy(update=changed)
 
 
 CASES = (
     Case("lstm_ctc", "digits.yaml"),
+    Case("lstm_ctc, convolution", "digits.yaml", convolved=True),
     Case("conv_lstm_ctc", "digits-thesis.yaml"),
     Case("deep_speech", "digits-deepspeech.yaml"),
     Case("delayed_lstm", "digits-google.yaml"),

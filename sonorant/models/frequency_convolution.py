@@ -12,6 +12,7 @@ A vector's output depends on that vector alone: streams carry no state for it, a
 
 from sonorant.models.applications import Applications
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
+from sonorant.models.filter_maxima import filter_maxima
 from sonorant.models.half_precision import Dense, HalfPrecision
 from sonorant.tensorflow import keras, tf
 
@@ -37,9 +38,13 @@ class FrequencyConvolution(keras.layers.Layer):
         self.built = True
 
     def _build_layers(self, bins: int, recipe: FrequencyConvolutionRecipe, seed: int) -> None:
-        self._bins, maxima, last = bins, recipe.maxima(bins), recipe.positions(bins)
+        maxima, last = recipe.maxima(bins), recipe.positions(bins)
         widths = recipe.width_bins * recipe.frames, recipe.pooled_width_bins * recipe.filters
-        self.convolutions = [_Filters(n, recipe.filters, seed + i, f"convolution_{i}") for i, n in enumerate(widths)]
+        pools = (recipe.pool_bins, maxima), (1, last)
+        self.convolutions = [
+            _Filters(width, recipe.filters, *pool, seed + i, f"convolution_{i}")
+            for i, (width, pool) in enumerate(zip(widths, pools, strict=True))
+        ]
         glorot = keras.initializers.GlorotUniform(seed + 2)
         self.projection = Dense(recipe.size, kernel_initializer=glorot, name="convolution_projection")
         self.projection.build((None, last * recipe.filters))
@@ -51,17 +56,15 @@ class FrequencyConvolution(keras.layers.Layer):
         """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another."""
         if self.recipe is None:
             return vectors
-        recipe, shape = self.recipe, tf.shape(vectors)
-        first, last, _ = self._positions.values()
-        spectra = tf.transpose(tf.reshape(vectors, (-1, recipe.frames, self._bins)), (2, 0, 1))
-        found = self.convolutions[0](_windows(spectra, recipe.width_bins, first))
-        pools = tf.reshape(found, (first // recipe.pool_bins, recipe.pool_bins, -1, recipe.filters))
-        found = self.convolutions[1](_windows(tf.reduce_max(pools, 1), recipe.pooled_width_bins, last))
+        frames, shape = self.recipe.frames, tf.shape(vectors)
+        found = tf.transpose(tf.reshape(vectors, (-1, frames, vectors.shape[2] // frames)), (2, 0, 1))
+        for convolution in self.convolutions:
+            found = convolution(found)
         found = tf.transpose(found, (1, 0, 2))
-        return self.projection(tf.reshape(found, (shape[0], shape[1], last * recipe.filters)))
+        return self.projection(tf.reshape(found, (shape[0], shape[1], found.shape[1] * found.shape[2])))
 
     def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, each vector by products of B rows; T must be known. For streams: see `_Filters`."""
+        """Return what `call` does, each vector by products of B rows; T must be known. For streams: `filter_maxima`."""
         if self.recipe is None:
             return vectors
         return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
@@ -73,25 +76,20 @@ class FrequencyConvolution(keras.layers.Layer):
 
 
 class _Filters(HalfPrecision):
-    """Filters of a convolution, applied to its windows (im2col), and a rectifier.
+    """Filters of a convolution, max-pooling and a rectifier: `count` maxima, each over `pool` positions.
 
-    Each position has a product of its own, with a row for each vector. So for a vector of each stream a product has as
-    many rows as there are streams, which batch-invariance asks of all products of a call (`fixed_batch.py`).
+    inputs: values in a window. A bias and a rectifier keep the order of values, so that they may come after the maxima.
     """
 
-    def __init__(self, inputs: int, filters: int, seed: int, name: str) -> None:
+    def __init__(self, inputs: int, filters: int, pool: int, count: int, seed: int, name: str) -> None:
         super().__init__(name=name)
+        self._pool, self._count = pool, count
         he = keras.initializers.HeUniform(seed)
         self.kernel = self.add_weight(shape=(inputs, filters), initializer=he, name="kernel")
         self.bias = self.add_weight(shape=(filters,), initializer="zeros", name="bias")
         self.built = True
 
-    def call(self, windows: tf.Tensor) -> tf.Tensor:
-        """Return Float32[positions, N, filters]; windows: Float32[positions, N, inputs]."""
-        values = tf.matmul(windows, tf.convert_to_tensor(self.kernel.value)) + self.bias.value
-        return tf.nn.relu(tf.cast(values, tf.float32))
-
-
-def _windows(values: tf.Tensor, width: int, count: int) -> tf.Tensor:
-    """Return the first windows [count, N, width n] of values [at least count + width - 1, N, n]."""
-    return tf.concat([values[i : i + count] for i in range(width)], 2)
+    def call(self, values: tf.Tensor) -> tf.Tensor:
+        """Return Float32[count, N, filters]; values: Float32[bins, N, n], `inputs` / n bins in a window."""
+        found = filter_maxima(values, tf.convert_to_tensor(self.kernel.value), self._pool, self._count)
+        return tf.nn.relu(tf.cast(found + self.bias.value, tf.float32))

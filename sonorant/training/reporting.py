@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
 from sonorant.tensorflow import tf
 from sonorant.training.alignment_view import Alignment
@@ -116,6 +118,8 @@ class Reporter:
                 {"time_s": progress.train_s, "step": progress.step, "epoch": progress.epoch, **figures},
             )
         if self._summaries:
+            summary = Summary()  # one for all: an operation for each, as `tf.summary.scalar` has it, takes 7 ms a step
+            for name, value in figures.items():
+                summary.MergeFrom(scalar_pb(f"{kind}/{name}", value))
             with self._summaries.as_default(step=progress.step):
-                for name, value in figures.items():
-                    tf.summary.scalar(f"{kind}/{name}", value)
+                tf.summary.experimental.write_raw_pb(summary.SerializeToString())
