@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.rigs.training_case import Case
 from sonorant.arrays import Features, IntArray
 from sonorant.delivery.example import Example, Lineage, WordSpan
+from sonorant.errors import RejectedExample
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.computation import set_computation
 from sonorant.models.framing import Framing
@@ -96,7 +97,8 @@ def _objective(case: Case, recipe: Recipe, units: Units) -> Objective:
         return build_objective(recipe, units)
     framing = recipe.model.framing
 
-    def align(features: Features, labels: Sequence[int]) -> IntArray:
-        return np.resize(np.asarray(labels), framing.frames(len(features)))
+    def align(features: Sequence[Features], labels: Sequence[Sequence[int]]) -> list[IntArray | RejectedExample]:
+        pairs = zip(features, labels, strict=True)
+        return [np.resize(np.asarray(own), framing.frames(len(vectors))) for vectors, own in pairs]
 
     return FrameCrossEntropy(units, framing, align)

@@ -7,6 +7,7 @@
 
 #include <nb_combined.cpp>  // nanobind itself
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "ctc_prefixes.hpp"
+#include "forced_alignment.hpp"
 #include "label_fusion.hpp"
 #include "nbest.hpp"
 
@@ -184,6 +186,26 @@ std::pair<Gains, CtcPrefixState> next_prefixes(Symbols before, Symbols parents, 
     return gains_of(before, parents, state, symbols, [](const auto&... of) { return CtcPrefixes::next(of...); });
 }
 
+nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> force_align(Frames<double> log_probs, const std::vector<int64_t>& labels,
+                                                         int64_t blank) {
+    const size_t frames = log_probs.shape(0), symbols = log_probs.shape(1);
+    const auto is_symbol = [&](int64_t label) { return label >= 0 && static_cast<size_t>(label) < symbols; };
+    if (!is_symbol(blank) || !std::all_of(labels.begin(), labels.end(), is_symbol))
+        throw nb::value_error("expected labels and blank among the symbols");
+    auto* path = new int64_t[frames];
+    const nb::capsule owner(path, [](void* data) noexcept { delete[] static_cast<int64_t*>(data); });
+    bool found;
+    {
+        const nb::gil_scoped_release released;
+        found = frames > 0 && ForcedAlignment(labels, blank)(log_probs.data(), frames, symbols, path);
+    }
+    if (!found) {
+        const std::string counts = std::to_string(frames) + " frames for " + std::to_string(labels.size()) + " labels";
+        throw nb::value_error((counts + ": no path spells them").c_str());
+    }
+    return {path, {frames}, owner};
+}
+
 }  // namespace
 
 NB_MODULE(kernels, m) {
@@ -204,6 +226,7 @@ NB_MODULE(kernels, m) {
     nb::class_<CtcPrefixState>(m, "CtcPrefixState");
     m.def("begin_prefixes", &begin_prefixes, "log_probs"_a);
     m.def("next_prefixes", &next_prefixes, "before"_a, "parents"_a, "state"_a);
+    m.def("force_align", &force_align, "log_probs"_a, "labels"_a, "blank"_a);
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
              "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())

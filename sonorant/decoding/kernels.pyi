@@ -4,7 +4,7 @@ Units are numbers in the order of `Scorer`'s; the blank comes after the last.
 """
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,9 @@ def next_prefixes(
     psi: probability of all alignments whose spelling begins with the labels, with the end of those that spell exactly
     them. Raises ValueError, IndexError.
     """
+
+def force_align(log_probs: NDArray[np.floating[Any]], labels: Sequence[int], blank: int) -> NDArray[np.int64]:
+    """See `sonorant.objectives.forced_alignment`; computed in Float64, without the GIL."""
 
 class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""

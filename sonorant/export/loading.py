@@ -85,6 +85,10 @@ class ExportedModel(Described):
         """Return the outputs [T', size] that the end of the stream completes."""
         raise NotImplementedError
 
+    def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
+        """Return the outputs [T', size] of whole utterances [T, bins]: those of `step` and `finish`, bit for bit."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class StreamState:
@@ -136,6 +140,10 @@ class _Stream(ExportedModel):
     def finish(self, state: StreamState) -> NDArray[np.float32]:
         return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames
 
+    def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
+        due = [(np.concatenate([features, self._tail]), self._start) for features in utterances]
+        return [frames for frames, _ in self.steps(due)]
+
 
 WholeState = tuple[Features, ...]  # the vectors so far, as they came
 
@@ -158,6 +166,9 @@ class _Whole(ExportedModel):
         )
         frames: NDArray[np.float32] = outputs[self._output].numpy()[0, : int(outputs["lengths"][0])]
         return frames
+
+    def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
+        return [self.finish((features,)) for features in utterances]
 
 
 _KINDS: dict[str, type[ExportedModel]] = {"stream": _Stream, "whole": _Whole}

@@ -5,11 +5,13 @@ As they are made of augmented features, they follow a change of speed, and need 
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sonorant.arrays import Features, IntArray
-from sonorant.errors import BadRecipe
+from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.export.loading import ExportedModel, load_member
 from sonorant.objectives.forced_alignment import force_align
 from sonorant.recipe.schema import Recipe
@@ -19,16 +21,27 @@ __all__ = ["Aligner", "open_aligner"]
 
 
 class Aligner:
-    """Aligns labels with features by a model whose symbols are units and blank."""
+    """Aligns labels with features by a model whose symbols are units and blank; see `frame_cross_entropy.Align`.
+
+    A call of a streaming model has a fixed number of rows (`sonorant.export.fixed_batch`), so that one utterance costs
+    as much as 16, and has the same bits among them.
+    """
 
     def __init__(self, model: ExportedModel) -> None:
         self._model = model
 
-    def __call__(self, features: Features, labels: Sequence[int]) -> IntArray:
-        """Return Int64[frames], one of the model's symbols for each of its frames of Float32[vectors, bins]."""
-        log_probs, state = self._model.step(features, self._model.initial_state())
-        frames = np.concatenate([log_probs, self._model.finish(state)])
-        return force_align(frames, labels, self._model.units.blank)
+    def __call__(
+        self, features: Sequence[Features], labels: Sequence[Sequence[int]]
+    ) -> list[IntArray | RejectedExample]:
+        """Return Int64[frames] of each utterance, or why there is none."""
+        frames = self._model.outputs(features)
+        return [self._path(*one) for one in zip(frames, labels, strict=True)]
+
+    def _path(self, log_probs: NDArray[np.floating[Any]], labels: Sequence[int]) -> IntArray | RejectedExample:
+        try:
+            return force_align(log_probs, labels, self._model.units.blank)
+        except ValueError as error:  # too few frames, or the model makes every path impossible
+            return RejectedExample(f"it cannot be aligned: {error}")
 
 
 def open_aligner(recipe: Recipe, units: Units) -> Aligner:

@@ -1,7 +1,7 @@
 """Cross-entropy of each frame with its symbol on an alignment (Google 2017, section 3)."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from sonorant.arrays import Features, IntArray
 from sonorant.delivery.example import Example
@@ -10,40 +10,60 @@ from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss
 from sonorant.objectives.ctc import check_labels
+from sonorant.objectives.joint_targets import attempted, jointly
 from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
-__all__ = ["FrameCrossEntropy"]
+__all__ = ["Align", "FrameCrossEntropy"]
+
+Align: TypeAlias = Callable[[Sequence[Features], Sequence[Sequence[int]]], list[IntArray | RejectedExample]]
+"""From features and labels of utterances to Int64[frames], the symbol of each frame, or why one cannot be aligned.
+
+An utterance's does not depend on the others, so that examples may be aligned as they arrive.
+"""
 
 
 class FrameCrossEntropy:
     """Sum over frames of minus the log-probability of the aligned symbol, a unit or the blank.
 
-    Needs a model with `frames` whose blank follows the units. Reports "loss". align: features and labels to
-    Int64[frames], at least as many as the model has.
+    Needs a model with `frames` whose blank follows the units. Reports "loss". A `JointTargets`: examples are aligned
+    together.
     """
 
     padding: ClassVar = {"frames": UNKNOWN}
     n_best: BatchSearch | None = None
     reports = ("loss",)
 
-    def __init__(self, units: Units, framing: Framing, align: Callable[[Features, Sequence[int]], IntArray]) -> None:
+    def __init__(self, units: Units, framing: Framing, align: Align) -> None:
         self._units = units
         self._framing = framing
         self._align = align
 
     def targets(self, example: Example, frames: int) -> Targets:
         """Return "frames", the symbol of each encoded frame."""
+        (found,) = self.joint_targets([example], [frames])
+        if isinstance(found, RejectedExample):
+            raise found
+        return found
+
+    def joint_targets(self, examples: Sequence[Example], frames: Sequence[int]) -> list[Targets | RejectedExample]:
+        """See `JointTargets`: they are aligned in one call."""
+        checked = [attempted(self._checked, *one) for one in zip(examples, frames, strict=True)]
+        paths = jointly(lambda fit: self._align(*zip(*fit, strict=True)) if fit else [], checked)
+        return [attempted(self._targets, *one) for one in zip(paths, frames, strict=True)]
+
+    def _checked(self, example: Example, frames: int) -> tuple[Features, list[int]]:
+        """Return features and labels; raises RejectedExample if there are too many labels."""
         labels = self._units.labels(example.text)
-        encoded = self._framing.frames(frames)
-        check_labels(labels, frames, encoded)
+        check_labels(labels, frames, self._framing.frames(frames))
         assert example.features is not None
-        try:
-            aligned = self._align(example.features, labels)
-        except ValueError as error:  # no path: the aligner has fewer frames than this model, or makes it impossible
-            raise RejectedExample(f"it cannot be aligned: {error}") from error
-        if len(aligned) != encoded:
+        return example.features, labels
+
+    def _targets(self, aligned: IntArray | RejectedExample, frames: int) -> Targets:
+        if isinstance(aligned, RejectedExample):
+            raise aligned
+        if len(aligned) != (encoded := self._framing.frames(frames)):
             raise RejectedExample(
                 f"{frames} feature vectors make {encoded} encoded frames, the aligner has {len(aligned)}; expected "
                 "as many: align with a model of the same framing"

@@ -114,26 +114,29 @@ class Feeder:
 
     def _iterate(self) -> None:
         drained = self._source.drained(self._intake.epoch)  # first: `take` then has all that arrived before
-        full = self._ready.qsize() >= _READY_BATCHES
         if count := self._intake.credits(drained):
             self._source.grant(count)
-        arrived = self._source.take(0.0 if full or drained or self._intake.ready else _POLL_S)
-        self._intake.arrived([self._labelled(example) for example in arrived])
-        if full:
+        if self._ready.qsize() >= _READY_BATCHES:  # what arrives meanwhile is labelled together
             self._room.wait(_POLL_S)
             self._room.clear()
-        else:
-            self._do(self._intake.next_action(drained))
+            return
+        arrived = self._source.take(0.0 if drained or self._intake.ready else _POLL_S)
+        self._intake.arrived(self._labelled(arrived))
+        self._do(self._intake.next_action(drained))
 
-    def _labelled(self, example: Example) -> Arrival:
-        try:
-            return self._labeller(example)
-        except RejectedExample as error:
-            rejection = Rejection(example.lineage, example.utterance, _STAGE, error.reason)
-            epoch, ordinal = example.lineage.epoch, self._labeller.ordinal(example)
-            with self._ledger_lock:
-                self._ledger.reject(self._generation, epoch, ordinal, rejection)
-            return Rejected(epoch, ordinal)
+    def _labelled(self, examples: Sequence[Example]) -> list[Arrival]:
+        found = self._labeller.label(examples)
+        return [
+            self._rejected(example, one.reason) if isinstance(one, RejectedExample) else one
+            for example, one in zip(examples, found, strict=True)
+        ]
+
+    def _rejected(self, example: Example, reason: str) -> Rejected:
+        epoch, ordinal = example.lineage.epoch, self._labeller.ordinal(example)
+        rejection = Rejection(example.lineage, example.utterance, _STAGE, reason)
+        with self._ledger_lock:
+            self._ledger.reject(self._generation, epoch, ordinal, rejection)
+        return Rejected(epoch, ordinal)
 
     def _do(self, action: Action) -> None:
         match action:

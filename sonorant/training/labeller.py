@@ -1,12 +1,14 @@
-"""From an example with features to one that can be trained on."""
+"""From examples with features to some that can be trained on."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from sonorant.arrays import Features
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
-from sonorant.objectives.objective import Objective
+from sonorant.objectives.joint_targets import attempted, jointly, targets_of
+from sonorant.objectives.objective import Objective, Targets
 from sonorant.training.pool import Labelled
 
 __all__ = ["Labeller"]
@@ -25,16 +27,38 @@ class Labeller:
 
     def __call__(self, example: Example) -> Labelled:
         """Return the example with its targets; raises RejectedExample if it cannot be trained on."""
-        features = example.features
-        if features is None or not len(features):
-            raise RejectedExample("0 feature vectors: expected at least 1; the recording is shorter than one window")
-        if not np.isfinite(features).all():
-            raise RejectedExample("features hold NaN or infinity; look at the stage before the featurizer")
+        (found,) = self.label([example])
+        if isinstance(found, RejectedExample):
+            raise found
+        return found
+
+    def label(self, examples: Sequence[Example]) -> list[Labelled | RejectedExample]:
+        """Return what a call with each example returns or raises, to the last bit, at less cost."""
+        return jointly(self._label, [attempted(_checked, example) for example in examples])
+
+    def _label(self, checked: Sequence[tuple[Example, Features]]) -> list[Labelled | RejectedExample]:
+        examples, frames = [example for example, _ in checked], [len(features) for _, features in checked]
+        found = targets_of(self.objective, examples, frames)
+        return [
+            targets if isinstance(targets, RejectedExample) else self._labelled(*one, targets)
+            for one, targets in zip(checked, found, strict=True)
+        ]
+
+    def _labelled(self, example: Example, features: Features, targets: Targets) -> Labelled:
         return Labelled(
             lineage=example.lineage,
             ordinal=self.ordinal(example),
             utterance=example.utterance,
             features=features,
-            targets=self.objective.targets(example, len(features)),
+            targets=targets,
             duration_s=example.duration_s,
         )
+
+
+def _checked(example: Example) -> tuple[Example, Features]:
+    features = example.features
+    if features is None or not len(features):
+        raise RejectedExample("0 feature vectors: expected at least 1; the recording is shorter than one window")
+    if not np.isfinite(features).all():
+        raise RejectedExample("features hold NaN or infinity; look at the stage before the featurizer")
+    return example, features

@@ -1,8 +1,12 @@
 """From a sentence to an example that a language model can be trained on."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sonorant.delivery.example import Example
+from sonorant.errors import RejectedExample
+from sonorant.objectives.joint_targets import attempted
 from sonorant.training.labeller import Labeller
 from sonorant.training.pool import Labelled
 
@@ -15,8 +19,11 @@ class TextLabeller(Labeller):
     So pools sort sentences by length, and `training.batch_vectors` bounds the labels of a batch.
     """
 
-    def __call__(self, example: Example) -> Labelled:
-        """Return the example with its targets; raises RejectedExample if it cannot be trained on."""
+    def label(self, examples: Sequence[Example]) -> list[Labelled | RejectedExample]:
+        """See `Labeller`."""
+        return [attempted(self._sentence, example) for example in examples]
+
+    def _sentence(self, example: Example) -> Labelled:
         targets = self.objective.targets(example, 0)
         return Labelled(
             lineage=example.lineage,

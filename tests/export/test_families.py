@@ -55,6 +55,16 @@ def test_a_stream_has_the_bits_of_the_whole_however_it_is_cut(pair, cuts):
     np.testing.assert_array_equal(streamed(exported, features, cuts), streamed(exported, features))
 
 
+def test_utterances_together_have_the_bits_of_each_alone(pair):
+    _, exported = pair
+    rng = np.random.default_rng(4)
+    lengths = [1, 7, 8, *rng.integers(1, 60, 20).tolist()]
+    utterances = [rng.normal(0.5, 2, (length, exported.extractor.bins)).astype(np.float32) for length in lengths]
+    for features, outputs in zip(utterances, exported.outputs(utterances), strict=True):
+        np.testing.assert_array_equal(outputs, streamed(exported, features))
+    assert exported.outputs([]) == []
+
+
 @pytest.mark.parametrize("vectors", [1, 7, 8, 20, 40, VECTORS])
 def test_what_is_recognized_is_what_is_trained(pair, vectors):
     model, exported = pair

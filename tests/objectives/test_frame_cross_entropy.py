@@ -8,6 +8,7 @@ from sonorant.export.loading import load_exported
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.framing import Framing
 from sonorant.models.registry import build_model
+from sonorant.objectives.aligner import Aligner
 from sonorant.objectives.forced_alignment import force_align
 from sonorant.objectives.frame_cross_entropy import FrameCrossEntropy
 from sonorant.objectives.registry import build_objective
@@ -33,15 +34,47 @@ def recipe_with(aligner, objective="frame_cross_entropy", **changed):
 
 @pytest.fixture
 def example():
-    features = FeatureExtractor(babble_recipe().features, RATE_HZ)(murmur(1.0))
-    return Example(Lineage(0, 0, 0), "u", "beta gamma gamma", RATE_HZ, 1.0, features=features)
+    return utterance(0, "beta gamma gamma", 1.0)
+
+
+def utterance(number, text, seconds):
+    features = FeatureExtractor(babble_recipe().features, RATE_HZ)(murmur(seconds, number))
+    return Example(Lineage(0, 0, number), f"u{number}", text, RATE_HZ, seconds, features=features)
+
+
+def best_path(model, example, labels):
+    log_probs, state = model.step(example.features, model.initial_state())
+    return force_align(np.concatenate([log_probs, model.finish(state)]), labels, UNITS.blank)
 
 
 def test_targets_are_the_aligner_s_best_path(aligner, example):
     targets = build_objective(recipe_with(aligner), UNITS).targets(example, len(example.features))
+    np.testing.assert_array_equal(targets["frames"], best_path(load_exported(aligner), example, [1, 3, 3]))
+
+
+def test_examples_are_aligned_in_one_call_each_as_alone_and_those_that_cannot_be_are_no_part_of_it(aligner):
     model = load_exported(aligner)
-    log_probs, _ = model.step(example.features, model.initial_state())
-    np.testing.assert_array_equal(targets["frames"], force_align(log_probs, [1, 3, 3], UNITS.blank))
+    asked = []
+
+    def align(features, labels):
+        asked.append([len(vectors) for vectors in features])
+        return Aligner(model)(features, labels)
+
+    texts = ("alpha", "beta gamma gamma", "", "omega", "beta beta beta", "delta")
+    examples = [utterance(number, *one) for number, one in enumerate(zip(texts, (0.4, 1, 1, 1, 0.1, 0.7), strict=True))]
+    found = Labeller(FrameCrossEntropy(UNITS, Framing(), align), [len(texts)]).label(examples)
+    assert asked == [[len(examples[i].features) for i in (0, 1, 5)]]
+    for i, labels in ((0, [0]), (1, [1, 3, 3]), (5, [2])):
+        np.testing.assert_array_equal(found[i].targets["frames"], best_path(model, examples[i], labels))
+        assert found[i].ordinal == i
+    for i, reason in ((2, "empty transcript"), (3, "'omega'"), (4, "CTC needs at least 5")):
+        assert reason in found[i].reason
+
+
+def test_nothing_is_aligned_where_no_example_can_be(aligner):
+    objective = build_objective(recipe_with(aligner), UNITS)
+    assert [one.reason for one in Labeller(objective, [1]).label([utterance(0, "", 1.0)])]
+    assert Labeller(objective, [1]).label([]) == []
 
 
 def test_training_by_it_makes_the_alignment_probable(aligner, example):
@@ -62,10 +95,28 @@ def test_too_few_frames_are_rejected_before_the_aligner(aligner, example):
         build_objective(recipe_with(aligner), UNITS).targets(example, 3)
 
 
+class ThreeFrames:
+    """An aligner's model with 3 frames, whatever the features; each symbol is as probable as any."""
+
+    units = UNITS
+
+    def outputs(self, utterances):
+        return [np.zeros((3, 5)) for _ in utterances]
+
+
 def test_an_example_that_the_aligner_has_too_few_frames_for_is_rejected_alone(example):
-    objective = FrameCrossEntropy(UNITS, Framing(), lambda features, labels: force_align(np.zeros((3, 5)), labels, 4))
+    objective = FrameCrossEntropy(UNITS, Framing(), Aligner(ThreeFrames()))
     with pytest.raises(RejectedExample, match="it cannot be aligned: 3 frames for 3 labels"):
         objective.targets(example, len(example.features))
+    short = Example(Lineage(0, 0, 1), "short", "alpha beta", RATE_HZ, 0.1, features=example.features[:3])
+    first, second = Labeller(objective, [2]).label([example, short])
+    assert first.reason == "it cannot be aligned: 3 frames for 3 labels: no path spells them"
+    assert second.targets["frames"].tolist() == [0, 1, UNITS.blank]
+
+
+def test_an_aligner_of_another_framing_is_named(example):
+    with pytest.raises(RejectedExample, match="encoded frames, the aligner has 3; expected as many: align with"):
+        FrameCrossEntropy(UNITS, Framing(), Aligner(ThreeFrames())).targets(utterance(0, "beta", 1.0), 9)
 
 
 @pytest.mark.parametrize(

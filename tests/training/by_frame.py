@@ -22,8 +22,12 @@ FAMILIES = {
 }
 
 
-def align(features, labels):
+def align(features):
     return np.minimum(features.argmax(1), len(WORDS))
+
+
+def align_all(features, labels):
+    return [align(vectors) for vectors in features]
 
 
 def frame_recipe(model=PLAIN, **training) -> Recipe:
@@ -37,7 +41,7 @@ def objective_of(recipe):
     """Return CTC, if the recipe says so, or cross-entropy of frames."""
     if recipe.training.objective == "ctc":
         return CtcObjective(recipe.training, tiny_units(), recipe.features, recipe.model.framing)
-    return FrameCrossEntropy(tiny_units(), recipe.model.framing, align)
+    return FrameCrossEntropy(tiny_units(), recipe.model.framing, align_all)
 
 
 def normalised_model(recipe):
@@ -49,4 +53,4 @@ def normalised_model(recipe):
 def labelled(recipe, ordinals):
     label = Labeller(objective_of(recipe), shard_counts(max(ordinals) + 1))
     items = [label(tiny_example(o)) for o in ordinals]
-    return [replace(item, targets={**item.targets, "frames": align(item.features, ())}) for item in items]
+    return [replace(item, targets={**item.targets, "frames": align(item.features)}) for item in items]

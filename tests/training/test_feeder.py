@@ -1,8 +1,10 @@
 import shutil
+from functools import partial
 
 import pytest
 import redis
 from rigs.redis import RedisServer
+from rigs.waiting import eventually
 from training.tiny import MemorySource, shard_counts, tiny_recipe, tiny_units
 
 from services.coordination.redis_ledger import RedisLedger
@@ -35,15 +37,45 @@ def ledger():
     return ledger
 
 
-def feeder_of(ledger):
-    recipe = tiny_recipe(epochs=1)
+class Trickle(MemorySource):
+    """One example arrives between polls. polls: since the last examples were taken."""
+
+    arrived = polls = 0
+
+    def drained(self, epoch):
+        self.polls += 1
+        self.arrived = min(self.arrived + 1, self._credits, len(self._left))
+        return super().drained(epoch)
+
+    def take(self, timeout_s):
+        self.polls, count, self.arrived = 0, self.arrived, 0
+        taken, self._left = self._left[:count], self._left[count:]
+        self._credits -= count
+        return [self.make(o, e) for e, o in taken]
+
+
+class CountedLabeller(Labeller):
+    """Adds to `sizes` how many examples are labelled together."""
+
+    def __init__(self, sizes, *of):
+        super().__init__(*of)
+        self.sizes = sizes
+
+    def label(self, examples):
+        if examples:
+            self.sizes.append(len(examples))
+        return super().label(examples)
+
+
+def feeder_of(ledger, source=None, labeller=Labeller, **training):
+    recipe = tiny_recipe(epochs=1, **training)
     objective = build_objective(recipe, tiny_units())
     return Feeder(
-        MemorySource(ledger, TOTAL),
+        source or MemorySource(ledger, TOTAL),
         ledger,
         1,
         FastIntake(recipe.training, recipe.seed, rank=0),
-        Labeller(objective, shard_counts(TOTAL)),
+        labeller(objective, shard_counts(TOTAL)),
         batch_layout(objective, recipe),
         epochs=1,
         measure=False,
@@ -76,6 +108,22 @@ def test_commits_ride_with_the_next_claims_and_flush_brings_the_rest(feeder, led
     feeder.flush()
     assert ledger.trips == 11
     assert (ledger.progress(0).committed, ledger.progress(0).claimed) == (TOTAL, 0)
+
+
+def test_what_arrives_while_enough_batches_wait_is_labelled_together(ledger):
+    source, sizes = Trickle(ledger, TOTAL), []
+    feeder = feeder_of(ledger, source, partial(CountedLabeller, sizes), pool_examples=8)
+    feeder.start()
+    try:
+        eventually(lambda: source.polls > 8, "examples were taken while three batches waited")
+        assert set(sizes) == {1}
+        before = len(sizes)
+        assert feeder.get(0.0) is not None
+        eventually(lambda: len(sizes) > before)
+        assert sizes[before] == 8  # a whole pool
+        assert sum(len(batch.ordinals) for batch in batches(feeder)) == TOTAL - 4
+    finally:
+        feeder.close()
 
 
 def test_a_gang_that_was_replaced_cannot_flush(feeder, ledger):

@@ -268,7 +268,7 @@ def test_ranks_with_unlike_numbers_of_chunks_make_the_steps_of_one_rank(loss):
 @pytest.fixture(scope="module")
 def aligned():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "open_aligner", lambda recipe, units: by_frame.align)
+        patch.setattr(registry, "open_aligner", lambda recipe, units: by_frame.align_all)
         yield
 
 
