@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_if_absent", "custom_gradient", "graph_function", "keras", "save_module", "tf", "without_garbage"]
+__all__ = ["as_if_absent", "custom_gradient", "graph_function", "keras", "save_module", "tf"]
 
 
 @contextmanager
@@ -34,8 +34,8 @@ def as_if_absent(*packages: str) -> Iterator[None]:
 
 
 @contextmanager
-def without_garbage() -> Iterator[None]:
-    """Collect no garbage within, and leave what was made out of all later collections: for imports."""
+def _without_garbage() -> Iterator[None]:
+    """Collect no garbage within, and leave all objects that there are then out of later collections: for imports."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -46,7 +46,7 @@ def without_garbage() -> Iterator[None]:
             gc.enable()
 
 
-with as_if_absent("matplotlib", "sklearn"), without_garbage():
+with as_if_absent("matplotlib", "sklearn"), _without_garbage():
     import keras
     import tensorflow as tf
 

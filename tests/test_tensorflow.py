@@ -17,7 +17,7 @@ def test_it_loads_neither_matplotlib_nor_scikit_learn():
     assert done.stdout.strip() == "set()"
 
 
-def test_its_import_looks_for_no_garbage_and_later_collections_pass_its_objects_by():
+def test_its_import_looks_for_no_garbage_and_leaves_its_objects_out_of_later_collections():
     program = """
 import gc
 found = []

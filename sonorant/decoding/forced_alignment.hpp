@@ -15,7 +15,7 @@ namespace sonorant::decoding {
 //
 //     v_t(s) = p_t(y_s) max(v_{t-1}(s), v_{t-1}(s - 1), v_{t-1}(s - 2) if y_s is neither blank nor y_{s-2}).
 //
-// Of equal ones, the way from the later state is taken. NaN is above all, so that it ends in no path.
+// Of equal ones, the way from the later state is taken. NaN on the way is above all, so that it ends in no path.
 class ForcedAlignment {
 public:
     ForcedAlignment(const std::vector<int64_t>& labels, int64_t blank) {

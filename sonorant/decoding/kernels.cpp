@@ -192,18 +192,18 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> force_align(Frames<double> log_prob
     const auto is_symbol = [&](int64_t label) { return label >= 0 && static_cast<size_t>(label) < symbols; };
     if (!is_symbol(blank) || !std::all_of(labels.begin(), labels.end(), is_symbol))
         throw nb::value_error("expected labels and blank among the symbols");
-    auto* path = new int64_t[frames];
-    const nb::capsule owner(path, [](void* data) noexcept { delete[] static_cast<int64_t*>(data); });
+    auto path = std::make_unique<int64_t[]>(frames);
     bool found;
     {
         const nb::gil_scoped_release released;
-        found = frames > 0 && ForcedAlignment(labels, blank)(log_probs.data(), frames, symbols, path);
+        found = frames > 0 && ForcedAlignment(labels, blank)(log_probs.data(), frames, symbols, path.get());
     }
     if (!found) {
         const std::string counts = std::to_string(frames) + " frames for " + std::to_string(labels.size()) + " labels";
         throw nb::value_error((counts + ": no path spells them").c_str());
     }
-    return {path, {frames}, owner};
+    const nb::capsule owner(path.get(), [](void* data) noexcept { delete[] static_cast<int64_t*>(data); });
+    return {path.release(), {frames}, owner};
 }
 
 }  // namespace

@@ -44,14 +44,17 @@ class FrameCrossEntropy:
         """Return "frames", the symbol of each encoded frame."""
         (found,) = self.joint_targets([example], [frames])
         if isinstance(found, RejectedExample):
-            raise found
+            raise RejectedExample(found.reason)
         return found
 
     def joint_targets(self, examples: Sequence[Example], frames: Sequence[int]) -> list[Targets | RejectedExample]:
         """See `JointTargets`: they are aligned in one call."""
         checked = [attempted(self._checked, *one) for one in zip(examples, frames, strict=True)]
         paths = jointly(lambda fit: self._align(*zip(*fit, strict=True)) if fit else [], checked)
-        return [attempted(self._targets, *one) for one in zip(paths, frames, strict=True)]
+        return [
+            path if isinstance(path, RejectedExample) else attempted(self._targets, path, count)
+            for path, count in zip(paths, frames, strict=True)
+        ]
 
     def _checked(self, example: Example, frames: int) -> tuple[Features, list[int]]:
         """Return features and labels; raises RejectedExample if there are too many labels."""
@@ -60,9 +63,7 @@ class FrameCrossEntropy:
         assert example.features is not None
         return example.features, labels
 
-    def _targets(self, aligned: IntArray | RejectedExample, frames: int) -> Targets:
-        if isinstance(aligned, RejectedExample):
-            raise aligned
+    def _targets(self, aligned: IntArray, frames: int) -> Targets:
         if len(aligned) != (encoded := self._framing.frames(frames)):
             raise RejectedExample(
                 f"{frames} feature vectors make {encoded} encoded frames, the aligner has {len(aligned)}; expected "

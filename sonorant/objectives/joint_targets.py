@@ -33,16 +33,19 @@ def targets_of(
 
 
 def attempted(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | RejectedExample:
-    """Return what the function returns, or the rejection that it raises."""
+    """Return what the function returns, or the rejection that it raises, which keeps nothing of its frames alive."""
     try:
         return function(*args, **kwargs)
     except RejectedExample as rejection:
-        return rejection
+        return rejection.with_traceback(None)
 
 
 def jointly(
     function: Callable[[list[T]], Sequence[U | RejectedExample]], items: Sequence[T | RejectedExample]
 ) -> list[U | RejectedExample]:
     """Return the function's result for each item that is not rejected, of one call; rejections stay in their places."""
-    results = iter(function([item for item in items if not isinstance(item, RejectedExample)]))
+    accepted = [item for item in items if not isinstance(item, RejectedExample)]
+    found = function(accepted)
+    assert len(found) == len(accepted)
+    results = iter(found)
     return [item if isinstance(item, RejectedExample) else next(results) for item in items]

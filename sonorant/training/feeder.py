@@ -20,6 +20,7 @@ __all__ = ["EpochEnd", "Feeder"]
 T = TypeVar("T")
 
 _READY_BATCHES = 3
+_GROUP = 32  # examples that are labelled at once, at most: others would wait too long for a batch
 _POLL_S = 0.05
 _STAGE = "trainer"  # the ledger's name for rejections of this package
 
@@ -57,6 +58,7 @@ class Feeder:
         self._layout = layout
         self._epochs = epochs
         self._unmeasured = measure
+        self._arrived: list[Example] = []  # and not labelled yet
         self._trained: list[Batch] = []  # and not committed yet
         self._ledger_lock = threading.Lock()  # the thread claims while the loop flushes
         self._ready: queue.Queue[Batch | EpochEnd] = queue.Queue()
@@ -116,13 +118,18 @@ class Feeder:
         drained = self._source.drained(self._intake.epoch)  # first: `take` then has all that arrived before
         if count := self._intake.credits(drained):
             self._source.grant(count)
-        if self._ready.qsize() >= _READY_BATCHES:  # what arrives meanwhile is labelled together
+        full = self._ready.qsize() >= _READY_BATCHES
+        at_once = full or drained or self._intake.ready or self._arrived
+        self._arrived += self._source.take(0.0 if at_once else _POLL_S)
+        due = self._arrived[:_GROUP]
+        if full and len(due) < _GROUP:  # what arrives meanwhile is labelled together
             self._room.wait(_POLL_S)
             self._room.clear()
             return
-        arrived = self._source.take(0.0 if drained or self._intake.ready else _POLL_S)
-        self._intake.arrived(self._labelled(arrived))
-        self._do(self._intake.next_action(drained))
+        del self._arrived[: len(due)]
+        self._intake.arrived(self._labelled(due))
+        if not full:
+            self._do(self._intake.next_action(drained and not self._arrived))
 
     def _labelled(self, examples: Sequence[Example]) -> list[Arrival]:
         found = self._labeller.label(examples)

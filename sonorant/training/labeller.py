@@ -1,4 +1,4 @@
-"""From examples with features to some that can be trained on."""
+"""Adds an objective's targets to examples with features, or rejects them."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class Labeller:
         """Return the example with its targets; raises RejectedExample if it cannot be trained on."""
         (found,) = self.label([example])
         if isinstance(found, RejectedExample):
-            raise found
+            raise RejectedExample(found.reason)
         return found
 
     def label(self, examples: Sequence[Example]) -> list[Labelled | RejectedExample]:

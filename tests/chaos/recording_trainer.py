@@ -41,9 +41,9 @@ class _RecordingFeeder(Feeder):
     def _note(self, line):
         os.write(self._lines, (json.dumps(line) + "\n").encode())
 
-    def _labelled(self, example):
-        os.write(self._arrivals, struct.pack("<d", time.monotonic()))
-        return super()._labelled(example)
+    def _labelled(self, examples):
+        os.write(self._arrivals, len(examples) * struct.pack("<d", time.monotonic()))
+        return super()._labelled(examples)
 
     def commit(self, batch):
         super().commit(batch)

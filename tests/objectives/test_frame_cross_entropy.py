@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from rigs.babble import RATE_HZ, UNITS, babble_recipe, export_babble, murmur
@@ -71,10 +74,32 @@ def test_examples_are_aligned_in_one_call_each_as_alone_and_those_that_cannot_be
         assert reason in found[i].reason
 
 
-def test_nothing_is_aligned_where_no_example_can_be(aligner):
-    objective = build_objective(recipe_with(aligner), UNITS)
-    assert [one.reason for one in Labeller(objective, [1]).label([utterance(0, "", 1.0)])]
-    assert Labeller(objective, [1]).label([]) == []
+def test_without_an_example_that_can_be_aligned_the_aligner_has_none():
+    def align(features, labels):
+        pytest.fail("it was asked")
+
+    labeller = Labeller(FrameCrossEntropy(UNITS, Framing(), align), [1])
+    (found,) = labeller.label([utterance(0, "", 1.0)])
+    assert "empty transcript" in found.reason
+    assert labeller.label([]) == []
+
+
+def test_a_rejected_example_is_let_go_at_once():
+    def align(features, labels):
+        return [np.zeros(len(features[0]) - 1, np.int64)]
+
+    labeller = Labeller(FrameCrossEntropy(UNITS, Framing(), align), [1])
+    example = utterance(0, "beta", 1.0)
+    features = weakref.ref(example.features)
+    gc.disable()
+    try:
+        (found,) = labeller.label([example])
+        del example
+        assert isinstance(found, RejectedExample)
+        del found
+        assert features() is None
+    finally:
+        gc.enable()
 
 
 def test_training_by_it_makes_the_alignment_probable(aligner, example):

@@ -38,20 +38,19 @@ def ledger():
 
 
 class Trickle(MemorySource):
-    """One example arrives between polls. polls: since the last examples were taken."""
+    """One example arrives at each poll, if there is credit; `taken` are so many."""
 
-    arrived = polls = 0
+    taken = 0
 
     def drained(self, epoch):
-        self.polls += 1
-        self.arrived = min(self.arrived + 1, self._credits, len(self._left))
-        return super().drained(epoch)
+        return super().drained(epoch) and not self._left
 
     def take(self, timeout_s):
-        self.polls, count, self.arrived = 0, self.arrived, 0
-        taken, self._left = self._left[:count], self._left[count:]
+        count = min(1, self._credits, len(self._left))
+        arrived, self._left = self._left[:count], self._left[count:]
         self._credits -= count
-        return [self.make(o, e) for e, o in taken]
+        self.taken += count
+        return [self.make(o, e) for e, o in arrived]
 
 
 class CountedLabeller(Labeller):
@@ -110,20 +109,35 @@ def test_commits_ride_with_the_next_claims_and_flush_brings_the_rest(feeder, led
     assert (ledger.progress(0).committed, ledger.progress(0).claimed) == (TOTAL, 0)
 
 
-def test_what_arrives_while_enough_batches_wait_is_labelled_together(ledger):
+@pytest.fixture
+def trickle(ledger):
+    """A feeder that nobody takes batches from, its source, and how many examples it has labelled together each time."""
     source, sizes = Trickle(ledger, TOTAL), []
     feeder = feeder_of(ledger, source, partial(CountedLabeller, sizes), pool_examples=8)
     feeder.start()
-    try:
-        eventually(lambda: source.polls > 8, "examples were taken while three batches waited")
-        assert set(sizes) == {1}
-        before = len(sizes)
-        assert feeder.get(0.0) is not None
-        eventually(lambda: len(sizes) > before)
-        assert sizes[before] == 8  # a whole pool
-        assert sum(len(batch.ordinals) for batch in batches(feeder)) == TOTAL - 4
-    finally:
-        feeder.close()
+    yield feeder, source, sizes
+    feeder.close()
+
+
+def test_what_arrives_while_enough_batches_wait_is_labelled_together(trickle):
+    feeder, source, sizes = trickle
+    eventually(lambda: source.taken == sum(sizes) + 8)  # a whole pool
+    assert set(sizes) == {1}
+    before = len(sizes)
+    assert feeder.get(0.0) is not None
+    eventually(lambda: len(sizes) > before)
+    assert sizes[before] == 8
+    assert sum(len(batch.ordinals) for batch in batches(feeder)) == TOTAL - 4
+
+
+def test_so_many_that_the_next_batch_would_wait_for_them_are_labelled_before_there_is_room(monkeypatch, trickle):
+    feeder, source, sizes = trickle
+    eventually(lambda: source.taken == sum(sizes) + 8)
+    monkeypatch.setattr("sonorant.training.feeder._GROUP", 3)
+    eventually(lambda: source.taken == sum(sizes) + 2)
+    assert sizes[-2:] == [3, 3]
+    assert sum(len(batch.ordinals) for batch in batches(feeder)) == TOTAL
+    assert max(sizes) == 3
 
 
 def test_a_gang_that_was_replaced_cannot_flush(feeder, ledger):
