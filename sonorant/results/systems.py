@@ -19,14 +19,15 @@ from sonorant.section import Section
 __all__ = ["CorpusRows", "Row", "read_systems"]
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
-_REFERENCE = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+_REFERENCE = re.compile(r"\{([a-z][a-z0-9-]*)(?::([0-9]+))?\}")
 _DIGITS = 8
 
 
 class _System(Section):
     """One system: a recipe with settings, or what commands make of a copy of another system's run.
 
-    {NAME} in a setting is the run folder of that system, of the same seed; {run} in a command is the copy.
+    {NAME} in a setting or command is the run folder of that system, of the same seed, {NAME:SEED} that of another seed;
+    {run} in a command is the copy.
     """
 
     name: _Name
@@ -64,7 +65,8 @@ class Row:
     """One training. corpus, system: names; recipe: path; settings: KEY=VALUE, the seed among them.
 
     of: name of the system, one of `needs`, whose run is copied in place of a training, for `commands`; or empty.
-    digest: of the recipe's content, the settings or commands and the rows that they refer to, in braces.
+    needs: the rows that it refers to, by the words in braces.
+    digest: of the recipe's content, the settings or commands and the rows in `needs`.
     data, made_by: folder above the corpus, if it is none of the usual ones, and the command that makes it; or empty.
     """
 
@@ -100,7 +102,7 @@ class Row:
     def _located(self, words: Iterable[str], runs: Path) -> tuple[str, ...]:
         folders = {name: str(row.run_folder(runs)) for name, row in self.needs.items()}
         folders["run"] = str(self.run_folder(runs))
-        return tuple(_REFERENCE.sub(lambda found: folders[found[1]], word) for word in words)
+        return tuple(_REFERENCE.sub(lambda found: folders[found[0][1:-1]], word) for word in words)
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,15 @@ def _corpus_rows(corpus: _Corpus, path: Path) -> CorpusRows:
 def _row(corpus: _Corpus, system: _System, seed: int, before: Mapping[tuple[str, int], Row], path: Path) -> Row:
     settings = (*corpus.set, f"seed={seed}", *system.set)
     referring = (*settings, *system.commands, f"{{{system.of}}}")
-    names = sorted({name for words in referring for name in _REFERENCE.findall(words)} - {"run"})
-    if missing := [name for name in names if (name, seed) not in before]:
+    found = [reference for words in referring for reference in _REFERENCE.finditer(words)]
+    named = {reference[0][1:-1]: (reference[1], int(reference[2] or seed)) for reference in found}
+    named.pop("run", None)
+    if missing := [key for _, key in sorted(named.items()) if key not in before]:
         raise BadRecipe(
-            f"{path}: corpora.{corpus.name}: {system.name} refers to {{{missing[0]}}} of seed {seed}, which does not "
-            "stand before it in the list"
+            f"{path}: corpora.{corpus.name}: {system.name} refers to {{{missing[0][0]}}} of seed {missing[0][1]}, "
+            "which does not stand before it in the list"
         )
-    needs = {name: before[name, seed] for name in names}
+    needs = {name: before[key] for name, key in sorted(named.items())}
     source = system.recipe or needs[system.of].recipe
     recipe = parse_document(_text(Path(source), f"{path} names it for {system.name}"), source).values
     content: Any = [recipe, settings, [row.digest for row in needs.values()]]

@@ -41,6 +41,20 @@ def test_a_row_may_go_on_from_another_of_its_seed(tmp_path):
     assert before["tones-more-2"].digest != after["tones-more-2"].digest
 
 
+def test_a_row_may_refer_to_another_of_another_seed(tmp_path):
+    joined = {"name": "joined", "of": "small", "commands": ["export --run {run} --with {small:2}/1"]}
+    rows = rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), joined)
+    row, runs = rows["tones-joined-1"], Path("runs")
+    second = rows["tones-small-2"]
+    assert row.command_lines(runs) == (
+        ("export", "--run", str(row.run_folder(runs)), "--with", f"{second.run_folder(runs)}/1"),
+    )
+    assert [needed.name for needed in row.needs.values()] == ["tones-small-1", "tones-small-2"]
+    joined["commands"] = ["export --run {run} --with {small:3}/1"]
+    with pytest.raises(BadRecipe, match=r"joined refers to \{small\} of seed 3, which does not stand before it"):
+        rows_of(tmp_path, system(tmp_path, "small", seeds=[1, 2]), joined)
+
+
 def test_a_row_may_be_what_commands_make_of_another_one_s_run(tmp_path):
     searched = {
         "name": "lm",
