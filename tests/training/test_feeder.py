@@ -140,6 +140,11 @@ def test_so_many_that_the_next_batch_would_wait_for_them_are_labelled_before_the
     assert max(sizes) == 3
 
 
+def test_an_epoch_does_not_end_before_all_that_has_arrived_is_labelled(monkeypatch, feeder):
+    monkeypatch.setattr("sonorant.training.feeder._GROUP", 1)
+    assert sum(len(batch.ordinals) for batch in batches(feeder)) == TOTAL
+
+
 def test_a_gang_that_was_replaced_cannot_flush(feeder, ledger):
     feeder.commit(next(batches(feeder)))
     ledger.restore(2, None)
