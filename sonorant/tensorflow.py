@@ -4,8 +4,8 @@ A rank of a training takes one (`sonorant.models.devices`). Exported models, and
 the operations of a CPU, of which some have no kernel on a GPU, or another one.
 
 For its scikit-learn wrappers and image galleries Keras loads scikit-learn and matplotlib where they are installed: of
-the 5.2 s that `import tensorflow` took, on an EPYC, they took 2.0 (`python -X importtime` names them). A quarter of the
-rest went into looking for garbage among 400,000 objects that all stay.
+the 5.2 s that `import tensorflow` took, on an EPYC, they took 2.0 (`python -X importtime` names them). A good part of
+the rest went into looking for garbage among objects that all stay.
 """
 
 import gc

@@ -118,7 +118,7 @@ class Reporter:
                 {"time_s": progress.train_s, "step": progress.step, "epoch": progress.epoch, **figures},
             )
         if self._summaries:
-            summary = Summary()  # one for all: an operation for each, as `tf.summary.scalar` has it, takes 7 ms a step
+            summary = Summary()  # one for all: `tf.summary.scalar` is an operation for each, slow beside a step
             for name, value in figures.items():
                 summary.MergeFrom(scalar_pb(f"{kind}/{name}", value))
             with self._summaries.as_default(step=progress.step):
