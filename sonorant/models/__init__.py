@@ -3,7 +3,7 @@
 `family.py` has the contract: a `Model` names its `Symbols`, maps `Inputs` to `Outputs` in training and, if it is
 `Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an
 utterance. `registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that
-families share another (`lstm.py`, `frequency_convolution.py` of `filter_maxima.py`, `clipped_recurrence.py`,
+families share another (`lstm.py`, `frequency_convolution.py` of `pooled_convolution.py`, `clipped_recurrence.py`,
 `batch_normalisation.py`, `dropout.py`, and `input_normalisation.py` of `normalisation.py` and `running_mean.py`). A
 `Carrying` model carries its state over chunks in training. `set_computation` (`computation.py`) sets kernels and
 precision of `Lstm` and `HalfPrecision` layers.

@@ -12,8 +12,8 @@ A vector's output depends on that vector alone: streams carry no state for it, a
 
 from sonorant.models.applications import Applications
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
-from sonorant.models.filter_maxima import filter_maxima
 from sonorant.models.half_precision import Dense, HalfPrecision
+from sonorant.models.pooled_convolution import pooled_convolution
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["FrequencyConvolution"]
@@ -64,7 +64,10 @@ class FrequencyConvolution(keras.layers.Layer):
         return self.projection(tf.reshape(found, (shape[0], shape[1], found.shape[1] * found.shape[2])))
 
     def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, each vector by products of B rows; T must be known. For streams: `filter_maxima`."""
+        """Return what `call` does, each vector by products of B rows, for streams; T must be known.
+
+        Batch-invariance needs them (`pooled_convolution`).
+        """
         if self.recipe is None:
             return vectors
         return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
@@ -76,7 +79,7 @@ class FrequencyConvolution(keras.layers.Layer):
 
 
 class _Filters(HalfPrecision):
-    """Filters of a convolution, max-pooling and a rectifier: `count` maxima, each over `pool` positions.
+    """A `pooled_convolution` and a rectifier: `count` maxima, each over `pool` positions.
 
     inputs: values in a window. A bias and a rectifier keep the order of values, so that they may come after the maxima.
     """
@@ -91,5 +94,5 @@ class _Filters(HalfPrecision):
 
     def call(self, values: tf.Tensor) -> tf.Tensor:
         """Return Float32[count, N, filters]; values: Float32[bins, N, n], `inputs` / n bins in a window."""
-        found = filter_maxima(values, tf.convert_to_tensor(self.kernel.value), self._pool, self._count)
+        found = pooled_convolution(values, tf.convert_to_tensor(self.kernel.value), self._pool, self._count)
         return tf.nn.relu(tf.cast(found + self.bias.value, tf.float32))

@@ -1,11 +1,11 @@
-"""Maxima of filters, beside max-pooled windows by NumPy and gradients by TensorFlow's own rules."""
+"""A convolution with max-pooling, beside its definition and gradients by TensorFlow's own rules."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonorant.models.filter_maxima import filter_maxima
+from sonorant.models.pooled_convolution import pooled_convolution
 from sonorant.tensorflow import tf
 
 sizes = st.integers(1, 4)
@@ -31,7 +31,7 @@ def test_values_and_gradients_are_those_of_the_definition(seed, rows, inputs, fi
     values = tf.constant(random.normal(size=(bins, rows, inputs)), tf.float32)
     kernel = tf.constant(random.normal(size=(width * inputs, filters)), tf.float32)
     outcomes = []
-    for function in (filter_maxima, by_definition):
+    for function in (pooled_convolution, by_definition):
         with tf.GradientTape() as tape:
             tape.watch([values, kernel])
             found = function(values, kernel, pool, count)
@@ -46,7 +46,7 @@ def test_of_equal_products_the_first_has_the_whole_gradient():
     values, kernel = tf.ones((5, 1, 1)), tf.ones((2, 1))
     with tf.GradientTape() as tape:
         tape.watch([values, kernel])
-        found = filter_maxima(values, kernel, pool=2, count=2)
+        found = pooled_convolution(values, kernel, pool=2, count=2)
     of_values, of_kernel = tape.gradient(found, [values, kernel])
     np.testing.assert_array_equal(found, np.full((2, 1, 1), 2))
     np.testing.assert_array_equal(of_values[:, 0, 0], [1, 1, 1, 1, 0])  # windows 0 and 2, of two bins each
@@ -58,10 +58,10 @@ def test_half_precision_stays_so(dtype):
     values, kernel = tf.ones((5, 2, 1), dtype), tf.ones((2, 3), dtype)
     with tf.GradientTape() as tape:
         tape.watch([values, kernel])
-        found = filter_maxima(values, kernel, pool=2, count=2)
+        found = pooled_convolution(values, kernel, pool=2, count=2)
     assert [found.dtype, *(part.dtype for part in tape.gradient(found, [values, kernel]))] == [dtype] * 3
 
 
 def test_bins_that_do_not_suffice_are_an_error():
     with pytest.raises(AssertionError):
-        filter_maxima(tf.ones((4, 1, 1)), tf.ones((2, 1)), pool=2, count=2)
+        pooled_convolution(tf.ones((4, 1, 1)), tf.ones((2, 1)), pool=2, count=2)

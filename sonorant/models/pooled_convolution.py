@@ -1,18 +1,18 @@
-"""Filters along an axis and max-pooling of what they find, with a gradient of their own.
+"""A convolution along an axis with max-pooling, and a gradient of its own.
 
-Values are as of a convolution and of max-pooling. TensorFlow's own gradient of windows that overlap fills an array of
-zeros for each slice of them, and that of a batch of products has one for each position, to add them up: more time than
-the products take. `sonorant bench train` has the step beside its products alone: "lstm_ctc, convolution".
+TensorFlow's own gradient of windows that overlap fills an array of zeros for each slice of them, and that of a batch of
+products has one for each position, to add them up: more time than the products take. `sonorant bench train` has the
+step beside its products alone: "lstm_ctc, convolution".
 """
 
 from functools import reduce
 
 from sonorant.tensorflow import custom_gradient, tf
 
-__all__ = ["filter_maxima"]
+__all__ = ["pooled_convolution"]
 
 
-def filter_maxima(values: tf.Tensor, kernel: tf.Tensor, pool: int, count: int) -> tf.Tensor:
+def pooled_convolution(values: tf.Tensor, kernel: tf.Tensor, pool: int, count: int) -> tf.Tensor:
     """Return [count, N, filters]: for each filter the maxima of its products with windows, over `pool` positions each.
 
     values: [bins, N, n] with at least pool count + width - 1 bins; kernel: [width n, filters], as a window has the
