@@ -65,6 +65,7 @@ def gang(tmp_path, redis_url, monkeypatch):
 def test_a_launcher_killed_a_rank_stopped_and_each_example_used_once(gang):
     gang.train()
     gang.replace(1)
+    eventually(lambda: gang.begun() >= 2)  # the first gang may have left checkpoints to write
     gang.train()
     stopped = gang.rank(0)
     stopped.suspend()
