@@ -4,8 +4,8 @@
 
 constexpr size_t BANDS = 8;
 constexpr size_t BEST_BANDS = 4;        // those that count: in noise, or a narrow channel, the others tell nothing
-constexpr float LEAST_POWER = 1e-8f;    // of a band, relative to full scale: -80 dB, below which all is silence
-constexpr float LEAST_LEVEL = -80;      // the same in dB
+constexpr float LEAST_POWER = 1e-9f;    // of a band, relative to full scale: -90 dB, below which all is silence
+constexpr float LEAST_LEVEL = -90;      // the same in dB
 constexpr size_t SMOOTHED_FRAMES = 4;
 constexpr size_t FLOOR_FRAMES = 200;
 constexpr size_t FALL_FRAMES = 40;

@@ -37,6 +37,7 @@ NO_SPEECH = {
     "noise that begins suddenly": np.concatenate([SILENT, WHITE]),
     "noise that ends suddenly": np.concatenate([WHITE, SILENT]),
     "noise that becomes louder": np.concatenate([WHITE * np.float32(0.01), WHITE]),
+    "the last bit of 16": (RNG.integers(-1, 2, 20 * RATE_HZ) / 32768).astype(np.float32),
     "a click": click(2.0),
     "a tone": np.sin(np.arange(8 * RATE_HZ) * (2 * np.pi * 440 / RATE_HZ)).astype(np.float32) * np.float32(0.3),
 }
@@ -54,6 +55,13 @@ def test_speech_after_a_minute_of_silence_is_found_where_it_is():
     frames = np.flatnonzero(VoiceActivity(RATE_HZ).push(samples).speech) * FRAME_MS / 1000
     assert 60.0 <= frames[0] < 60.3
     assert 61.7 < frames[-1] < 62.0
+
+
+def test_a_voice_70_decibels_below_full_scale_is_found():
+    soft = murmur(2.0, seed=4) * np.float32(10 ** (-50 / 20))
+    assert 20 * np.log10(soft.std()) < -70
+    samples = np.concatenate([np.zeros(RATE_HZ, np.float32), np.round(soft * 32768) / np.float32(32768)])
+    assert VoiceActivity(RATE_HZ).push(samples).speech.sum() > 100
 
 
 def test_speech_in_noise_is_found():
@@ -89,12 +97,12 @@ def test_levels_are_those_of_their_definition():
     samples = MIXED[3 * RATE_HZ - 8000 : 3 * RATE_HZ + 8000].astype(np.float64)
     hann = 0.5 - 0.5 * np.cos(2 * np.pi / 160 * np.arange(160))
     edges = [round(hz * 160 / RATE_HZ) for hz in (100, 300, 500, 750, 1050, 1400, 1900, 2700, 3800)]
-    powers = [[1e-8] * 8] * 3
-    levels = [[-80.0] * 8] * 199
+    powers = [[1e-9] * 8] * 3
+    levels = [[-90.0] * 8] * 199
     active, speech = [], []
     for frame in range(len(samples) // 80 - 1):
         power = np.abs(np.fft.rfft(samples[80 * frame :][:160] * hann)) ** 2 * 2 / 160 / np.sum(hann**2)
-        powers.append([power[a:b].sum() + 1e-8 for a, b in itertools.pairwise(edges)])
+        powers.append([power[a:b].sum() + 1e-9 for a, b in itertools.pairwise(edges)])
         levels.append(10 * np.log10(np.mean(powers[-4:], axis=0)))
         above = levels[-1] - np.min(levels[-200:], axis=0)
         last = np.array(levels[-40:])
