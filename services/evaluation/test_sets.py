@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
+from sonorant.audio.levels import amplify
 from sonorant.audio.pcm import to_int16
 from sonorant.augment.resources import StageResources
 from sonorant.augment.room import room_stage
@@ -57,7 +58,8 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
             for example in _examples(shards, data_folder, test_set):
                 assert example.waveform is not None
                 name = f"{example.utterance}.wav"
-                soundfile.write(building / name, _pcm16(example.waveform), example.sample_rate_hz, subtype="PCM_16")
+                samples = _pcm16(amplify(example.waveform, test_set.gain_db))
+                soundfile.write(building / name, samples, example.sample_rate_hz, subtype="PCM_16")
                 manifest.write(json.dumps(_manifest_line(example, name)) + "\n")
     return folder
 

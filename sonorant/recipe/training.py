@@ -170,6 +170,12 @@ class TestSetRecipe(Section):
     )
     room: RoomRecipe | None = Field(None, description="Room and noise to put every utterance into.")
     seed: int = Field(0, description="Seed of room and noise; training's generators never have it.")
+    gain_db: float = Field(
+        0.0,
+        ge=-90,
+        le=30,
+        description="Gain in decibels, after the room, or less, up to full scale: -20 makes a set of soft voices.",
+    )
 
 
 class EvaluationRecipe(Section):

@@ -64,6 +64,14 @@ def test_a_room_changes_every_recording_and_keeps_its_length(prepared):
         assert np.corrcoef(before, after)[0, 1] < 0.99
 
 
+def test_a_gain_makes_every_recording_softer_by_so_many_decibels(prepared):
+    _, plain = _write(prepared, name="plain")
+    _, soft = _write(prepared, name="soft", gain_db=-20)
+    for near, softer in zip(plain, soft, strict=True):
+        before, after = soundfile.read(near.recording)[0], soundfile.read(softer.recording)[0]
+        np.testing.assert_allclose(after, before / 10, atol=0.5 / 32768)
+
+
 def test_the_same_set_is_written_once_and_another_seed_anew(prepared):
     folder, references = _write(prepared, name="seeded", room=ROOM, seed=1)
     first = references[0].recording.read_bytes()
