@@ -1,7 +1,7 @@
-"""The digits model as an ONNX graph, for a Python that has onnx: running mean, LSTM layers, projection.
+"""The digits model as an ONNX graph, for a Python that has onnx: running level and mean, LSTM layers, projection.
 
 tf2onnx has no translation of TensorFlow's fused BlockLSTM, so the graph is written out, with ONNX's own LSTM operator:
-the fastest form of it that onnxruntime has. The running mean's recurrences are in closed form, [T, T] matrices of
+the fastest form of it that onnxruntime has. The recurrences of level and mean are in closed form, [T, T] matrices of
 decays, as a chunk has two or three vectors.
 """
 
@@ -20,11 +20,10 @@ _HEAD = """
 stream (float[B, T, bins] features{inputs}) => (float[B, T, symbols] log_probs{outputs})
 """
 _NORMALISED = """
-  centred = Sub(features, mean)
+  centred = Sub({heard}, mean)
   normal = Div(centred, deviation)
 """
-# Equations of sonorant/models/running_mean.py: peaks p, gate w, sums S and N.
-_RUNNING_MEAN = """
+_TIMES = """
   shape = Shape(features)
   frames = Gather<axis = 0>(shape, one)
   until = Range(zero, frames, one)
@@ -34,6 +33,26 @@ _RUNNING_MEAN = """
   ages = Sub(column, row)
   past = GreaterOrEqual(ages, nothing)
   elapsed = Add(column, unit)
+"""
+# Equations of sonorant/models/running_level.py: peaks p.
+_RUNNING_LEVEL = """
+  loudness = ReduceMean<axes = [2], keepdims = 1>(features)
+  floored = Max(loudness, floor)
+  loudness_across = Transpose<perm = [0, 2, 1]>(floored)
+  fading = Pow(kept_peak, ages)
+  fading_past = Where(past, fading, nothing)
+  faded = Mul(loudness_across, fading_past)
+  loudest = ReduceMax<axes = [2], keepdims = 1>(faded)
+  loudest_before = Unsqueeze(state_{level}, last)
+  fading_since = Pow(kept_peak, elapsed)
+  loudest_remembered = Mul(loudest_before, fading_since)
+  loudest_so_far = Max(loudest, loudest_remembered)
+  relative = Div(features, loudest_so_far)
+  after_level = Gather<axis = 1>(loudest_so_far, latest)
+  next_{level} = Identity(after_level)
+"""
+# Equations of sonorant/models/running_mean.py: peaks p, gate w, sums S and N.
+_RUNNING_MEAN = """
   level = ReduceMean<axes = [2], keepdims = 1>(normal)
   across = Transpose<perm = [0, 2, 1]>(level)
   fallen = Mul(ages, fall)
@@ -89,15 +108,18 @@ _ORDER = (0, 3, 2, 1)  # ONNX's input, output, forget gate, candidate; TensorFlo
 def write_graph(arrays: "dict[str, NDArray[Any]]", layers: int, running: bool, decay: float, path: str) -> None:
     """Write the graph of an `lstm_ctc` model to `path`.
 
-    arrays: mean, deviation, weight_i [inputs + cells, 4 cells] and bias_i of each layer, kernel, bias. Inputs are
-    features and state_i, outputs log_probs and next_i, as those of the signature `stream`.
+    arrays: mean, deviation, weight_i [inputs + cells, 4 cells] and bias_i of each layer, kernel, bias, and floor where
+    the level is a running one. Inputs are features and state_i, outputs log_probs and next_i, as those of the signature
+    `stream`. running: whether the mean is a running one, of this decay from vector to vector.
     """
-    cells = len(arrays["bias_0"]) // 4
-    states = [cells] * (2 * layers) + ([len(arrays["mean"]), 1, 1] if running else [])
+    cells, levelled = len(arrays["bias_0"]) // 4, "floor" in arrays
+    states = [cells] * (2 * layers) + [1] * levelled + ([len(arrays["mean"]), 1, 1] if running else [])
     inputs = "".join(f", float[B, {size}] state_{i}" for i, size in enumerate(states))
     outputs = "".join(f", float[B, {size}] next_{i}" for i, size in enumerate(states))
-    total = 2 * layers
-    body = _NORMALISED
+    level, total = 2 * layers, 2 * layers + levelled
+    body = _TIMES if levelled or running else ""
+    body += _RUNNING_LEVEL.format(level=level) if levelled else ""
+    body += _NORMALISED.format(heard="relative" if levelled else "features")
     if running:
         body += _RUNNING_MEAN.format(total=total, count=total + 1, peak=total + 2)
     body += f"  below_0 = Transpose<perm = [1, 0, 2]>({'encoded' if running else 'normal'})\n"
@@ -113,11 +135,12 @@ def write_graph(arrays: "dict[str, NDArray[Any]]", layers: int, running: bool, d
 def _constants(arrays: "dict[str, NDArray[Any]]", layers: int, decay: float) -> "dict[str, NDArray[Any]]":
     bins = len(arrays["mean"])
     floats = {"nothing": 0.0, "unit": 1.0, "fall": 0.01, "below_peak": 0.8, "steepness": 6.0, "never": -1e9}
-    found = {name: np.array(value, np.float32) for name, value in {**floats, "decay": decay}.items()}
+    floats |= {"decay": decay, "kept_peak": decay**0.1}
+    found = {name: np.array(value, np.float32) for name, value in floats.items()}
     axes = {"first": [0], "middle": [1], "last": [-1], "sizes": [bins, 1]}
     found |= {name: np.array(value, np.int64) for name, value in axes.items()}
     found |= {name: np.array(value, np.int64) for name, value in {"zero": 0, "one": 1, "latest": -1}.items()}
-    found |= {name: arrays[name] for name in ("mean", "deviation", "kernel", "bias")}
+    found |= {name: arrays[name] for name in ("mean", "deviation", "kernel", "bias", "floor") if name in arrays}
     for i in range(layers):
         weight, bias = arrays[f"weight_{i}"], arrays[f"bias_{i}"]
         cells = len(bias) // 4

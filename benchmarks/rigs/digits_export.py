@@ -24,7 +24,7 @@ def main(exports: Path) -> None:
     extractor = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz)
     model = build_model(recipe.model, extractor.bins, _UNITS.size, seed=1)
     rng = np.random.default_rng(1)
-    vectors = rng.gamma(2, 1, (500, extractor.bins)).astype(np.float32)
+    vectors = rng.gamma(2, 0.4, (500, extractor.bins)).astype(np.float32)
     model.set_normalisation([vectors], lambda moments: moments)
     weights = model.named_weights()
     weights["projection/kernel"] = weights["projection/kernel"] * np.float32(40)

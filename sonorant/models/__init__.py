@@ -4,7 +4,7 @@
 `Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an
 utterance. `registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that
 families share another (`lstm.py`, `frequency_convolution.py` of `pooled_convolution.py`, `clipped_recurrence.py`,
-`batch_normalisation.py`, `dropout.py`, and `input_normalisation.py` of `normalisation.py` and `running_mean.py`). A
-`Carrying` model carries its state over chunks in training. `set_computation` (`computation.py`) sets kernels and
-precision of `Lstm` and `HalfPrecision` layers.
+`batch_normalisation.py`, `dropout.py`, and `input_normalisation.py` of `running_level.py`, `normalisation.py` and
+`running_mean.py`, the running ones by `doubling.py`). A `Carrying` model carries its state over chunks in training.
+`set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers.
 """

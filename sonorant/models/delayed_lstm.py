@@ -26,8 +26,8 @@ class DelayedLstm(LstmCtc):
 
     @property
     def padding(self) -> NDArray[np.float32]:
-        """See `Streaming`: the corpus' mean vector."""
-        return np.asarray(self.normalisation.mean)
+        """See `Streaming` and `InputNormalisation`."""
+        return np.asarray(self.normalisation.padding)
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `frames`, one for each feature vector."""
@@ -45,4 +45,4 @@ class DelayedLstm(LstmCtc):
     def _filled(self, inputs: Inputs) -> Inputs:
         """Put the padding's vector behind each one's length."""
         present = tf.sequence_mask(inputs.lengths, tf.shape(inputs.features)[1])[:, :, tf.newaxis]
-        return Inputs(tf.where(present, inputs.features, self.normalisation.mean), inputs.lengths)
+        return Inputs(tf.where(present, inputs.features, self.normalisation.padding), inputs.lengths)

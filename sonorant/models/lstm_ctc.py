@@ -54,7 +54,7 @@ class LstmCtc(Carrying):
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return the state before the first vector.
 
-        Cell and hidden state [batch, cells] of each layer, in order; then, if there is one, those of the running mean.
+        Cell and hidden state [batch, cells] of each layer, in order; then those of the normalisation.
         """
         state = [tf.zeros((batch, self.recipe.cells)) for _ in range(2 * self.recipe.layers)]
         return state + self.normalisation.initial_state(batch)

@@ -76,8 +76,8 @@ class Mocha(Monotonic):
 
     @property
     def padding(self) -> NDArray[np.float32]:
-        """See `Streaming`: the corpus' mean vector."""
-        return np.asarray(self.normalisation.mean)
+        """See `Streaming` and `InputNormalisation`."""
+        return np.asarray(self.normalisation.padding)
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`.
@@ -183,7 +183,7 @@ class Mocha(Monotonic):
         block = self.encoder.block
         padded = tf.pad(features, ((0, 0), (0, -tf.shape(features)[1] % block), (0, 0)))
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
-        normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.mean))
+        normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.padding))
         encoded, _ = self.encoder.encode(
             self.convolution(normal),
             self.encoder.initial_state(tf.shape(features)[0]),

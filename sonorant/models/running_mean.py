@@ -11,13 +11,13 @@ where S and N begin with a quarter of the memory filled with the corpus' mean sp
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.models.doubling import doubling, earlier
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
 
@@ -77,41 +77,15 @@ def _decaying_sums(terms: tf.Tensor, decay: float) -> tf.Tensor:
     """Return y_t = decay y_{t-1} + terms_t along axis 1."""
 
     def add(sums: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
-        return sums + decay ** tf.cast(reach, tf.float32) * _earlier(sums, reach, 0.0)
+        return sums + decay ** tf.cast(reach, tf.float32) * earlier(sums, reach, 0.0)
 
-    return _doubling(terms, add)
+    return doubling(terms, add)
 
 
 def _falling_peaks(levels: tf.Tensor) -> tf.Tensor:
     """Return p_t = max(p_{t-1} - fall, levels_t) along axis 1."""
 
     def highest(peaks: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
-        return tf.maximum(peaks, _earlier(peaks, reach, -math.inf) - _FALL * tf.cast(reach, tf.float32))
+        return tf.maximum(peaks, earlier(peaks, reach, -math.inf) - _FALL * tf.cast(reach, tf.float32))
 
-    return _doubling(levels, highest)
-
-
-def _doubling(values: tf.Tensor, combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Return a running combination along axis 1 in log2(T) passes (Hillis and Steele 1986).
-
-    After pass i, each value stands for the last 2^(i+1); combining it with what stands 2^(i+1) before doubles that. The
-    passes are a loop of the graph where T is not known before.
-    """
-    if values.shape[1] is not None:
-        for i in range((values.shape[1] - 1).bit_length()):
-            values = combine(values, tf.constant(2**i))
-        return tf.stop_gradient(values)
-    frames = tf.shape(values)[1]
-    shapes = (tf.TensorShape([]), tf.TensorShape([None, None, values.shape[2]]))
-    _, combined = tf.while_loop(
-        lambda reach, _: reach < frames,
-        lambda reach, so_far: (2 * reach, combine(so_far, reach)),
-        (tf.constant(1), values),
-        shapes,
-    )
-    return tf.stop_gradient(combined)
-
-
-def _earlier(values: tf.Tensor, reach: tf.Tensor, before: float) -> tf.Tensor:
-    """Return the values as they were `reach` vectors before; `before` is used before the first."""
-    return tf.pad(values[:, : tf.shape(values)[1] - reach], ((0, 0), (reach, 0), (0, 0)), constant_values=before)
+    return doubling(levels, highest)

@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 
+_GREATEST_POWER = 0.1  # with which the floor of a running level is 20 dB below the corpus' peaks
+
+
 class ModelSection(Section):
     """What the sections of all families share.
 
@@ -66,15 +69,33 @@ class ModelSection(Section):
 
 
 class NormalisedSection(ModelSection):
-    """A model whose encoder receives features less a mean of the recipe's choice."""
+    """A model whose encoder receives features of a level, and less a mean, of the recipe's choice."""
 
+    level: Literal["absolute", "running"] = Field(
+        "absolute",
+        description="Level of features: as they are, or divided by the utterance's recent peak, so that voices up to "
+        "30 dB softer than the corpus' are as good (power_mel only).",
+    )
     normalisation: Literal["global", "running"] = Field(
         "global",
         description="Mean taken from features: the corpus', or a running mean over the speech of the utterance so far.",
     )
     memory_vectors: float = Field(
-        67, ge=1, description="Vectors after which the running mean has forgotten all but a 1/e (running only)."
+        67,
+        ge=1,
+        description="Vectors after which the running mean has forgotten all but a 1/e; the running level forgets a "
+        "peak in ten times as many.",
     )
+
+    def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
+        """See `ModelSection`."""
+        if self.level == "running" and features.kind != "power_mel":
+            raise ValueError(f"model.level=running with features.kind={features.kind}: expected power_mel")
+        if self.level == "running" and features.power > _GREATEST_POWER:
+            raise ValueError(
+                f"model.level=running with features.power={features.power}: expected at most {_GREATEST_POWER}, with "
+                "which a soft voice's level is above the least one"
+            )
 
 
 class ConvolvedSection(NormalisedSection):
@@ -86,6 +107,7 @@ class ConvolvedSection(NormalisedSection):
 
     def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
         """See `ModelSection`."""
+        super().check(features, frame_bins)
         if self.convolution is not None:
             self.convolution.check(features, frame_bins)
 

@@ -5,8 +5,8 @@ the next, where it counts as a constant, so that gradients run over at most u ve
 frames (section 3); a frame's label comes 5 vectors late (section 4), across chunks too. The maximum of vectors in a
 step is b u, however long utterances are. For losses of whole utterances see `soft_aligned_step`.
 
-What is the same here: all of that, and that an utterance begins with a state of its own, a running mean of features
-included. A state is carried on as the weights before the last update left it, as in the paper.
+What is the same here: all of that, and that an utterance begins with a state of its own, running level and mean of
+features included. A state is carried on as the weights before the last update left it, as in the paper.
 
 What differs: rows end with the batch (see `chunks`). Steps are synchronous over ranks: as long as one has a chunk, the
 others join with none. The gradient is the mean over rows that have a target in the chunk, of sums over their frames;

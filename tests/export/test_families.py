@@ -20,7 +20,8 @@ from sonorant.tensorflow import tf
 SECTIONS = [
     {"family": "deep_speech", "cells": 12, "context_vectors": 2, "stride": 2},
     {"family": "conv_lstm_ctc", "width_vectors": 8, "stride": 3, "filters": 6, "layers": 2, "cells": 8},
-    {"family": "delayed_lstm", "layers": 2, "cells": 8, "delay_vectors": 5, "normalisation": "running"},
+    {"family": "delayed_lstm", "layers": 2, "cells": 8, "delay_vectors": 5, "normalisation": "running"}
+    | {"level": "running"},
     {"family": "lstm_ctc", "layers": 2, "cells": 8, "convolution": {"frames": 3, "filters": 6, "size": 8}},
 ]
 VECTORS = 41

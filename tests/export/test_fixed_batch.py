@@ -16,7 +16,7 @@ from sonorant.recipe.schema import Recipe
 
 CONVOLUTION = {"frames": 3, "filters": 32, "size": 24}  # rows of one product for all its positions differ
 FAMILIES = {
-    "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 24, "normalisation": "running"},
+    "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 24, "level": "running", "normalisation": "running"},
     "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 24, "delay_vectors": 3},
     "conv_lstm_ctc": {"family": "conv_lstm_ctc", "width_vectors": 4, "filters": 9, "layers": 1, "cells": 17},
     "mocha": MOCHA | {"cells": 19},

@@ -20,7 +20,7 @@ from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.tensorflow import tf
 
-RUNNING = {"normalisation": "running", "memory_vectors": 10}
+RUNNING = {"level": "running", "normalisation": "running", "memory_vectors": 10}
 RECIPE = Recipe.model_validate(
     babble_recipe().model_dump(mode="json")
     | {"name": "mocha", "model": SECTION | RUNNING, "decoding": {"length_bonus": 6.0}}

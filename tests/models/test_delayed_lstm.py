@@ -32,7 +32,7 @@ def features():
 
 def test_a_frame_is_the_plain_model_s_three_vectors_later(pair, features):
     delayed, plain = pair
-    behind = np.tile(np.asarray(plain.normalisation.mean), (2, 3, 1))
+    behind = np.tile(np.asarray(plain.normalisation.padding), (2, 3, 1))
     expected = frames(plain, np.concatenate([features, behind], 1), [15, 15])[:, 3:]
     np.testing.assert_allclose(frames(delayed, features, [12, 12]), expected, atol=1e-6)
 

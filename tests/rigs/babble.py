@@ -44,7 +44,7 @@ def babble_model(recipe, seed=1, blank=8):
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32) * 12
         if path == "projection/bias":
             weights[path] = np.array([0, 0, 0, 0, blank], np.float32)
-        if path == "running_mean/prior":
+        if path.endswith("running_mean/prior"):
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32)
         if path == "lstm_0/weight":
             weights[path] = weight * np.float32(8)

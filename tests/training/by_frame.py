@@ -16,7 +16,7 @@ CTC = {"objective": "ctc", "aligner": ""}
 PLAIN = {"family": "lstm_ctc", "layers": 2, "cells": 8, "dropout": 0.0}
 FAMILIES = {
     "lstm_ctc": PLAIN,
-    "running mean": PLAIN | {"normalisation": "running", "memory_vectors": 8},
+    "running level and mean": PLAIN | {"level": "running", "normalisation": "running", "memory_vectors": 8},
     "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
     "convolution": PLAIN | {"convolution": CONVOLUTION},
 }

@@ -58,6 +58,16 @@ def with_cells(recipe, cells):
     return recipe.model_copy(update={"model": recipe.model.model_copy(update={"cells": cells})})
 
 
+def test_moments_of_features_of_another_level_are_not_taken(source):
+    recipe = tiny_recipe()
+    model = recipe.model.model_copy(update={"level": "running"})
+    built = build_model(model, BINS, tiny_units().size, seed=5)
+    initial = InitialWeights.of("there", read_source(source), built, tiny_units(), BY_UNIT)
+    assert {"lstm_0/weight", "projection/kernel"} <= set(initial.matching)
+    assert not any("normalisation" in name for name in initial.matching)
+    assert any(line.startswith("relative_normalisation/mean: ") for line in initial.unmatched)
+
+
 def test_what_does_not_match_stays_and_is_listed_with_both_shapes(source):
     model = build_model(with_cells(tiny_recipe(), 7).model, BINS, tiny_units().size, seed=5)
     before = model.named_weights()

@@ -66,7 +66,7 @@ def plain_lstm(layer, vector, cell, hidden):
 
 def reference_frames(model, item, vectors, delay):
     """Log-probabilities of an utterance's frames, vector by vector; the state counts as a constant every so many."""
-    tail = np.repeat(np.asarray(model.normalisation.mean)[None], delay, 0)
+    tail = np.repeat(np.asarray(model.normalisation.padding)[None], delay, 0)
     features = tf.constant(np.concatenate([item.features, tail]))[None]
     normal, _ = model.normalisation(features, model.initial_state(1)[2 * len(model.encoder) :])
     normal = model.convolution(normal)
