@@ -89,8 +89,11 @@ class Levels:
         return levels
 
     def noise(self, end: int) -> float:
-        """Return the level of the noise before frame `end`, of which there must be some: a low percentile."""
+        """Return the level of the noise before frame `end`: a low percentile; digital silence has none."""
         past = np.array(self._powers[max(0, end - _NOISE_FRAMES) : end])
+        past = past[past > _LEAST_POWER]
+        if not len(past):
+            return 10 * math.log10(_LEAST_POWER)
         rank = len(past) * _NOISE_PERCENTILE // 100
         return 10 * math.log10(float(np.partition(past, rank)[rank]) + _LEAST_POWER)
 

@@ -72,6 +72,14 @@ def test_a_long_pause_is_one_however_quiet_the_stream_was_before():
     assert begins_s(levels, 1.5, 2.1) == pytest.approx(1.8, abs=0.015)
 
 
+@pytest.mark.parametrize("noise_db", [-80, -60, -50])
+def test_a_short_pause_is_one_in_noise_that_began_after_digital_silence(noise_db):
+    levels = levels_of(
+        np.zeros(24000, np.float32), noise(0.2, noise_db), noise(0.5, -20), noise(0.08, noise_db), noise(0.3, -22)
+    )
+    assert begins_s(levels, 3.4, 4.0) == pytest.approx(3.78, abs=0.02)
+
+
 def test_a_dropout_in_the_pause_is_not_where_speech_begins():
     levels = levels_of(noise(0.5, -20), np.zeros(160, np.float32), noise(0.1, -50), noise(0.5, -20))
     assert begins_s(levels, 0.5, 1.1) == pytest.approx(0.62, abs=0.015)

@@ -67,12 +67,15 @@ def tone(hz, seconds):
     return (0.2 * np.sin(2 * np.pi * hz * t) * (0.75 + 0.25 * np.sin(2 * np.pi * 5 * t))).astype(np.float32)
 
 
-def noise(count, seed):
-    return (np.random.default_rng(seed).standard_normal(count) * 3e-4).astype(np.float32)
+def noise(count, seed, deviation=1e-4):
+    return (np.random.default_rng(seed).standard_normal(count) * deviation).astype(np.float32)
 
 
-def spoken(count, seed):
-    """Samples of a recording, and its words with start and end in seconds; pauses are short, and no two words alike."""
+def spoken(count, seed, deviation=1e-4):
+    """Samples of a recording, and its words with start and end in seconds; pauses are short, and no two words alike.
+
+    deviation: of the noise; voice activity does not hear the softest.
+    """
     rng = np.random.default_rng(seed)
     parts, words, last = [np.zeros(RATE_HZ // 2, np.float32)], [], None
     for _ in range(count):
@@ -82,7 +85,7 @@ def spoken(count, seed):
         words.append((str(last), begin, sum(map(len, parts)) / RATE_HZ))
         parts.append(np.zeros(round(rng.uniform(0.06, 0.15) * RATE_HZ), np.float32))
     samples = np.concatenate([*parts, np.zeros(RATE_HZ // 2, np.float32)])
-    samples += noise(len(samples), seed)
+    samples += noise(len(samples), seed, deviation)
     return (np.rint(samples * 32768) / 32768).astype(np.float32), words
 
 

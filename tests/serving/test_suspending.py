@@ -47,6 +47,15 @@ def test_wherever_a_stream_ends_each_word_is_heard_once(tones, cut):
     assert [word.start_s for word in found] == pytest.approx([begin_s for _, begin_s, _ in WORDS], abs=0.1)
 
 
+@given(cut=st.integers(0, len(SPEECH)), deviation=st.sampled_from([3e-4, 3e-3]))
+@settings(max_examples=30, deadline=None)
+def test_noise_that_begins_after_digital_silence_loses_and_doubles_no_word(tones, cut, deviation):
+    samples = np.concatenate([np.zeros(3 * RATE_HZ, np.float32), spoken(8, 3, deviation)[0]])
+    first = suspended(tones, samples[: 3 * RATE_HZ + cut])
+    found = words([*first, *resumed(tones, samples, first[-1].end_s)])
+    assert [word.word for word in found] == SPOKEN
+
+
 def test_in_a_pause_all_that_was_said_is_kept(tones):
     paused = np.concatenate([SPEECH[: round(WORDS[3][2] * RATE_HZ)], noise(round(0.3 * RATE_HZ), 5)])
     final = suspended(tones, paused)[-1]
