@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import redis
+from rigs.waiting import PATIENCE_S
 
 
 class RedisServer:
@@ -22,7 +23,7 @@ class RedisServer:
         arguments += ["--save", "", "--appendonly", "yes", "--appendfsync", self.fsync]
         self.process = subprocess.Popen(["redis-server", *arguments], stdout=subprocess.DEVNULL)
         client = redis.Redis.from_url(self.url)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 client.ping()

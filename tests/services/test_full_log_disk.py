@@ -91,6 +91,13 @@ def fleet(tmp_path, redis_url):
             fleet.close()
 
 
+def muted(address):
+    """Register one who never beats; return whether it is there."""
+    with grpc.insecure_channel(address) as channel:
+        CoordinatorStub(channel).Register(pb.RegisterRequest(stage="featurizer", replica="mute"))
+    return "mute" in {replica.replica for replica in query_status(address).replicas}
+
+
 def test_who_cannot_log_goes_on_ticking_and_beating_and_says_later_what_was_lost(fleet):
     fleet, disk = fleet
     fleet.start_coordinator()
@@ -108,9 +115,7 @@ def test_who_cannot_log_goes_on_ticking_and_beating_and_says_later_what_was_lost
     fleet.start_coordinator()
     fleet.there("hardy")  # the stage beats: it logs each coordinator that is away
     disk.make_room()
-    with grpc.insecure_channel(fleet.address) as channel:
-        CoordinatorStub(channel).Register(pb.RegisterRequest(stage="featurizer", replica="mute"))
-    fleet.there("hardy", "mute")
+    fleet.eventually(lambda: muted(fleet.address))
     fleet.there("hardy")
     for name in ("coordinator", "hardy"):
         if name == "hardy":

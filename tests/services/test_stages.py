@@ -132,6 +132,11 @@ def make_run(tmp_path, redis_url):
         yield make
 
 
+def patient(layout):
+    """A pipeline that takes nobody for dead who is only slow."""
+    return tiny_recipe(layout).pipeline.model_dump(mode="json") | {"dead_after_s": 60.0, "lease_timeout_s": 600.0}
+
+
 EVERY_LINEAGE = {Lineage(0, shard, index) for shard, size in enumerate(RECORDS) for index in range(size)}
 SPLIT = ("shard_reader", "vtlp", "speed", "room", "featurizer", "spec_augment")
 
@@ -158,7 +163,7 @@ def test_split_fused_and_augment_give_the_same_bits_and_every_example_once(make_
 
 
 def test_draining_a_replica_of_every_stage_leaves_nothing_to_be_read_again(make_run):
-    run = make_run("split")
+    run = make_run("split", pipeline=patient("split"))
     run.start_coordinator()
     processes = {stage: [run.start_stage(stage) for _ in range(2)] for stage in SPLIT}
     source = run.source()
@@ -215,7 +220,8 @@ def plainly(run):
     "stages", [("shard_reader", "room", "featurizer"), ("example_server",)], ids=["split", "fused"]
 )
 def test_shards_that_are_away_for_a_moment_cost_no_record_and_change_no_bit(make_run, tmp_path, stages):
-    run = make_run("split" if len(stages) > 1 else "fused", stages=BABBLE)
+    layout = "split" if len(stages) > 1 else "fused"
+    run = make_run(layout, stages=BABBLE, pipeline=patient(layout))
     expected = plainly(run)
     run.start_coordinator()
     processes = [run.start_stage(stage) for stage in stages]

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from rigs.local import epochs_begun, finish, hit, make_workplace, prepared, processes_of, sonorant, steps
@@ -40,10 +39,7 @@ def test_training_survives_sigkill_of_anyone_and_ctrl_c_and_uses_each_example_on
     assert (code, "trains or prepares there already" in said) == (69, True)
     first.kill()
     finish(first)
-    deadline = time.monotonic() + 10
-    while processes_of(workplace):
-        assert time.monotonic() < deadline, processes_of(workplace)
-        time.sleep(0.05)
+    eventually(lambda: not processes_of(workplace), lambda: processes_of(workplace))
 
     reached = steps(workplace)
     second = sonorant(workplace, "train")

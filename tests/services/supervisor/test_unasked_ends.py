@@ -4,7 +4,7 @@ import hashlib
 import signal
 
 import pytest
-from rigs.accident import COMMAND_KILLED, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
+from rigs.accident import AT_ONCE, COMMAND_KILLED, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
 from rigs.local import (
     TRAIN,
     back,
@@ -51,11 +51,10 @@ def test_a_run_that_is_hit_before_its_last_checkpoint_goes_on_and_completes(tmp_
 def test_a_run_whose_coordinator_died_before_it_listened_and_then_its_append_only_file_goes_on_to_its_end(tmp_path):
     workplace = make_workplace(tmp_path, epochs=2)
     prepared(workplace)
-    process = sonorant(workplace, "train")
-    eventually(lambda: find_process_of(workplace, "services.coordinator"), process=process)
-    hit(workplace, "services.coordinator")
-    assert not (workplace / "run/coordinator.address").exists(), "it listened already: nothing is proved"
+    unlucky = accident(workplace / "accident", AT_ONCE, KILLED, module="services.coordinator")
+    process = sonorant(workplace, "train", environment=unlucky)
     eventually(lambda: (workplace / "run/checkpoints/latest").exists(), process=process)
+    assert happened(workplace / "accident")
     process.kill()
     process.communicate()
     eventually(lambda: not processes_of(workplace))

@@ -43,6 +43,7 @@ def test_what_is_granted_comes_and_is_reported(setting):
     source.grant(1)
     assert _take(source, 1) == [3]
     source.grant(2)
+    eventually(lambda: source.meter.wanted() == 1)  # the fifth has come
     source.report(0.5, 4, 4.0)
     source.waited(0.25)
     eventually(lambda: any(beat.waited.ToMilliseconds() == 250 and beat.wanted == 1 for beat in coordinator.beats))
