@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from rigs.babble import RATE_HZ, murmur
 from rigs.recognizer_thread import recognizer_on_a_thread
 
+from services.recognizer.transports import grpc_methods
 from sonorant.cli.bench import command
 
 
@@ -40,7 +41,8 @@ def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, reco
     assert "<svg" in (tmp_path / "load" / "load.html").read_text()
 
 
-def test_refusals_are_counted_and_break_the_slo(store, recordings):
+def test_refusals_are_counted_and_break_the_slo(store, recordings, monkeypatch):
+    monkeypatch.setattr(grpc_methods, "_LINGER_S", 0.0)  # so that no refusal meets a client's next message
     options = ("--recordings", str(recordings), "--streams", "3", "--seconds", "1")
     with recognizer_on_a_thread(store, max_streams=1) as (_, _, address):
         rows = bench("--server", address, *options)

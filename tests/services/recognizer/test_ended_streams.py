@@ -1,7 +1,6 @@
 """Streams that the recognizer ends: their results come first, then the status, and a client can go on."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 
@@ -9,6 +8,7 @@ import grpc
 import pytest
 from rigs.recognizer import AUDIO, audio, interim, opening, recognizer
 
+from services.recognizer.transports import grpc_methods
 from services.recognizer_client.client import connect
 from sonorant.serving.resume_token import parse_token
 from sonorant.serving.session import Session, SessionOptions
@@ -22,8 +22,8 @@ LIMIT_BYTES = round(LIMIT_S * 16_000)
 async def ended(call, told=None):
     """The last response of a stream, and the status that follows it.
 
-    told: set by the response that says the stream's end, for a client that still writes: gRPC makes INTERNAL of a
-    status that meets a write.
+    told: set by the response that says the stream's end, for a client that still writes, and then ends its messages:
+    gRPC makes INTERNAL of a status that meets a write.
     """
     last = None
     try:
@@ -70,18 +70,27 @@ def test_audio_up_to_the_length_limit_is_recognized_before_the_status(store, cut
     assert response.metadata.max_stream_duration.ToMilliseconds() == 1500
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """A recognizer that waits for its clients to end their messages."""
+    monkeypatch.setattr(grpc_methods, "_LINGER_S", 30.0)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("silent", [None, audio(b""), pb.StreamingRecognizeRequest()])
 def test_audio_before_the_idle_limit_is_recognized_whatever_empty_messages_come(store, silent):
     async def run():
-        async with recognizer(store, idle_timeout_s=0.3) as (server, channel):
+        async with recognizer(store, idle_timeout_s=1.0) as (server, channel):
             call, told = connect(channel).StreamingRecognize(), asyncio.Event()
 
             async def speak():
                 await call.write(opening())
                 await call.write(audio())
                 while silent is not None and not told.is_set():
-                    await asyncio.sleep(0.02)
                     await call.write(silent)
+                    await asyncio.sleep(0.02)
+                await told.wait()
+                await call.done_writing()
 
             speaking = asyncio.create_task(speak())
             found = await ended(call, told)
@@ -93,6 +102,7 @@ def test_audio_before_the_idle_limit_is_recognized_whatever_empty_messages_come(
     check(store, response, pb.END_REASON_IDLE, AUDIO)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("busy", [False, True])
 def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
     async def run():
@@ -104,10 +114,11 @@ def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
                 await asyncio.sleep(0.01)
 
             async def speak():
-                with contextlib.suppress(grpc.aio.AioRpcError):  # the call may end in the midst of a write
-                    while busy and not (told.is_set() or call.done()):
-                        await call.write(audio(bytes(2)))
-                        await asyncio.sleep(0.02)
+                while busy and not told.is_set():
+                    await call.write(audio(bytes(2)))
+                    await asyncio.sleep(0.02)
+                await told.wait()
+                await call.done_writing()
 
             speaking = asyncio.create_task(speak())
             going = asyncio.create_task(server.stop(1.5))
@@ -136,7 +147,7 @@ async def rest(call):
 @pytest.mark.parametrize("drains", [False, True])
 def test_a_read_that_is_abandoned_at_the_end_logs_no_error(store, caplog, drains):
     async def run():
-        async with recognizer(store, idle_timeout_s=60.0 if drains else 0.5) as (server, channel):
+        async with recognizer(store, idle_timeout_s=60.0 if drains else 1.0) as (server, channel):
             call = connect(channel).StreamingRecognize()
             await interim(call)
             if drains:

@@ -16,7 +16,7 @@ from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, chromium_that_h
 from scipy.signal import fftconvolve
 
 SILENCE = np.zeros(RATE_HZ, np.float32)
-HEARD = np.concatenate([SPEECH, SILENCE])  # over and over: a busy machine loses some of it
+HEARD = np.concatenate([SPEECH, SILENCE, SILENCE])  # over and over: a busy machine loses some of it
 TWICE = np.concatenate([SPEECH, SILENCE, SPEECH])
 FOCUS = "document.activeElement.id"
 

@@ -8,6 +8,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from rigs.babble import export_babble
 from rigs.recognizer import AUDIO, recognizer
 
+from services.recognizer.transports import grpc_methods
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.phrases import scorer_with_phrases
@@ -117,7 +118,8 @@ def test_channels_apart_have_results_with_their_tags(store):
     assert responses[-1].metadata.total_billed_duration.ToMilliseconds() == 4000
 
 
-def test_a_stream_without_speech_ends_when_its_timeout_expires_while_its_client_sends(store):
+def test_a_stream_without_speech_ends_when_its_timeout_expires_while_its_client_sends(store, monkeypatch):
+    monkeypatch.setattr(grpc_methods, "_LINGER_S", 30.0)  # it ends with its client's messages
     silence = [audio(bytes(3200))] * 100
     (response,), code, _ = conversation(store, timing(2), *silence)
     assert code == grpc.StatusCode.OK
