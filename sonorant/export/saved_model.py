@@ -101,10 +101,8 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
 def _compare(exported: ExportedModel, model: Model) -> None:
     rng = np.random.default_rng(0)
     vectors = max(_CHECKED_VECTORS, 4 * (model.framing.lead + 1) * model.framing.block)
-    features = rng.standard_normal((vectors, exported.extractor.bins)) + 2 * rng.standard_normal(
-        (vectors, 1)
-    )  # levels too
-    features = features.astype(np.float32)
+    levels = 2 * rng.standard_normal((vectors, 1))
+    features = (levels + rng.standard_normal((vectors, exported.extractor.bins))).astype(np.float32)
     state = exported.initial_state()
     parts = []
     for chunk in np.array_split(features, [1, 2, 5, 20]):

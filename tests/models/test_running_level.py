@@ -92,15 +92,7 @@ FAMILIES = {
     "delayed_lstm": {"layers": 2, "cells": 6, "delay_vectors": 3},
     "deep_speech": {"cells": 6, "context_vectors": 2},
     "bfa": ATTENTION,
-    "mocha": {
-        "layers": 2,
-        "cells": 6,
-        "pooling": [2],
-        "decoder_cells": 6,
-        "embedding": 4,
-        "attention": 4,
-        "readout": 6,
-    },
+    "mocha": ATTENTION,
 }
 
 
