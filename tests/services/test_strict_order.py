@@ -56,7 +56,7 @@ def train_under_fire(folder, redis_url, ranks):
         trainer = run.train(*launcher(ranks))
         eventually(lambda: run.last_step() >= 3, process=trainer)
         run.kill(run.servers[0])
-        eventually(lambda: run.last_step() >= 6, process=trainer)
+        eventually(lambda: run.last_step() >= 12 // ranks, process=trainer)
         run.kill(trainer)
         before = run.back_into_an_epoch()
         os.kill(run.servers[1].pid, signal.SIGSTOP)

@@ -190,13 +190,13 @@ def test_a_restarted_coordinator_goes_on_from_redis(redis_url):
         left = [name for at, name in enumerate(EVERYTHING) if at not in (0, 6)]
         assert names(await world.lease_all()) == left
         watch = world.stub.WatchEndpoints(pb.WatchEndpointsRequest(stage="shard_reader"))
+        begun = time.monotonic()
         await watch.read()
-        assert time.monotonic() - begun >= 0.29  # replicas had their time to register
+        assert time.monotonic() - begun > 0.1  # replicas had their time to register
         watch.cancel()
 
     play(redis_url, before)
-    begun = time.monotonic()
-    play(redis_url, after, dead_after_s=0.3)
+    play(redis_url, after, dead_after_s=1.5)
 
 
 def test_a_generation_that_the_ledger_does_not_know_is_refused(redis_url):

@@ -23,7 +23,7 @@ await_gang()
 hvd.init()
 hvd.allreduce(tf.constant(0.0), op=hvd.Sum)  # which loads what takes seconds
 hung = Path(sys.argv[1])
-with Watchdog(4) as watchdog:
+with Watchdog(10) as watchdog:
     watchdog.iterated()
     assert float(hvd.allreduce(tf.constant(1.0), op=hvd.Sum)) == 2
     if hvd.rank() == 1 and not hung.exists():
@@ -79,5 +79,5 @@ def test_a_collective_that_hangs_starts_the_gang_again(launch, tmp_path):
         launcher.send_signal(signal.SIGTERM)
         assert launcher.wait(PATIENCE_S) == 0
     assert (tmp_path / "hung").exists()
-    assert said[0].count('"event": "gang_begun"') >= 2, said[0]
+    assert said[0].count('"event": "gang_begun"') == 2, said[0]
     assert any('"event": "rank_died"' in one and '"code": 75' in one for one in said), said
