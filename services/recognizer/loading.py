@@ -11,12 +11,13 @@ from pathlib import Path
 import structlog
 
 from sonorant.errors import SonorantError
+from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.warm_up import check_warm_up
 
-__all__ = ["load_served", "start_tensorflow", "unload"]
+__all__ = ["collect_rarely", "load_served", "unload"]
 
 log = structlog.get_logger()
 
@@ -25,15 +26,8 @@ _LONGEST_SLEEP_S = 0.1
 _YOUNG = 20_000  # objects between two collections of garbage: a round of many streams makes more than Python's 700
 
 
-def start_tensorflow() -> None:
-    """Import TensorFlow, which takes seconds, and leave its objects out of all later collections of garbage.
-
-    They are 300,000, and a collection among them stops all threads for 0.2 s.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from sonorant.export.loading import use_few_threads
-
-    use_few_threads()
+def collect_rarely() -> None:
+    """Leave what imports made out of later collections of garbage, which stop all threads, and have few of them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG)
@@ -51,7 +45,7 @@ def load_served(folder: Path, streams: bool) -> ServedModel:
 
 
 def unload(store: ModelStore) -> list[Path]:
-    """Forget what no session uses any more, and return the folders; TensorFlow's graphs are reference cycles."""
+    """Forget what no session uses any more, and return the folders."""
     ended = store.unload()
     if ended:
         gc.collect()
@@ -59,8 +53,6 @@ def unload(store: ModelStore) -> list[Path]:
 
 
 def _load(folder: Path, rest: Callable[[], None]) -> ServedModel:
-    from sonorant.export.loading import load_exported
-
     try:
         model = load_exported(folder, rest)
         check_warm_up(model, folder, rest)

@@ -17,7 +17,7 @@ from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
 from services.process.program import run_program
 from services.process.signals import heed_signals
-from services.recognizer.loading import load_served, start_tensorflow
+from services.recognizer.loading import collect_rarely, load_served
 from services.recognizer.version_events import log_changes
 from services.recognizer.waiting import Waiting
 from services.storage.exports import pull_exports
@@ -63,14 +63,13 @@ def serve(
     """
     heed_signals()
     configure_logging("recognizer")
+    collect_rarely()
     host = str(listen.get("host") or "127.0.0.1")
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         waiting = Waiting(health, service)
 
         def load(folder: Path) -> ServedModel:
             waiting.model_found()
-            if not store.models:
-                start_tensorflow()
             return load_served(folder, streams=bool(store.models))
 
         store = ModelStore(exports, load, _puller(store_url, exports, waiting))

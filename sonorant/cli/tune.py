@@ -144,7 +144,7 @@ def _subject(
         )
     folder, origin = run.tuning_outputs / chosen.name, outputs_origin(export, recipe, recordings)
     if not is_of(folder, origin):
-        from sonorant.export.loading import load_exported  # loads TensorFlow, which takes seconds
+        from sonorant.export.loading import load_exported
 
         model = load_exported(export)
         spoken = [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.decoding import Scorer, load_scorer
 from sonorant.errors import SonorantError
+from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch
@@ -26,12 +27,12 @@ from sonorant.export.manifest import (
 )
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.packed_stream import MOST_BLOCKS, PackedState, PackedStream
+from sonorant.export.saved_session import load_signatures
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.tensor_decoder import TensorDecoder
-from sonorant.tensorflow import tf
 
-__all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "load_member", "use_few_threads"]
+__all__ = ["ExportedModel", "StreamState", "WholeState", "load_exported", "load_member"]
 
 
 class ExportedModel(Described):
@@ -53,16 +54,14 @@ class ExportedModel(Described):
             self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
-        self._module = tf.saved_model.load(str(folder))  # owns the variables that the signatures use
-        signatures = self._module.signatures
+        self._signatures = signatures = load_signatures(folder)
         self.decoder: TensorDecoder | TensorMonotonicDecoder | None = None
         if "monotonic_look" in signatures:
             self.decoder = TensorMonotonicDecoder(signatures)
         elif "decoder_next" in signatures:
             self.decoder = TensorDecoder(signatures)
         self._output = "encoded" if self.decoder else "log_probs"
-        outputs = signatures[manifest.signature].structured_outputs
-        self.no_frames = np.empty((0, outputs[self._output].shape[-1]), np.float32)
+        self.no_frames = np.empty((0, signatures[manifest.signature].shapes[self._output][-1]), np.float32)
 
     @property
     def members(self) -> "tuple[ExportedModel, ...]":
@@ -107,14 +106,12 @@ class _Stream(ExportedModel):
 
     def __init__(self, folder: Path, manifest: Manifest, *, searched: bool) -> None:
         super().__init__(folder, manifest, searched=searched)
-        start = self._module.signatures["start"](streams=tf.constant(1))
-        states = [start[f"state_{i}"].numpy() for i in range(len(manifest.state_shapes))]
-        signatures = self._module.signatures
-        block = signatures["block" if "block" in signatures else "stream"]  # exports of before have the loop alone
-        stream = PackedStream(block, self._output, (self.framing.block, manifest.bins), states)
+        start = self._signatures["start"](streams=1)
+        states = [start[f"state_{i}"] for i in range(len(manifest.state_shapes))]
+        stream = PackedStream(self._signatures, self._output, self.framing.block, states)
         self._batch = FixedBatch(stream, self.no_frames)
         self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
-        padding = start["padding"].numpy()[0] if self.framing.tail else None
+        padding = start["padding"][0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
 
     def initial_state(self) -> StreamState:
@@ -161,10 +158,8 @@ class _Whole(ExportedModel):
         vectors = sum(map(len, state))
         if not self.framing.frames(vectors):
             return self.no_frames
-        outputs = self._module.signatures["whole"](
-            features=tf.constant(np.concatenate(state)[None], tf.float32), lengths=tf.constant([vectors])
-        )
-        frames: NDArray[np.float32] = outputs[self._output].numpy()[0, : int(outputs["lengths"][0])]
+        outputs = self._signatures["whole"](features=np.concatenate(state)[None], lengths=[vectors])
+        frames: NDArray[np.float32] = outputs[self._output][0, : int(outputs["lengths"][0])]
         return frames
 
     def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
@@ -206,8 +201,8 @@ def _verified(folder: Path) -> Iterator[Manifest]:
         yield manifest
     except SonorantError:
         raise
-    except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
-        raise BadExport(f"{folder}: TensorFlow {tf.__version__} cannot load it: {error}; export it again") from error
+    except (OSError, ValueError, KeyError, TensorFlowError) as error:
+        raise BadExport(f"{folder}: TensorFlow {version()} cannot load it: {error}; export it again") from error
 
 
 def _load(folder: Path, manifest: Manifest, rest: Callable[[], None], *, searched: bool) -> ExportedModel:
@@ -232,12 +227,3 @@ def _warm(model: ExportedModel, rest: Callable[[], None]) -> None:
     model.finish(state)
     if model.decoder:
         model.decoder.warm(model.no_frames.shape[1])
-
-
-def use_few_threads() -> None:
-    """Limit TensorFlow to one thread an operation; call it before any other use of TensorFlow.
-
-    A step of one stream is too small to split: a recognizer's cores are better used by streams side by side.
-    """
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)

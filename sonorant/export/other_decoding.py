@@ -62,7 +62,7 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
 
 
 def _renew_warm_up(folder: Path) -> None:
-    from sonorant.export.loading import load_exported  # and TensorFlow, which takes seconds
+    from sonorant.export.loading import load_exported
     from sonorant.export.warm_up import renew_warm_up
 
     renew_warm_up(folder, load_exported(folder))

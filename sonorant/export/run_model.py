@@ -29,8 +29,8 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     own = content_sha256(checkpoint.evaluated, recipe, units)
     if content == (ensemble_sha256([own, *(read_manifest(o).content_sha256 for o in others)]) if others else own):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
-    from sonorant.export.neural_language_model import export_language_model  # loads TensorFlow, which takes seconds
     from sonorant.export.saved_ensemble import export_ensemble
+    from sonorant.export.saved_language_model import export_language_model  # loads TensorFlow, which takes seconds
     from sonorant.export.saved_model import export_model
     from sonorant.export.warm_up import dev_recordings
     from sonorant.models.language_model import LanguageModel

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from sonorant.decoding import LabelBeam
 from sonorant.decoding.label_beam import Ended
+from sonorant.models.decoder_functions import model_decoder
 from sonorant.models.family import LabelSynchronous
-from sonorant.models.tensor_decoder import model_decoder
 from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["BatchSearch", "batch_search"]

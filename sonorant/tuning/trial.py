@@ -110,13 +110,13 @@ def _errors(subject: Subject, weights: tuple[tuple[str, float], ...]) -> tuple[t
 
 
 def _language_model(path: Path) -> NeuralModel:
-    from sonorant.export.neural_language_model import load_language_model  # loads TensorFlow, as `_decoder` does
+    from sonorant.export.neural_language_model import load_language_model
 
     return load_language_model(path)
 
 
 def _decoder(export: Path) -> Any:
-    from sonorant.export.loading import load_exported  # loads TensorFlow, which only a decoder needs
+    from sonorant.export.loading import load_exported
 
     model = load_exported(export)
     if "ctc_weight" in tunable(model.recipe) and not getattr(model.decoder, "joint_ctc", False):

@@ -16,7 +16,7 @@ from sonorant.cli.tune import command
 from sonorant.errors import BadRecipe, BadRun, BadShard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
-from sonorant.export.neural_language_model import export_language_model
+from sonorant.export.saved_language_model import export_language_model
 from sonorant.run_folder import RunFolder
 from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 from sonorant.serving.session import Session, SessionOptions

@@ -13,8 +13,8 @@ from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.bfa import Bfa
+from sonorant.models.decoder_functions import model_decoder
 from sonorant.models.family import DecoderStep, Inputs
-from sonorant.models.tensor_decoder import model_decoder
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.tensorflow import tf

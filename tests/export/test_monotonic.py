@@ -15,7 +15,8 @@ from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.mocha import Mocha
-from sonorant.models.monotonic_decoder import TensorMonotonicDecoder, monotonic_functions
+from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
+from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.tensorflow import tf

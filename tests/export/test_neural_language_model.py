@@ -9,7 +9,8 @@ from services.recognizer_client.client import pcm16
 from sonorant.decoding import Scorer, WrongVocabulary
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
-from sonorant.export.neural_language_model import export_language_model, load_language_model
+from sonorant.export.neural_language_model import load_language_model
+from sonorant.export.saved_language_model import export_language_model
 from sonorant.export.saved_model import export_model
 from sonorant.models.transformer_lm import TransformerLm
 from sonorant.recipe import Recipe

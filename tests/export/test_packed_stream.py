@@ -6,9 +6,11 @@ from rigs.babble import UNITS, babble_recipe
 from rigs.tiny_mocha import SECTION as MOCHA
 
 from sonorant.export.packed_stream import MOST_BLOCKS, PackedStream
+from sonorant.export.saved_session import load_signatures
 from sonorant.export.signatures import signatures
 from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import save_module
 
 BINS = 12
 ROWS = 3
@@ -20,15 +22,15 @@ def model(request):
     return build_model(section, BINS, UNITS.size, seed=1)
 
 
-@pytest.fixture(scope="module", params=["block", "stream"])
-def packed(model, request):
-    function = signatures(model)[1][request.param]
+@pytest.fixture(scope="module", params=["blocks in a row", "an export of before"])
+def packed(model, request, tmp_path_factory):
+    module, functions = signatures(model)
+    if request.param == "an export of before":
+        functions = {name: functions[name] for name in ("start", "stream")}
+    folder = tmp_path_factory.mktemp("saved")
+    save_module(module, folder, functions)
     states = [state.numpy() for state in model.initial_state(1)]
-
-    def called(features, **state):
-        return function(features, *state.values())
-
-    return PackedStream(called, output(model), (model.framing.block, BINS), states)
+    return PackedStream(load_signatures(folder), output(model), model.framing.block, states)
 
 
 @pytest.fixture(scope="module")

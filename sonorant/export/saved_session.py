@@ -1,0 +1,170 @@
+"""The signatures of a SavedModel as functions of arrays, by TensorFlow's C API.
+
+So a process that recognizes imports no TensorFlow in Python, and calls of a graph have no checks of Python's around
+them. A call computes in its caller's thread alone: the step of a stream is too small to split, and a recognizer's cores
+are better used by streams side by side.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sonorant.export.c_library import Output, Status, c_library
+from sonorant.v1.tensorflow_session_pb2 import GraphSignature, GraphTensor, MetaGraph, SessionConfig
+
+__all__ = ["Signature", "load_signatures"]
+
+_DTYPES = {1: np.dtype(np.float32), 3: np.dtype(np.int32), 9: np.dtype(np.int64), 10: np.dtype(np.bool_)}
+_CONFIG = SessionConfig(device_count={"GPU": 0}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=-1)
+
+
+class Signature:
+    """A function of a SavedModel: arrays by name in, arrays by name out, which may not be written to.
+
+    Threads may share it. shapes: of its outputs by name, -1 for a size that depends on the inputs.
+    """
+
+    def __init__(self, session: "_Session", signature: GraphSignature) -> None:
+        self._session = session
+        self._inputs = {name: session.tensor(tensor) for name, tensor in signature.inputs.items()}
+        self._dtypes = {name: tensor.dtype for name, tensor in signature.inputs.items()}
+        self._outputs = (Output * len(signature.outputs))(*map(session.tensor, signature.outputs.values()))
+        self._names = list(signature.outputs)
+        self.shapes = {name: [dim.size for dim in out.tensor_shape.dim] for name, out in signature.outputs.items()}
+
+    def __call__(self, **arrays: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Compute all outputs; raises TensorFlowError for inputs that do not fit, KeyError for an unknown name."""
+        inputs = [_Tensor.of(array, self._dtypes[name]) for name, array in arrays.items()]
+        points = (Output * len(inputs))(*(self._inputs[name] for name in arrays))
+        outputs = self._session.run(points, inputs, self._outputs)
+        return {name: np.asarray(tensor) for name, tensor in zip(self._names, outputs, strict=True)}
+
+
+def load_signatures(folder: Path) -> dict[str, Signature]:
+    """Return the functions of the SavedModel in `folder`, by name, which share its variables; raises TensorFlowError.
+
+    They keep the model in memory as long as there is one of them.
+    """
+    _quieten()
+    session = _Session(folder)
+    signatures = session.meta_graph.signature_def.items()
+    return {name: Signature(session, signature) for name, signature in signatures if not name.startswith("__")}
+
+
+class _Session:
+    def __init__(self, folder: Path) -> None:
+        self._library = library = c_library()
+        self._pointer = None
+        self._graph = library.TF_NewGraph()
+        found = library.TF_NewBuffer()
+        tags = (ctypes.c_char_p * 1)(b"serve")
+        try:
+            with _options() as options, Status() as status:
+                self._pointer = library.TF_LoadSessionFromSavedModel(
+                    options, None, os.fsencode(folder), tags, 1, self._graph, found, status
+                )
+            self.meta_graph = MetaGraph.FromString(ctypes.string_at(found.contents.data, found.contents.length))
+        finally:
+            library.TF_DeleteBuffer(found)
+
+    def __del__(self) -> None:
+        if self._pointer:
+            with Status() as status:
+                self._library.TF_DeleteSession(self._pointer, status)
+        self._library.TF_DeleteGraph(self._graph)
+
+    def tensor(self, tensor: GraphTensor) -> Output:
+        operation, index = tensor.name.rsplit(":", 1)
+        return Output(self._library.TF_GraphOperationByName(self._graph, operation.encode()), int(index))
+
+    def run(self, points: Any, inputs: "list[_Tensor]", outputs: Any) -> "list[_Tensor]":
+        """Compute `outputs` of a graph in which `points` have the values `inputs`."""
+        given = (ctypes.c_void_p * len(inputs))(*(tensor.pointer for tensor in inputs))
+        found = (ctypes.c_void_p * len(outputs))()
+        with Status() as status:
+            self._library.TF_SessionRun(
+                self._pointer, None, points, given, len(inputs), outputs, found, len(outputs), None, 0, None, status
+            )
+        return [_Tensor(pointer) for pointer in found]
+
+
+class _Tensor:
+    """Memory of TensorFlow's, freed with the last array that shows it."""
+
+    def __init__(self, pointer: int) -> None:
+        self._library = c_library()
+        self.pointer = pointer
+
+    @classmethod
+    def of(cls, value: ArrayLike, dtype: int) -> "_Tensor":
+        """Return a copy of an array, whose numbers are converted."""
+        array = np.asarray(value, _DTYPES[dtype], order="C")
+        sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
+        tensor = cls(c_library().TF_AllocateTensor(dtype, sizes, array.ndim, array.nbytes))
+        ctypes.memmove(tensor._data, array.ctypes.data, array.nbytes)
+        return tensor
+
+    def __del__(self) -> None:
+        self._library.TF_DeleteTensor(self.pointer)
+
+    @property
+    def _data(self) -> int | None:
+        data: int | None = self._library.TF_TensorData(self.pointer)
+        return data
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        library, pointer = self._library, self.pointer
+        shape = tuple(library.TF_Dim(pointer, i) for i in range(library.TF_NumDims(pointer)))
+        typestr = _DTYPES[library.TF_TensorType(pointer)].str
+        # Without a number there is no memory, for which the interface has no address.
+        data = (self._data, True) if 0 not in shape else np.empty(0, np.uint8)
+        return {"version": 3, "shape": shape, "typestr": typestr, "data": data}
+
+
+@contextmanager
+def _options() -> Iterator[int]:
+    library, config = c_library(), _CONFIG.SerializeToString()
+    options = library.TF_NewSessionOptions()
+    try:
+        with Status() as status:
+            library.TF_SetConfig(options, config, len(config), status)
+        yield options
+    finally:
+        library.TF_DeleteSessionOptions(options)
+
+
+@cache
+def _quieten() -> None:
+    """Run a graph of nothing, and let the two lines of log of a process' first run go nowhere: no setting hides them."""
+    library = c_library()
+    graph = library.TF_NewGraph()
+    with Status() as status:
+        nothing = library.TF_FinishOperation(library.TF_NewOperation(graph, b"NoOp", b"nothing"), status)
+    targets = (ctypes.c_void_p * 1)(nothing)
+    with _options() as options, Status() as status:
+        session = library.TF_NewSession(graph, options, status)
+    with _no_stderr(), Status() as status:
+        library.TF_SessionRun(session, None, None, None, 0, None, None, 0, targets, 1, None, status)
+    with Status() as status:
+        library.TF_DeleteSession(session, status)
+    library.TF_DeleteGraph(graph)
+
+
+@contextmanager
+def _no_stderr() -> Iterator[None]:
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
