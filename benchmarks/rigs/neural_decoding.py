@@ -11,10 +11,12 @@ from benchmarks.rigs.spoken_text import Utterance
 from benchmarks.row import Row
 from sonorant.decoding import NeuralFusion, Scorer, search_all
 from sonorant.decoding.section import DecodingRecipe
+from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.language_model_functions import language_model_functions
 from sonorant.models.lstm_lm import LstmLm
 from sonorant.models.section import LstmLmRecipe
 from sonorant.models.tensor_language_model import TensorLanguageModel
+from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 __all__ = ["neural_rows"]
@@ -28,12 +30,13 @@ class _Untrained(TensorLanguageModel):
 
     def __init__(self, units: Units) -> None:
         functions = language_model_functions(LstmLm(_MODEL, 0, units.size))
-        begin, following = (functions[name].get_concrete_function() for name in ("lm_begin", "lm_next"))
+        following = functions["lm_next"].get_concrete_function()
 
         def advance(before: Any, parents: Any, **state: Any) -> Any:
-            return following(before, parents, *state.values())  # by name it is slow, unlike that of an export
+            given = map(tf.convert_to_tensor, (before, parents, *state.values()))
+            return following(*given)  # by name it is slow, unlike that of an export
 
-        super().__init__({"lm_begin": begin, "lm_next": advance})
+        super().__init__({"lm_begin": of_arrays(functions["lm_begin"]), "lm_next": advance})
         self.units = units
         self.asked = 0
 

@@ -1,6 +1,7 @@
 """`python -m services.recognizer`: load the models, serve, drain on SIGTERM."""
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -63,6 +64,7 @@ def serve(
     """
     heed_signals()
     configure_logging("recognizer")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow has notes on each version that is loaded
     collect_rarely()
     host = str(listen.get("host") or "127.0.0.1")
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:

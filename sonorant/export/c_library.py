@@ -5,7 +5,6 @@ need.
 """
 
 import ctypes
-import os
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from functools import cache
 from importlib.util import find_spec
@@ -69,9 +68,10 @@ _FUNCTIONS = {
 class Status:
     """`TF_Status`: the last argument of what can fail, for one call; leaving the context raises TensorFlowError."""
 
-    def __enter__(self) -> c_void_p:
-        self._pointer = c_library().TF_NewStatus()
-        return self._pointer
+    def __enter__(self) -> int:
+        pointer: int = c_library().TF_NewStatus()
+        self._pointer = pointer
+        return pointer
 
     def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
         library = c_library()
@@ -89,7 +89,6 @@ def c_library() -> ctypes.CDLL:
     found = sorted(folder.glob("libtensorflow_cc.*")) if package else []
     if not found:
         raise ImportError("TensorFlow's C library is not installed; expected the package tensorflow-cpu or tensorflow")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     library = ctypes.CDLL(str(found[0]))
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)

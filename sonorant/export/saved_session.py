@@ -21,7 +21,7 @@ from sonorant.v1.tensorflow_session_pb2 import GraphSignature, GraphTensor, Meta
 
 __all__ = ["Signature", "load_signatures"]
 
-_DTYPES = {1: np.dtype(np.float32), 3: np.dtype(np.int32), 9: np.dtype(np.int64), 10: np.dtype(np.bool_)}
+_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 3: np.dtype(np.int32), 10: np.dtype(np.bool_)}
 _CONFIG = SessionConfig(device_count={"GPU": 0}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=-1)
 
 
@@ -98,7 +98,7 @@ class _Session:
 class _Tensor:
     """Memory of TensorFlow's, freed with the last array that shows it."""
 
-    def __init__(self, pointer: int) -> None:
+    def __init__(self, pointer: int | None) -> None:
         self._library = c_library()
         self.pointer = pointer
 
@@ -115,8 +115,8 @@ class _Tensor:
         self._library.TF_DeleteTensor(self.pointer)
 
     @property
-    def _data(self) -> int | None:
-        data: int | None = self._library.TF_TensorData(self.pointer)
+    def _data(self) -> int:
+        data: int = self._library.TF_TensorData(self.pointer)
         return data
 
     @property
@@ -143,7 +143,7 @@ def _options() -> Iterator[int]:
 
 @cache
 def _quieten() -> None:
-    """Run a graph of nothing, and let the two lines of log of a process' first run go nowhere: no setting hides them."""
+    """Run a graph of nothing, and hide the two lines of log of a process' first run: no setting does."""
     library = c_library()
     graph = library.TF_NewGraph()
     with Status() as status:

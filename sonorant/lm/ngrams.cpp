@@ -138,6 +138,7 @@ void bind_training(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(ngrams, m) {
+    nb::set_leak_warnings(false);  // of a process that has frozen its objects, none of which are freed at its end
     raising<BadLine>(m, "BadLine");
     raising<BadBinary>(m, "BadBinary");
     nb::class_<ArpaReader>(m, "ArpaReader")

@@ -16,6 +16,7 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
+from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
@@ -73,7 +74,7 @@ def test_a_stream_has_the_bits_of_the_whole_however_it_is_cut(exported, cuts):
 
 def test_the_decoder_of_an_export_is_that_of_the_model(trained, exported):
     rng = np.random.default_rng(1)
-    functions = {name: one.get_concrete_function() for name, one in monotonic_functions(trained).items()}
+    functions = {name: of_arrays(one) for name, one in monotonic_functions(trained).items()}
     decoders = TensorMonotonicDecoder(functions), exported.decoder
     states = [decoder.seek(np.array([4]), decoder.begin()) for decoder in decoders]
     for frames in (1, 2, 2, 0):

@@ -1,5 +1,7 @@
 import os
 import shutil
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -75,3 +77,16 @@ def test_a_version_is_loaded_where_no_priority_may_change(tmp_path, monkeypatch,
     monkeypatch.setattr(loading.os, "setpriority", forbidden)
     assert loading.load_served(version, streams=True).version == 1
     assert priorities == [priority()]
+
+
+def test_a_recognizer_has_none_of_tensorflow_s_python(tmp_path):
+    version = export_babble(tmp_path).path
+    program = f"""
+import sys
+from pathlib import Path
+import services.recognizer.main, services.recognizer.server
+from services.recognizer.loading import load_served
+print(load_served(Path({str(version)!r}), streams=False).name, {{"tensorflow", "keras"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "babble set()"
