@@ -7,6 +7,7 @@ are better used by streams side by side.
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,6 +24,7 @@ __all__ = ["Signature", "load_signatures"]
 
 _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 3: np.dtype(np.int32), 10: np.dtype(np.bool_)}
 _CONFIG = SessionConfig(device_count={"GPU": 0}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=-1)
+_first = threading.Lock()
 
 
 class Signature:
@@ -52,27 +54,33 @@ def load_signatures(folder: Path) -> dict[str, Signature]:
 
     They keep the model in memory as long as there is one of them.
     """
-    _quieten()
-    session = _Session(folder)
-    signatures = session.meta_graph.signature_def.items()
+    with _first:
+        _quieten()
+    session = _Session()
+    signatures = session.load(folder).signature_def.items()
     return {name: Signature(session, signature) for name, signature in signatures if not name.startswith("__")}
 
 
 class _Session:
-    def __init__(self, folder: Path) -> None:
-        self._library = library = c_library()
+    """A graph and its variables, freed with the last function of it."""
+
+    def __init__(self) -> None:
+        self._library = c_library()
         self._pointer = None
-        self._graph = library.TF_NewGraph()
-        found = library.TF_NewBuffer()
+        self._graph = self._library.TF_NewGraph()
+
+    def load(self, folder: Path) -> MetaGraph:
+        """Load the SavedModel in `folder`, and return what it says of itself."""
+        found = self._library.TF_NewBuffer()
         tags = (ctypes.c_char_p * 1)(b"serve")
         try:
             with _options() as options, Status() as status:
-                self._pointer = library.TF_LoadSessionFromSavedModel(
+                self._pointer = self._library.TF_LoadSessionFromSavedModel(
                     options, None, os.fsencode(folder), tags, 1, self._graph, found, status
                 )
-            self.meta_graph = MetaGraph.FromString(ctypes.string_at(found.contents.data, found.contents.length))
+            return MetaGraph.FromString(ctypes.string_at(found.contents.data, found.contents.length))
         finally:
-            library.TF_DeleteBuffer(found)
+            self._library.TF_DeleteBuffer(found)
 
     def __del__(self) -> None:
         if self._pointer:
@@ -81,6 +89,7 @@ class _Session:
         self._library.TF_DeleteGraph(self._graph)
 
     def tensor(self, tensor: GraphTensor) -> Output:
+        """Return where the graph has a tensor."""
         operation, index = tensor.name.rsplit(":", 1)
         return Output(self._library.TF_GraphOperationByName(self._graph, operation.encode()), int(index))
 

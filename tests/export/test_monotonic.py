@@ -14,9 +14,9 @@ from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
+from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
-from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
