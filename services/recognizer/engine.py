@@ -15,7 +15,6 @@ import structlog
 
 from services.recognizer.channel_streams import open_channels
 from services.recognizer.inbox import Ending, Inbox
-from services.recognizer.loading import unload
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.stream import MonoStream, Stream
 from services.recognizer.version_events import log_changes
@@ -94,7 +93,7 @@ class Engine:
             except OSError as error:
                 raise Unavailable(f"the exports cannot be read: {error}") from error
             finally:
-                for path in await asyncio.to_thread(unload, self._store):
+                for path in await asyncio.to_thread(self._store.unload):
                     log.info("model_version_unloaded", path=str(path))
 
     @property

@@ -14,10 +14,9 @@ from sonorant.errors import SonorantError
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.serving.model import ServedModel
-from sonorant.serving.model_store import ModelStore
 from sonorant.serving.warm_up import check_warm_up
 
-__all__ = ["collect_rarely", "load_served", "unload"]
+__all__ = ["collect_rarely", "load_served"]
 
 log = structlog.get_logger()
 
@@ -27,7 +26,7 @@ _YOUNG = 20_000  # objects between two collections of garbage: a round of many s
 
 
 def collect_rarely() -> None:
-    """Leave what imports made out of later collections of garbage, which stop all threads, and have few of them."""
+    """Leave all objects so far out of later collections of garbage, which stop all threads, and have few of them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG)
@@ -42,14 +41,6 @@ def load_served(folder: Path, streams: bool) -> ServedModel:
         return _load(folder, lambda: None)
     with ThreadPoolExecutor(1, "load", _step_back) as executor:
         return executor.submit(_load, folder, _throttle()).result()
-
-
-def unload(store: ModelStore) -> list[Path]:
-    """Forget what no session uses any more, and return the folders."""
-    ended = store.unload()
-    if ended:
-        gc.collect()
-    return ended
 
 
 def _load(folder: Path, rest: Callable[[], None]) -> ServedModel:

@@ -19,12 +19,14 @@ from services.process.options import health_port_option, metrics_port_option, pa
 from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.recognizer.loading import collect_rarely, load_served
+from services.recognizer.server import RecognizerServer
 from services.recognizer.version_events import log_changes
 from services.recognizer.waiting import Waiting
 from services.storage.exports import pull_exports
 from services.storage.objects import ObjectStore
 from sonorant.atomic import atomic_write
 from sonorant.errors import SonorantError, Unavailable
+from sonorant.export.c_library import c_library
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe, override_recipe
 from sonorant.recipe.serving import ServingRecipe
@@ -65,7 +67,7 @@ def serve(
     heed_signals()
     configure_logging("recognizer")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow has notes on each version that is loaded
-    collect_rarely()
+    c_library()  # without it every version would be refused
     host = str(listen.get("host") or "127.0.0.1")
     with health_at(host, health_port) as health, metrics_at(host, metrics_port) as metrics:
         waiting = Waiting(health, service)
@@ -76,6 +78,7 @@ def serve(
 
         store = ModelStore(exports, load, _puller(store_url, exports, waiting))
         _await_model(store, exports, patience_s, waiting)
+        collect_rarely()
         chosen = serving or override_recipe(next(iter(store.models.values())).recipe, overrides).serving
         chosen = chosen.model_copy(update={key: value for key, value in listen.items() if value is not None})
         uvloop.run(run_server(store, chosen, port_file, grace_s, threads, health, metrics))
@@ -121,8 +124,6 @@ async def run_server(
     metrics: CollectorRegistry,
 ) -> None:
     """Serve the models of `store` until SIGTERM or SIGINT, then drain; raises the errors of background tasks."""
-    from services.recognizer.server import RecognizerServer
-
     server = RecognizerServer(store, serving, threads=threads, metrics=metrics)
     await server.calibrate()
     port = await server.start()

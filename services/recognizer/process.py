@@ -11,7 +11,7 @@ from services.process.child_server import serving_child
 
 __all__ = ["running_recognizer"]
 
-# Loading TensorFlow and the model takes seconds, longer on a busy machine.
+# Loading takes seconds, longer on a busy machine.
 _START_LIMIT_S = 120.0
 _GRACE_S = 5.0
 

@@ -453,7 +453,7 @@ void power_law(Rows values, float exponent) { power_values(values.data(), values
 }  // namespace
 
 NB_MODULE(MODULE, module) {
-    nb::set_leak_warnings(false);  // of a process that has frozen its objects, none of which are freed at its end
+    nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
     module.attr("VARIANT") = variant();
     using nb::literals::operator""_a;
     const auto free = nb::call_guard<nb::gil_scoped_release>();

@@ -209,7 +209,7 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> force_align(Frames<double> log_prob
 }  // namespace
 
 NB_MODULE(kernels, m) {
-    nb::set_leak_warnings(false);  // of a process that has frozen its objects, none of which are freed at its end
+    nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
     nb::class_<Scorer>(m, "Scorer")
         .def(nb::init<const std::vector<std::pair<std::string, bool>>&, const NgramModel*, double, double, double,
                       const std::vector<uint32_t>&>(),

@@ -10,11 +10,15 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from sonorant.errors import SonorantError, Unavailable
+
 __all__ = ["Buffer", "Output", "Status", "TensorFlowError", "c_library", "version"]
 
 
-class TensorFlowError(Exception):
+class TensorFlowError(SonorantError):
     """What TensorFlow says of a SavedModel, or of the arguments of its functions."""
+
+    exit_code = 65
 
 
 class Output(ctypes.Structure):
@@ -83,13 +87,16 @@ class Status:
 
 @cache
 def c_library() -> ctypes.CDLL:
-    """Load the library of the installed TensorFlow, once; raises ImportError."""
+    """Load the library of the installed TensorFlow, once; raises Unavailable."""
     package = find_spec("tensorflow")
     folder = Path(package.origin).parent if package and package.origin else Path()
     found = sorted(folder.glob("libtensorflow_cc.*")) if package else []
     if not found:
-        raise ImportError("TensorFlow's C library is not installed; expected the package tensorflow-cpu or tensorflow")
-    library = ctypes.CDLL(str(found[0]))
+        raise Unavailable("TensorFlow's C library is not installed; expected the package tensorflow-cpu or tensorflow")
+    try:
+        library = ctypes.CDLL(str(found[0]))
+    except OSError as error:
+        raise Unavailable(f"{found[0]}: {error}") from error
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

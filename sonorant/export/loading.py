@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.decoding import Scorer, load_scorer
-from sonorant.errors import SonorantError
 from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
@@ -199,8 +198,6 @@ def _verified(folder: Path) -> Iterator[Manifest]:
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
         yield manifest
-    except SonorantError:
-        raise
     except (OSError, ValueError, KeyError, TensorFlowError) as error:
         raise BadExport(f"{folder}: TensorFlow {version()} cannot load it: {error}; export it again") from error
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sonorant.errors import SonorantError
 from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, read_manifest, verify_files
 from sonorant.export.saved_session import load_signatures
@@ -33,8 +32,6 @@ def load_language_model(folder: Path) -> ExportedLanguageModel:
         model = ExportedLanguageModel(folder, units)
         one = np.zeros((1, 1), np.int32)
         model.next(one, one, model.begin(1))  # the first call is slow
-    except SonorantError:
-        raise
     except (OSError, ValueError, KeyError, TensorFlowError) as error:
         raise BadExport(f"{folder}: TensorFlow {version()} cannot load it: {error}; export it again") from error
     return model

@@ -40,7 +40,8 @@ class PackedStream:
         if "blocks_1" in signatures:
             self._calls = [signatures[f"blocks_{count}"] for count in counts]
         else:  # an export of before
-            self._calls = [_loop(signatures["stream"], output, block, states)] * MOST_BLOCKS
+            one = signatures.get("block", signatures["stream"])
+            self._calls = [_one_by_one(one, output, block, states)] * MOST_BLOCKS
 
     def __call__(self, features: Features, packed: PackedState) -> tuple[NDArray[np.float32], PackedState]:
         """Return outputs [rows, blocks, size] of each row's next blocks, and states [rows, blocks, numbers] after each.
@@ -51,8 +52,8 @@ class PackedStream:
         return found[self._output], found["packed"]
 
 
-def _loop(stream: _Call, output: str, block: int, states: Sequence[NDArray[Any]]) -> _Call:
-    """Return the function of any number of blocks by the signature `stream`, one call for each block."""
+def _one_by_one(one: _Call, output: str, block: int, states: Sequence[NDArray[Any]]) -> _Call:
+    """Return the function of any number of blocks by a function of one, to which states are not packed."""
     ends = np.cumsum([state.size for state in states])[:-1]
 
     def call(features: Features, packed: PackedState) -> dict[str, NDArray[np.float32]]:
@@ -60,7 +61,7 @@ def _loop(stream: _Call, output: str, block: int, states: Sequence[NDArray[Any]]
         for part in np.split(features, features.shape[1] // block, axis=1):
             parts = zip(np.split(packed, ends, axis=1), states, strict=True)
             state = {f"state_{i}": own.reshape(-1, *first.shape[1:]) for i, (own, first) in enumerate(parts)}
-            found = stream(features=part, **state)
+            found = one(features=part, **state)
             packed = np.concatenate([np.reshape(found[name], (len(packed), -1)) for name in state], axis=1)
             outputs.append(found[output])
             after.append(packed)

@@ -2,7 +2,8 @@
 
 So a process that recognizes imports no TensorFlow in Python, and calls of a graph have no checks of Python's around
 them. A call computes in its caller's thread alone: the step of a stream is too small to split, and a recognizer's cores
-are better used by streams side by side.
+are better used by streams side by side. But the threads that share one operation are a process', as many as whoever
+came first wanted: where it trains too, that should be `sonorant.tensorflow`.
 """
 
 import ctypes
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sonorant.export.c_library import Output, Status, c_library
+from sonorant.export.c_library import Output, Status, TensorFlowError, c_library
+from sonorant.export.denormals import flushed_denormals
 from sonorant.v1.tensorflow_session_pb2 import GraphSignature, GraphTensor, MetaGraph, SessionConfig
 
 __all__ = ["Signature", "load_signatures"]
@@ -29,6 +31,8 @@ _first = threading.Lock()
 
 class Signature:
     """A function of a SavedModel: arrays by name in, arrays by name out, which may not be written to.
+
+    Numbers are float32, int32 or bool.
 
     Threads may share it. shapes: of its outputs by name, -1 for a size that depends on the inputs.
     """
@@ -84,20 +88,24 @@ class _Session:
 
     def __del__(self) -> None:
         if self._pointer:
-            with Status() as status:
-                self._library.TF_DeleteSession(self._pointer, status)
+            status = self._library.TF_NewStatus()
+            self._library.TF_DeleteSession(self._pointer, status)
+            self._library.TF_DeleteStatus(status)
         self._library.TF_DeleteGraph(self._graph)
 
     def tensor(self, tensor: GraphTensor) -> Output:
         """Return where the graph has a tensor."""
-        operation, index = tensor.name.rsplit(":", 1)
-        return Output(self._library.TF_GraphOperationByName(self._graph, operation.encode()), int(index))
+        operation, _, index = tensor.name.rpartition(":")
+        found = self._library.TF_GraphOperationByName(self._graph, operation.encode())
+        if not found:
+            raise TensorFlowError(f"the graph has no operation {operation!r}, which a signature names")
+        return Output(found, int(index))
 
     def run(self, points: Any, inputs: "list[_Tensor]", outputs: Any) -> "list[_Tensor]":
         """Compute `outputs` of a graph in which `points` have the values `inputs`."""
         given = (ctypes.c_void_p * len(inputs))(*(tensor.pointer for tensor in inputs))
         found = (ctypes.c_void_p * len(outputs))()
-        with Status() as status:
+        with Status() as status, flushed_denormals():
             self._library.TF_SessionRun(
                 self._pointer, None, points, given, len(inputs), outputs, found, len(outputs), None, 0, None, status
             )
@@ -114,7 +122,7 @@ class _Tensor:
     @classmethod
     def of(cls, value: ArrayLike, dtype: int) -> "_Tensor":
         """Return a copy of an array, whose numbers are converted."""
-        array = np.asarray(value, _DTYPES[dtype], order="C")
+        array = np.asarray(value, _dtype(dtype), order="C")
         sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
         tensor = cls(c_library().TF_AllocateTensor(dtype, sizes, array.ndim, array.nbytes))
         ctypes.memmove(tensor._data, array.ctypes.data, array.nbytes)
@@ -132,10 +140,16 @@ class _Tensor:
     def __array_interface__(self) -> dict[str, Any]:
         library, pointer = self._library, self.pointer
         shape = tuple(library.TF_Dim(pointer, i) for i in range(library.TF_NumDims(pointer)))
-        typestr = _DTYPES[library.TF_TensorType(pointer)].str
+        typestr = _dtype(library.TF_TensorType(pointer)).str
         # Without a number there is no memory, for which the interface has no address.
         data = (self._data, True) if 0 not in shape else np.empty(0, np.uint8)
         return {"version": 3, "shape": shape, "typestr": typestr, "data": data}
+
+
+def _dtype(number: int) -> np.dtype[Any]:
+    if number not in _DTYPES:
+        raise TensorFlowError(f"a tensor of TensorFlow's type {number}; expected float32, int32 or bool")
+    return _DTYPES[number]
 
 
 @contextmanager
@@ -169,11 +183,16 @@ def _quieten() -> None:
 
 @contextmanager
 def _no_stderr() -> Iterator[None]:
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    """Lose what the process writes to stderr, of any thread; where it is closed already, that is nothing."""
     try:
-        os.dup2(nowhere, 2)
+        kept = os.dup(2)
+    except OSError:
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
         yield
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-        os.close(nowhere)

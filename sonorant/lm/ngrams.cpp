@@ -138,7 +138,7 @@ void bind_training(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(ngrams, m) {
-    nb::set_leak_warnings(false);  // of a process that has frozen its objects, none of which are freed at its end
+    nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
     raising<BadLine>(m, "BadLine");
     raising<BadBinary>(m, "BadBinary");
     nb::class_<ArpaReader>(m, "ArpaReader")

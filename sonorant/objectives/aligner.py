@@ -15,6 +15,7 @@ from sonorant.errors import BadRecipe, RejectedExample
 from sonorant.export.loading import ExportedModel, load_member
 from sonorant.objectives.forced_alignment import force_align
 from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import tf
 from sonorant.text.units import Units
 
 __all__ = ["Aligner", "open_aligner"]
@@ -46,6 +47,7 @@ class Aligner:
 
 def open_aligner(recipe: Recipe, units: Units) -> Aligner:
     """Return the aligner that `training.aligner` names; raises BadExport, or BadRecipe if it is of another kind."""
+    tf.config.list_logical_devices()  # starts threads for training; a session would leave it one (`saved_session`)
     model = load_member(Path(recipe.training.aligner))
     other = model.recipe
     for key, found, expected in (

@@ -132,18 +132,45 @@ def test_threads_share_a_function(signatures):
             np.testing.assert_array_equal(one, other)
 
 
-def test_neither_calls_nor_models_leave_memory(folder):
+def test_neither_calls_nor_models_leave_memory(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(tf.ones((2_500_000, 2)))  # 20 MB
+    specs = [tf.TensorSpec([None, 2], tf.float32, "rows")]
+    module.total = graph_function(lambda rows: {"of": rows + tf.reduce_sum(module.weight, 0)}, specs)
+    save_module(module, tmp_path, {"total": module.total})
+
     def work():
-        signatures = load_signatures(folder)
-        for _ in range(50):
-            signatures["mix"](rows=np.zeros((100_000, 3), np.float32), scale=1, on=ON)
+        signatures = load_signatures(tmp_path)
+        for _ in range(5):
+            signatures["total"](rows=np.zeros((1_000_000, 2), np.float32))  # 8 MB in, as many out
 
     for _ in range(3):
         work()
     before = psutil.Process().memory_info().rss
     for _ in range(10):
-        work()  # 1.4 GB of tensors
-    assert psutil.Process().memory_info().rss - before < 100e6
+        work()
+    assert psutil.Process().memory_info().rss - before < 60e6
+
+
+def test_denormals_are_zeros_in_a_call_as_they_are_in_python_and_stay_outside_of_it(folder, signatures):
+    tiny = np.full((16, 3), 1e-40, np.float32)
+    found = signatures["mix"](rows=tiny, scale=1, on=ON)["product"]
+    tensors = {"rows": tf.constant(tiny), "scale": tf.constant(1.0), "on": tf.constant(ON)}
+    np.testing.assert_array_equal(found, tf.saved_model.load(str(folder)).signatures["mix"](**tensors)["product"])
+    assert not found.any()
+    assert (tiny * np.float32(0.5)).all()
+
+
+def test_a_process_whose_stderr_is_closed_loads_all_the_same(folder):
+    program = f"""
+import os
+from pathlib import Path
+from sonorant.export.saved_session import load_signatures
+os.close(2)
+print(load_signatures(Path({str(folder)!r}))["nothing"]()["weight"].shape)
+"""
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "(3, 4)"
 
 
 def test_a_process_that_calls_functions_has_no_python_of_tensorflow_and_a_quiet_log(folder):

@@ -1,4 +1,6 @@
 import gc
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -72,6 +74,26 @@ def test_examples_are_aligned_in_one_call_each_as_alone_and_those_that_cannot_be
         assert found[i].ordinal == i
     for i, reason in ((2, "empty transcript"), (3, "'omega'"), (4, "CTC needs at least 5")):
         assert reason in found[i].reason
+
+
+def test_an_aligner_leaves_training_the_threads_that_it_wants(aligner):
+    recipe, units = recipe_with(aligner).model_dump(mode="json"), UNITS.to_json()
+    program = f"""
+import os
+from sonorant.objectives.aligner import open_aligner
+from sonorant.recipe import Recipe
+from sonorant.tensorflow import tf
+from sonorant.text.units import Units
+tf.config.threading.set_intra_op_parallelism_threads(6)
+open_aligner(Recipe.model_validate({recipe!r}), Units.from_json({units!r}))
+print(len(os.listdir("/proc/self/task")))
+"""
+    alone = program.replace("open_aligner(Recipe", "tf.config.list_logical_devices() and (Recipe")
+    counts = [
+        int(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()[0])
+        for text in (program, alone)
+    ]
+    assert counts[0] >= counts[1]
 
 
 def test_without_an_example_that_can_be_aligned_the_aligner_has_none():
