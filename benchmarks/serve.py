@@ -30,6 +30,7 @@ from benchmarks.load.ramp import ramp
 from benchmarks.load.recordings import Recording, murmurs, read_recordings
 from benchmarks.load.reload import reload
 from benchmarks.load.server import started_recognizer, there
+from benchmarks.load.start import start
 from benchmarks.load.users import users
 from benchmarks.row import Progress, Row
 from services.recognizer_client.client import ask_model, connect, open_recognizer
@@ -48,12 +49,13 @@ _PRESETS: dict[str, Preset] = {
     "idle": idle,
     "long": long,
     "cuts": cuts,
+    "start": start,
 }
 _PRESET_HELP = (
     "ramp: streams in steps until the SLO breaks. users: whole recordings by 1, 2, 4, … users. hostile: two clients "
     "with the largest messages beside the streams. reload: a new version under the streams. idle: memory of silent "
     "streams. long: CPU time in a stream's first and tenth minute. cuts: words that differ where "
-    "streams end within words."
+    "streams end within words. start: from a process to its readiness."
 )
 
 
