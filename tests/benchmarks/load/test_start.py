@@ -19,7 +19,7 @@ def test_starts_of_a_recognizer_are_measured_to_its_readiness(tmp_path, monkeypa
     serve = partial(started_recognizer, tmp_path)
     rows = {(row.name, row.case): row.value for row in start(conditions(serve, print), Results("start", 300), print)}
     assert 0.2 < rows["ready after", "quickest start"] <= rows["ready after", "median"]
-    assert 0.2 < rows["CPU, server", "quickest start"]
+    assert rows["CPU, server", "quickest start"] > 0.2
     assert 50 < rows["memory", "no streams"] < 2000
 
 
