@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_if_absent", "custom_gradient", "graph_function", "keras", "save_module", "tf"]
+__all__ = ["as_if_absent", "custom_gradient", "graph_function", "keras", "of_arrays", "save_module", "tf"]
 
 
 @contextmanager
@@ -60,6 +60,17 @@ def graph_function(body: Callable[..., Any], input_signature: list[Any] | None =
     a quarter of the time of an export. Without it such an `if` raises OperatorNotAllowedInGraphError.
     """
     return tf.function(body, input_signature=input_signature, autograph=False)
+
+
+def of_arrays(function: Any) -> Callable[..., dict[str, Any]]:
+    """Return a function with one graph, which returns tensors by name, as one that takes arrays or tensors by name."""
+    graph = function.get_concrete_function()
+
+    def call(**given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = graph(**{name: tf.convert_to_tensor(value) for name, value in given.items()})
+        return found
+
+    return call
 
 
 _saving = ContextVar("saving", default=False)

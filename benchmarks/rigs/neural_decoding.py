@@ -11,12 +11,11 @@ from benchmarks.rigs.spoken_text import Utterance
 from benchmarks.row import Row
 from sonorant.decoding import NeuralFusion, Scorer, search_all
 from sonorant.decoding.section import DecodingRecipe
-from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.language_model_functions import language_model_functions
 from sonorant.models.lstm_lm import LstmLm
 from sonorant.models.section import LstmLmRecipe
 from sonorant.models.tensor_language_model import TensorLanguageModel
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import of_arrays, tf
 from sonorant.text.units import Units
 
 __all__ = ["neural_rows"]

@@ -1,6 +1,6 @@
 """Numbers too small for a float's precision as zeros, as TensorFlow's own threads have them, in the calling thread.
 
-Products of them take a hundred times as long, and give other last bits. The C library's `<fenv.h>` has the processor's
+Processors are slow with them, and results have other last bits. The C library's `<fenv.h>` has the processor's
 register of rounding in a structure whose layout is fixed for each architecture; elsewhere denormals stay.
 """
 

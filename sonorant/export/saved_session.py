@@ -32,9 +32,8 @@ _first = threading.Lock()
 class Signature:
     """A function of a SavedModel: arrays by name in, arrays by name out, which may not be written to.
 
-    Numbers are float32, int32 or bool.
-
-    Threads may share it. shapes: of its outputs by name, -1 for a size that depends on the inputs.
+    They are of float32, int32 or bool. Threads may share it. shapes: of its outputs by name, -1 for a size that depends
+    on the inputs.
     """
 
     def __init__(self, session: "_Session", signature: GraphSignature) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sonorant.export.packed_stream import MOST_BLOCKS
-from sonorant.models.decoder_functions import decoder_functions
+from sonorant.models.decoder_functions import decoder_functions, numbered
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.tensorflow import graph_function, tf
@@ -51,7 +51,7 @@ def _stream(model: Streaming) -> dict[str, Any]:
 
     def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
         tiled = {"padding": tf.tile(padding[None], (streams, 1))} if model.framing.tail else {}
-        return _named(model.initial_state(streams)) | tiled
+        return numbered("state", model.initial_state(streams)) | tiled
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         blocks = tf.shape(features)[1] // block
@@ -63,11 +63,11 @@ def _stream(model: Streaming) -> dict[str, Any]:
             return t + 1, written.write(t, outputs[:, 0]), state
 
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
-        return {name: tf.transpose(written.stack(), [1, 0, 2])} | _named(last)
+        return {name: tf.transpose(written.stack(), [1, 0, 2])} | numbered("state", last)
 
     def next_block(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs, after = model.step(features, list(state))
-        return {name: outputs} | _named(after)
+        return {name: outputs} | numbered("state", after)
 
     first = model.initial_state(1)
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
@@ -113,7 +113,3 @@ def _whole(model: Model) -> dict[str, Any]:
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
     lengths = tf.TensorSpec([None], tf.int32, "lengths")
     return {"whole": graph_function(whole, input_signature=[features, lengths])}
-
-
-def _named(state: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-    return {f"state_{i}": tensor for i, tensor in enumerate(state)}

@@ -1,13 +1,13 @@
 """The functions of a label-synchronous model's decoder, which an export saves, and its decoder in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from sonorant.models.family import LabelSynchronous
 from sonorant.models.tensor_decoder import TensorDecoder
-from sonorant.tensorflow import graph_function, tf
+from sonorant.tensorflow import graph_function, of_arrays, tf
 
-__all__ = ["common_shape", "decoder_functions", "model_decoder", "numbered", "of_arrays"]
+__all__ = ["common_shape", "decoder_functions", "model_decoder", "numbered"]
 
 _Named: TypeAlias = dict[str, tf.Tensor]
 
@@ -66,17 +66,6 @@ def _state_specs(model: LabelSynchronous) -> list[tf.TensorSpec]:
 def model_decoder(model: LabelSynchronous) -> TensorDecoder:
     """Return the decoder of a model in memory, whose weights may change between two searches."""
     return TensorDecoder({name: of_arrays(function) for name, function in decoder_functions(model).items()})
-
-
-def of_arrays(function: Any) -> Callable[..., _Named]:
-    """Return a function with one graph, as one that takes arrays or tensors by name."""
-    graph = function.get_concrete_function()
-
-    def call(**given: Any) -> _Named:
-        found: _Named = graph(**{name: tf.convert_to_tensor(value) for name, value in given.items()})
-        return found
-
-    return call
 
 
 def common_shape(one: tf.Tensor, other: tf.Tensor) -> list[int | None]:

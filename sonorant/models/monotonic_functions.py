@@ -1,8 +1,8 @@
 """The functions of a monotonic model's decoder, which an export saves beside those of its encoder."""
 
-from collections.abc import Sequence
 from typing import Any
 
+from sonorant.models.decoder_functions import numbered
 from sonorant.models.family import Monotonic
 from sonorant.tensorflow import graph_function, tf
 
@@ -18,14 +18,14 @@ def monotonic_functions(model: Monotonic) -> dict[str, Any]:
     """
 
     def begin() -> dict[str, tf.Tensor]:
-        return _named(model.begin_seeking()) | {"window": tf.constant(model.window)}
+        return numbered("state", model.begin_seeking()) | {"window": tf.constant(model.window)}
 
     def seek(before: tf.Tensor, *states: tf.Tensor) -> dict[str, tf.Tensor]:
-        return _named(model.seek(before, list(states)))
+        return numbered("state", model.seek(before, list(states)))
 
     def look(frames: tf.Tensor, *states: tf.Tensor) -> dict[str, tf.Tensor]:
         attends, log_probs, after = model.look(frames, list(states))
-        return {"attends": attends, "log_probs": log_probs} | _named(after)
+        return {"attends": attends, "log_probs": log_probs} | numbered("state", after)
 
     specs = [
         tf.TensorSpec([None, *state.shape[1:]], state.dtype, f"state_{i}")
@@ -38,7 +38,3 @@ def monotonic_functions(model: Monotonic) -> dict[str, Any]:
         "monotonic_seek": graph_function(seek, input_signature=[before, *specs]),
         "monotonic_look": graph_function(look, input_signature=[frames, *specs]),
     }
-
-
-def _named(states: Sequence[Any]) -> dict[str, Any]:
-    return {f"state_{i}": tf.convert_to_tensor(state) for i, state in enumerate(states)}

@@ -14,13 +14,12 @@ from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
-from sonorant.models.decoder_functions import of_arrays
 from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import of_arrays, tf
 
 RUNNING = {"level": "running", "normalisation": "running", "memory_vectors": 10}
 RECIPE = Recipe.model_validate(
