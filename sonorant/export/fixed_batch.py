@@ -16,7 +16,9 @@ from sonorant.export.packed_stream import MOST_BLOCKS, PackedState, PackedStream
 
 __all__ = ["BATCH", "FixedBatch", "blocks_of_call"]
 
-BATCH = 16  # a multiple of the vectors of any processor, so that no row is computed by other code than the rest
+BATCH = 16
+"""Rows of a call, and of the graphs of exports: a multiple of the vectors of any processor, so that no row is computed
+by other code than the rest."""
 
 
 class FixedBatch:

@@ -2,9 +2,9 @@
 
 A `Streaming` model has `start`, number of streams in, their first state out; `stream`, features and state in,
 log-probabilities and the state after them out; and `blocks_1` to `blocks_4`, features of so many blocks and `packed`
-states in, log-probabilities and the packed states after each block out (`packed_stream`). Any other has one, `whole`:
-padded utterances and their lengths in, log-probabilities and the lengths of these out. A `LabelSynchronous` model has
-encoded frames (`encoded`) in place of log-probabilities, and the functions of its decoder
+states of `BATCH` streams in, log-probabilities and the packed states after each block out (`packed_stream`). Any other
+has one, `whole`: padded utterances and their lengths in, log-probabilities and the lengths of these out. A
+`LabelSynchronous` model has encoded frames (`encoded`) in place of log-probabilities, and the functions of its decoder
 (`sonorant.models.decoder_functions`, or `monotonic_functions` beside it).
 """
 
@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from sonorant.export.fixed_batch import BATCH
 from sonorant.export.packed_stream import MOST_BLOCKS
 from sonorant.models.decoder_functions import decoder_functions, numbered
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
@@ -41,7 +42,7 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
 
 
 def _stream(model: Streaming) -> dict[str, Any]:
-    """Return `start`, `stream` and `blocks_1` to `blocks_4`, of any number of streams.
+    """Return `start` and `stream`, of any number of streams, and `blocks_1` to `blocks_4`, of `BATCH`.
 
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
@@ -72,32 +73,36 @@ def _stream(model: Streaming) -> dict[str, Any]:
     first = model.initial_state(1)
     states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
-    one = tf.TensorSpec([None, block, model.bins], tf.float32, "features")
-    step = graph_function(next_block, input_signature=[one, *states])
+    one = tf.TensorSpec([BATCH, block, model.bins], tf.float32, "features")
+    batch = [tf.TensorSpec([BATCH, *state.shape[1:]], state.dtype, state.name) for state in states]
+    step = graph_function(next_block, input_signature=[one, *batch])
     return {
         "start": graph_function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
         "stream": graph_function(stream, input_signature=[features, *states]),
-        **{f"blocks_{count}": _blocks(step, name, one, states, count) for count in range(1, MOST_BLOCKS + 1)},
+        **{f"blocks_{count}": _blocks(step, name, one, batch, count) for count in range(1, MOST_BLOCKS + 1)},
     }
 
 
 def _blocks(step: Any, output: str, one: tf.TensorSpec, states: Sequence[tf.TensorSpec], count: int) -> Any:
-    """Return the function of `count` blocks `one`, which are as many steps; see `PackedStream`."""
+    """Return the function of `count` blocks `one`, which are as many steps; see `PackedStream`.
+
+    Its shapes are known, so that TensorFlow computes none of them in each call.
+    """
     sizes = [math.prod(state.shape[1:]) for state in states]
 
     def blocks(features: tf.Tensor, packed: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs, after = [], []
         for part in tf.split(features, count, axis=1):
             parts = zip(tf.split(packed, sizes, axis=1), states, strict=True)
-            found = step(part, *(tf.reshape(own, (-1, *state.shape[1:])) for own, state in parts))
-            flat = [tf.reshape(found[f"state_{i}"], (-1, size)) for i, size in enumerate(sizes)]
+            found = step(part, *(tf.reshape(own, state.shape) for own, state in parts))
+            flat = [tf.reshape(found[f"state_{i}"], (BATCH, size)) for i, size in enumerate(sizes)]
             packed = tf.concat(flat, axis=1)
             outputs.append(found[output])
             after.append(packed)
         return {output: tf.concat(outputs, axis=1), "packed": tf.stack(after, axis=1)}
 
-    features = tf.TensorSpec([None, count * one.shape[1], one.shape[2]], tf.float32, "features")
-    return graph_function(blocks, input_signature=[features, tf.TensorSpec([None, sum(sizes)], tf.float32, "packed")])
+    features = tf.TensorSpec([BATCH, count * one.shape[1], one.shape[2]], tf.float32, "features")
+    return graph_function(blocks, input_signature=[features, tf.TensorSpec([BATCH, sum(sizes)], tf.float32, "packed")])
 
 
 def _whole(model: Model) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pytest
 from rigs.babble import UNITS, babble_recipe
 from rigs.tiny_mocha import SECTION as MOCHA
 
+from sonorant.export.fixed_batch import BATCH
 from sonorant.export.packed_stream import MOST_BLOCKS, PackedStream
 from sonorant.export.saved_session import load_signatures
 from sonorant.export.signatures import signatures
@@ -13,7 +14,6 @@ from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import save_module
 
 BINS = 12
-ROWS = 3
 
 
 @pytest.fixture(scope="module", params=[{"family": "lstm_ctc", "layers": 2, "cells": 9}, MOCHA])
@@ -39,8 +39,8 @@ def looped(model):
     function = signatures(model)[1]["stream"]
 
     def looped(vectors):
-        found = function(vectors, *model.initial_state(ROWS))
-        after = [np.reshape(found[f"state_{i}"], (ROWS, -1)) for i in range(len(found) - 1)]
+        found = function(vectors, *model.initial_state(BATCH))
+        after = [np.reshape(found[f"state_{i}"], (BATCH, -1)) for i in range(len(found) - 1)]
         return found[output(model)], np.concatenate(after, axis=1)
 
     return looped
@@ -53,8 +53,8 @@ def output(model):
 @pytest.mark.parametrize("blocks", range(1, MOST_BLOCKS + 1))
 def test_blocks_in_a_row_are_the_loop_s_outputs_and_states(model, packed, looped, blocks):
     block = model.framing.block
-    vectors = np.random.default_rng(blocks).standard_normal((ROWS, blocks * block, BINS)).astype(np.float32)
-    outputs, after = packed(vectors, np.stack([packed.start] * ROWS))
+    vectors = np.random.default_rng(blocks).standard_normal((BATCH, blocks * block, BINS)).astype(np.float32)
+    outputs, after = packed(vectors, np.stack([packed.start] * BATCH))
     for count in range(1, blocks + 1):
         expected, state = looped(vectors[:, : count * block])
         np.testing.assert_allclose(outputs[:, :count], expected, atol=1e-6)
