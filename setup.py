@@ -1,4 +1,4 @@
-"""Build hook: compiles the protos before the package is collected, and the kernels of signals, n-grams and searches.
+"""Build hook: compiles the protos before the package is collected, and the kernels of signals, searches and models.
 
 Everything else stands in pyproject.toml.
 """
@@ -32,8 +32,9 @@ class _BuildBothVariants(build_ext):
 
     def finalize_options(self) -> None:
         if self.inplace or self.editable_mode:
-            portable = _kernels("kernels_portable", PORTABLE=None, NB_DOMAIN="portable")  # whose types are its own
-            self.distribution.ext_modules = [*_EXTENSIONS, portable]
+            macros = {"PORTABLE": None, "NB_DOMAIN": "portable"}  # whose types are its own
+            portable = [_kernels("kernels_portable", **macros), _layers("kernels_portable", **macros)]
+            self.distribution.ext_modules = [*_EXTENSIONS, *portable]
         super().finalize_options()
 
 
@@ -81,10 +82,17 @@ def _searches() -> Extension:
     return _extension("sonorant.decoding.kernels", "sonorant/decoding/kernels.cpp", *flags, headers=headers)
 
 
+def _layers(name: str, **macros: str | None) -> Extension:
+    # so that comparisons and exponentials are vectorised
+    flags = ("-fno-math-errno", "-fno-trapping-math")
+    headers = _headers("sonorant/export")
+    return _extension(f"sonorant.export.{name}", "sonorant/export/kernels.cpp", *flags, headers=headers, macros=macros)
+
+
 def _headers(folder: str) -> list[str]:
     return sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / folder).glob("*.hpp"))
 
 
-_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches()]
+_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches(), _layers("kernels")]
 
 setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)

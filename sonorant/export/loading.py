@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch
+from sonorant.export.lstm_stack import StackBatch
 from sonorant.export.manifest import (
     ENSEMBLE,
     LANGUAGE_MODEL,
@@ -87,6 +89,10 @@ class ExportedModel(Described):
         """Return the outputs [T', size] of whole utterances [T, bins]: those of `step` and `finish`, bit for bit."""
         raise NotImplementedError
 
+    def by_graph(self) -> "ExportedModel":
+        """Return the model as TensorFlow computes it, where it is not computed so."""
+        return self
+
 
 @dataclass(frozen=True)
 class StreamState:
@@ -107,11 +113,19 @@ class _Stream(ExportedModel):
         super().__init__(folder, manifest, searched=searched)
         start = self._signatures["start"](streams=1)
         states = [start[f"state_{i}"] for i in range(len(manifest.state_shapes))]
-        stream = PackedStream(self._signatures, self._output, self.framing.block, states)
-        self._batch = FixedBatch(stream, self.no_frames)
-        self._start = StreamState(stream.start, np.empty((0, manifest.bins), np.float32), 0)
+        graphs = PackedStream(self._signatures, self._output, self.framing.block, states)
+        self._graphs = FixedBatch(graphs, self.no_frames)
+        self._batch: FixedBatch | StackBatch = self._graphs
+        if "lstm_stack" in self._signatures:
+            self._batch = StackBatch(self._signatures["lstm_stack"]())
+        self._start = StreamState(graphs.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"][0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
+
+    def by_graph(self) -> "_Stream":
+        other = copy(self)
+        other._batch = self._graphs
+        return other
 
     def initial_state(self) -> StreamState:
         return self._start

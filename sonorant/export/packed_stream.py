@@ -39,7 +39,7 @@ class PackedStream:
         counts = range(1, MOST_BLOCKS + 1)
         if "blocks_1" in signatures:
             self._calls = [signatures[f"blocks_{count}"] for count in counts]
-        else:  # an export of before
+        else:  # of an export of before, or one that kernels compute
             one = signatures.get("block", signatures["stream"])
             self._calls = [_one_by_one(one, output, block, states)] * MOST_BLOCKS
 

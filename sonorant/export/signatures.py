@@ -1,11 +1,12 @@
 """The functions of an exported model, as a module that TensorFlow saves.
 
 A `Streaming` model has `start`, number of streams in, their first state out; `stream`, features and state in,
-log-probabilities and the state after them out; and `blocks_1` to `blocks_4`, features of so many blocks and `packed`
-states of `BATCH` streams in, log-probabilities and the packed states after each block out (`packed_stream`). Any other
-has one, `whole`: padded utterances and their lengths in, log-probabilities and the lengths of these out. A
-`LabelSynchronous` model has encoded frames (`encoded`) in place of log-probabilities, and the functions of its decoder
-(`sonorant.models.decoder_functions`, or `monotonic_functions` beside it).
+log-probabilities and the state after them out. For recognizers it has `lstm_stack`, its weights, if it is no more than
+a stack of LSTM layers (`sonorant.models.stack_functions`); else `blocks_1` to `blocks_4`, features of so many blocks
+and `packed` states of `BATCH` streams in, log-probabilities and the packed states after each block out
+(`packed_stream`). Any other model has one, `whole`: padded utterances and their lengths in, log-probabilities and the
+lengths of these out. A `LabelSynchronous` model has encoded frames (`encoded`) in place of log-probabilities, and the
+functions of its decoder (`sonorant.models.decoder_functions`, or `monotonic_functions` beside it).
 """
 
 import math
@@ -17,6 +18,7 @@ from sonorant.export.packed_stream import MOST_BLOCKS
 from sonorant.models.decoder_functions import decoder_functions, numbered
 from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
 from sonorant.models.monotonic_functions import monotonic_functions
+from sonorant.models.stack_functions import stack_functions
 from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["signature", "signatures"]
@@ -42,7 +44,7 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
 
 
 def _stream(model: Streaming) -> dict[str, Any]:
-    """Return `start` and `stream`, of any number of streams, and `blocks_1` to `blocks_4`, of `BATCH`.
+    """Return `start` and `stream`, of any number of streams, and `lstm_stack`, or else `blocks_1` to `blocks_4`.
 
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
@@ -66,21 +68,29 @@ def _stream(model: Streaming) -> dict[str, Any]:
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
         return {name: tf.transpose(written.stack(), [1, 0, 2])} | numbered("state", last)
 
-    def next_block(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs, after = model.step(features, list(state))
-        return {name: outputs} | numbered("state", after)
-
-    first = model.initial_state(1)
-    states = [tf.TensorSpec([None, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
-    one = tf.TensorSpec([BATCH, block, model.bins], tf.float32, "features")
-    batch = [tf.TensorSpec([BATCH, *state.shape[1:]], state.dtype, state.name) for state in states]
-    step = graph_function(next_block, input_signature=[one, *batch])
     return {
         "start": graph_function(start, input_signature=[tf.TensorSpec([], tf.int32, "streams")]),
-        "stream": graph_function(stream, input_signature=[features, *states]),
-        **{f"blocks_{count}": _blocks(step, name, one, batch, count) for count in range(1, MOST_BLOCKS + 1)},
+        "stream": graph_function(stream, input_signature=[features, *_states(model, None)]),
+        **(stack_functions(model) or _all_blocks(model, name)),
     }
+
+
+def _states(model: Streaming, streams: int | None) -> list[tf.TensorSpec]:
+    """Return the specifications of the states of so many streams; None: of any number."""
+    first = model.initial_state(1)
+    return [tf.TensorSpec([streams, *first[i].shape[1:]], first[i].dtype, f"state_{i}") for i in range(len(first))]
+
+
+def _all_blocks(model: Streaming, output: str) -> dict[str, Any]:
+    def next_block(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs, after = model.step(features, list(state))
+        return {output: outputs} | numbered("state", after)
+
+    one = tf.TensorSpec([BATCH, model.framing.block, model.bins], tf.float32, "features")
+    states = _states(model, BATCH)
+    step = graph_function(next_block, input_signature=[one, *states])
+    return {f"blocks_{count}": _blocks(step, output, one, states, count) for count in range(1, MOST_BLOCKS + 1)}
 
 
 def _blocks(step: Any, output: str, one: tf.TensorSpec, states: Sequence[tf.TensorSpec], count: int) -> Any:

@@ -87,6 +87,11 @@ class LstmCtc(Carrying):
         """See `Model`."""
         self._active = (*range(count - 1), self.recipe.layers - 1)
 
+    @property
+    def uses_all_layers(self) -> bool:
+        """Whether `set_layers` has left none out."""
+        return len(self._active) == self.recipe.layers
+
     def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
         """See `Model`."""
         self.normalisation.set_from(first, add_up)

@@ -39,6 +39,11 @@ class RunningLevel(keras.layers.Layer):
         if peaks.count and peaks.mean[0] > 0:
             self.floor.assign(_FLOOR * peaks.mean)
 
+    @property
+    def constants(self) -> tf.Tensor:
+        """Float32[2]: b and f."""
+        return tf.concat([[self._kept], self.floor.value], 0)
+
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return p [batch, 1] before the first vector."""
         return [tf.tile(self.floor.value[tf.newaxis, :], (batch, 1))]

@@ -38,6 +38,7 @@ class RunningMean(keras.layers.Layer):
     def __init__(self, bins: int, memory_vectors: float, name: str = "running_mean") -> None:
         super().__init__(name=name)
         self._memory_vectors = memory_vectors
+        self._decay = math.exp(-1 / memory_vectors)
         self.prior = self.add_weight(shape=(bins,), initializer="zeros", trainable=False, name="prior")
         self.built = True
 
@@ -45,6 +46,11 @@ class RunningMean(keras.layers.Layer):
         """Set the mean of `speech_moments`; without any vector nothing changes."""
         if moments.count:
             self.prior.assign(moments.mean)
+
+    @property
+    def constants(self) -> tf.Tensor:
+        """Float32[4]: a, how much the peak falls, and the gate's steepness and depth below the peak."""
+        return tf.constant([self._decay, _FALL, _STEEPNESS, _BELOW_PEAK])
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return S [batch, bins], N [batch, 1] and p [batch, 1] before the first vector."""
@@ -56,13 +62,12 @@ class RunningMean(keras.layers.Layer):
         self, normal: tf.Tensor, total: tf.Tensor, count: tf.Tensor, peak: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return `normal` [B, T, bins] less its running mean, and S, N and p after the last of T >= 1 vectors."""
-        decay = math.exp(-1 / self._memory_vectors)
         level = tf.reduce_mean(normal, axis=2, keepdims=True)
         peaks = _falling_peaks(tf.concat([peak[:, tf.newaxis, :], level], axis=1))[:, 1:]
         gate = tf.sigmoid(_STEEPNESS * (level - peaks + _BELOW_PEAK))
         sums = tf.concat([gate * normal, gate], axis=2)  # S and N obey the same recurrence
-        first = sums[:, :1] + decay * tf.concat([total, count], axis=1)[:, tf.newaxis, :]
-        sums = _decaying_sums(tf.concat([first, sums[:, 1:]], axis=1), decay)
+        first = sums[:, :1] + self._decay * tf.concat([total, count], axis=1)[:, tf.newaxis, :]
+        sums = _decaying_sums(tf.concat([first, sums[:, 1:]], axis=1), self._decay)
         return normal - sums[..., :-1] / sums[..., -1:], sums[:, -1, :-1], sums[:, -1, -1:], peaks[:, -1]
 
 

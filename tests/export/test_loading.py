@@ -47,7 +47,7 @@ def test_an_export_with_the_loop_over_time_alone_has_the_same_outputs(model, tmp
     states = model.initial_state(), older.initial_state()
     for chunk in np.split(features, [1, 3, 6, 10, 15, 16]):
         (expected, after), (found, older_after) = model.step(chunk, states[0]), older.step(chunk, states[1])
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=3e-6, atol=1e-5)  # sums in another order
         states = after, older_after
     np.testing.assert_allclose(states[1].packed, states[0].packed, atol=1e-5)
 

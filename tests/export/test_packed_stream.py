@@ -13,10 +13,13 @@ from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import save_module
 
-BINS = 12
+BINS = 60
+CONVOLUTION = {"frames": 3, "filters": 4, "size": 10}  # without one it is a stack of layers, and has no blocks
 
 
-@pytest.fixture(scope="module", params=[{"family": "lstm_ctc", "layers": 2, "cells": 9}, MOCHA])
+@pytest.fixture(
+    scope="module", params=[{"family": "lstm_ctc", "layers": 2, "cells": 9, "convolution": CONVOLUTION}, MOCHA]
+)
 def model(request):
     section = Recipe.model_validate(babble_recipe().model_dump(mode="json") | {"model": request.param}).model
     return build_model(section, BINS, UNITS.size, seed=1)

@@ -1,0 +1,47 @@
+// Exponentials and what is made of them, in loops that a compiler vectorises. Part of kernels.cpp.
+#pragma once
+
+constexpr float LARGEST = 87;  // whose exponential is a float, as that of its negative
+
+// e^x - 1 with x within ± LARGEST: of x = n ln 2 + r, |r| <= ln 2 / 2, it is 2^n (e^r - 1) + (2^n - 1), with e^r - 1 by
+// its Taylor series, whose first term left out is 5e-9.
+INLINE float exponential_less_one(float x) {
+    const float high = 0.693359375f, low = -2.12194440e-4f;  // ln 2, the first of few bits: n times it is exact
+    const float rounder = 12582912;                           // 1.5 2^23, beyond which floats are whole numbers
+    x = std::min(std::max(x, -LARGEST), LARGEST);
+    const float shifted = x * 1.44269504f + rounder, n = shifted - rounder;
+    const float r = (x - n * high) - n * low;
+    const float series =
+        r + r * r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f + r * (1 / 5040.f))))));
+    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, sizeof power);
+    return power * series + (power - 1);
+}
+
+INLINE float sigmoid(float x) { return 1 / (2 + exponential_less_one(-x)); }
+
+INLINE float hyperbolic_tangent(float x) {
+    const float less_one = exponential_less_one(2 * x);
+    return less_one / (less_one + 2);
+}
+
+// One step of a row's cells: c = f c' + i g and h = o tanh(c), of the gates i, g, f and o before their nonlinearities.
+FAST void step_cells(const float* __restrict gates, size_t cells, float* __restrict cell, float* __restrict hidden) {
+    const float *input = gates, *candidate = gates + cells, *forget = candidate + cells, *output = forget + cells;
+    for (size_t i = 0; i < cells; ++i) {
+        cell[i] = sigmoid(forget[i]) * cell[i] + sigmoid(input[i]) * hyperbolic_tangent(candidate[i]);
+        hidden[i] = sigmoid(output[i]) * hyperbolic_tangent(cell[i]);
+    }
+}
+
+// The logarithm of the softmax of `scores`; `powers` is scratch of as many floats.
+FAST void log_softmax(const float* __restrict scores, size_t symbols, float* __restrict powers,
+                      float* __restrict log_probs) {
+    float most = scores[0], sum = 0;
+    for (size_t i = 1; i < symbols; ++i) most = std::max(most, scores[i]);
+    for (size_t i = 0; i < symbols; ++i) powers[i] = 1 + exponential_less_one(scores[i] - most);
+    for (size_t i = 0; i < symbols; ++i) sum += powers[i];
+    const float rest = std::log(sum);
+    for (size_t i = 0; i < symbols; ++i) log_probs[i] = scores[i] - most - rest;
+}

@@ -1,0 +1,60 @@
+// Exported models in place of TensorFlow's graphs; `kernels.pyi` documents them.
+//
+// Each loop is compiled for AVX2 and FMA and for any x86-64, and the loader picks; elsewhere (arm64) once. Bits depend on
+// the CPU's instruction set, and on nothing else.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <nb_combined.cpp>  // nanobind itself
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PORTABLE)
+#define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FAST
+#endif
+#ifndef MODULE
+#define MODULE kernels
+#endif
+#define INLINE inline __attribute__((always_inline))
+
+namespace {
+
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ConstRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+#include "activations.hpp"
+#include "input_normalisation.hpp"
+#include "products.hpp"
+
+#include "lstm_stack.hpp"
+
+}  // namespace
+
+NB_MODULE(MODULE, m) {
+    nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
+    nb::class_<LstmStack>(m, "LstmStack")
+        .def(nb::init<Floats, Floats, Floats, Floats, const std::vector<LstmStack::Weights>&,
+                      const LstmStack::Weights&>(),
+             "mean"_a, "deviation"_a, "level"_a, "running_mean"_a, "layers"_a, "projection"_a)
+        .def("advance", &LstmStack::advance, "features"_a.noconvert(), "lengths"_a.noconvert(), "states"_a.noconvert(),
+             "log_probs"_a.noconvert(), nb::call_guard<nb::gil_scoped_release>());
+}

@@ -1,0 +1,38 @@
+"""Exported models in place of TensorFlow's graphs, compiled from `kernels.cpp` and the headers beside it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+class LstmStack:
+    """LSTM layers between an input normalisation and a projection; immutable, so threads may share it."""
+
+    def __init__(
+        self,
+        mean: NDArray[np.float32],
+        deviation: NDArray[np.float32],
+        level: NDArray[np.float32],
+        running_mean: NDArray[np.float32],
+        layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
+        projection: tuple[NDArray[np.float32], NDArray[np.float32]],
+    ) -> None:
+        """mean, deviation: Float32[bins]. level, running_mean: `constants` of these layers of the model, or empty.
+
+        layers: weight [inputs + cells, 4 cells] and bias of each, as of `sonorant.models.lstm.Lstm`; projection:
+        weight [cells, symbols] and bias. Raises ValueError if sizes do not fit.
+        """
+
+    def advance(
+        self,
+        features: NDArray[np.float32],
+        lengths: NDArray[np.int32],
+        states: NDArray[np.float32],
+        log_probs: NDArray[np.float32],
+    ) -> None:
+        """Overwrite log_probs [vectors, symbols] by those of features [vectors, bins], without the GIL.
+
+        They are the vectors of one stream after the other, `lengths` Int32[streams] of each, which may be 0. states:
+        [streams, numbers], which are overwritten by those after. All must be contiguous; raises ValueError if sizes do
+        not fit.
+        """

@@ -1,0 +1,49 @@
+"""Steps of streams through a stack of LSTM layers, by kernels that take any number of rows (`kernels.cpp`).
+
+TensorFlow packs the weights of a product anew in each call, which for the few rows of a recognizer takes longer than
+the product; and as its order of sums depends on the number of rows, each call must have the same (`fixed_batch`). Here
+the weights are packed once, and each row's sums have one order.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.arrays import Features
+from sonorant.export.kernels import LstmStack
+from sonorant.export.packed_stream import PackedState
+
+__all__ = ["StackBatch"]
+
+
+class StackBatch:
+    """Calls of a model for many streams, as `FixedBatch`.
+
+    weights: what `sonorant.models.stack_functions` returns.
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        numbers = takewhile(lambda i: f"weight_{i}" in weights, count())
+        layers = [(weights[f"weight_{i}"], weights[f"bias_{i}"]) for i in numbers]
+        projection = weights["projection_weight"], weights["projection_bias"]
+        mean, deviation, level, running_mean = (
+            weights[name] for name in ("mean", "deviation", "level", "running_mean")
+        )
+        self._stack = LstmStack(mean, deviation, level, running_mean, layers, projection)
+        self._symbols = len(projection[1])
+
+    def steps(
+        self, vectors: Sequence[Features], states: Sequence[PackedState]
+    ) -> list[tuple[NDArray[np.float32], PackedState]]:
+        """Return outputs [T, symbols] of each stream's vectors [T, bins], and the state after them."""
+        if not vectors:
+            return []
+        features, after = np.concatenate(vectors), np.stack(states)
+        lengths = np.array([len(own) for own in vectors], np.int32)
+        log_probs = np.empty((len(features), self._symbols), np.float32)
+        self._stack.advance(features, lengths, after, log_probs)
+        ends = np.cumsum(lengths).tolist()
+        rows = zip([0, *ends], ends, after, strict=False)
+        return [(log_probs[begin:end], state.copy()) for begin, end, state in rows]  # a view would keep all states

@@ -1,0 +1,192 @@
+"""The compiled stack of LSTM layers, as this processor runs it and as any does, beside one in NumPy, in Float64."""
+
+import importlib
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+RNG = np.random.default_rng
+LEVEL = np.array([0.9, 0.4], np.float32)
+RUNNING_MEAN = np.array([0.95, 0.01, 6, 0.8], np.float32)
+NONE = np.empty(0, np.float32)
+
+
+@pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
+def kernels(request):
+    return importlib.import_module(f"sonorant.export.{request.param}")
+
+
+class Stack:
+    """Random weights, the compiled stack, and a plain one."""
+
+    def __init__(self, kernels, bins, cells, symbols, level=NONE, running_mean=NONE, scale=0.5, seed=0):
+        rng = RNG(seed)
+        sizes = [bins, *cells]
+        self.mean, self.deviation = self.normal(rng, bins), 0.5 + rng.random(bins, np.float32)
+        self.layers = [
+            (self.normal(rng, n + m, 4 * m) * np.float32(scale), self.normal(rng, 4 * m)) for n, m in pairwise(sizes)
+        ]
+        self.projection = self.normal(rng, sizes[-1], symbols), self.normal(rng, symbols)
+        self.level, self.running_mean, self.bins, self.symbols = level, running_mean, bins, symbols
+        self.of = kernels.LstmStack(self.mean, self.deviation, level, running_mean, self.layers, self.projection)
+        cells_and_hidden = np.zeros(2 * sum(cells), np.float32)
+        peak = level[1:]
+        mean = np.concatenate([self.normal(rng, bins), np.float32([5, -0.8])]) if len(running_mean) else NONE
+        self.start = np.concatenate([cells_and_hidden, peak, mean], dtype=np.float32)
+
+    @staticmethod
+    def normal(rng, *shape):
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    def advance(self, streams, states):
+        """Return log-probabilities and state of each stream."""
+        lengths = np.array([len(vectors) for vectors in streams], np.int32)
+        after, log_probs = np.stack(states), np.empty((lengths.sum(), self.symbols), np.float32)
+        self.of.advance(np.concatenate(streams), lengths, after, log_probs)
+        return np.split(log_probs, np.cumsum(lengths)[:-1]), list(after)
+
+    def plain(self, vectors):
+        """Return the log-probabilities and the state of a new stream's vectors [T, bins]."""
+        state = self.start.astype(float)
+        found = [self.plain_step(vector.astype(float), state) for vector in vectors]
+        return np.reshape(found, (-1, self.symbols)), state
+
+    def plain_step(self, x, state):
+        at = 0
+        normalisation = state[sum(2 * bias.size // 4 for _, bias in self.layers) :]
+        if len(self.level):
+            kept, least = self.level
+            normalisation[0] = max(kept * normalisation[0], x.mean(), least)
+            x, normalisation = x / normalisation[0], normalisation[1:]
+        x = (x - self.mean) / self.deviation
+        if len(self.running_mean):
+            decay, fall, steepness, below = self.running_mean.astype(float)
+            normalisation[-1] = max(normalisation[-1] - fall, x.mean())
+            weight = sigmoid(steepness * (x.mean() - normalisation[-1] + below))
+            normalisation[:-1] = weight * np.append(x, 1) + decay * normalisation[:-1]
+            x = x - normalisation[:-2] / normalisation[-2]
+        for weight, bias in self.layers:
+            cells = bias.size // 4
+            cell, hidden = state[at : at + cells], state[at + cells : at + 2 * cells]
+            i, g, f, o = np.split(np.append(x, hidden) @ weight.astype(float) + bias, 4)
+            cell[:] = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+            hidden[:] = sigmoid(o) * np.tanh(cell)
+            x, at = hidden, at + 2 * cells
+        weight, bias = self.projection
+        scores = x @ weight.astype(float) + bias
+        return scores - np.logaddexp.reduce(scores)
+
+
+def sigmoid(x):
+    return 0.5 * (1 + np.tanh(x / 2))
+
+
+def utterances(bins, lengths, seed=1):
+    return [np.abs(Stack.normal(RNG([seed, i]), length, bins)) for i, length in enumerate(lengths)]
+
+
+@pytest.mark.parametrize("level", [NONE, LEVEL], ids=["", "level"])
+@pytest.mark.parametrize("running_mean", [NONE, RUNNING_MEAN], ids=["", "running mean"])
+@pytest.mark.parametrize(("bins", "cells", "symbols"), [(3, [5], 2), (20, [16, 7], 35), (1, [1, 1, 1], 1)])
+def test_outputs_and_states_are_those_of_the_equations(kernels, bins, cells, symbols, level, running_mean):
+    stack = Stack(kernels, bins, cells, symbols, level, running_mean)
+    streams = utterances(bins, [1, 0, 7, 30, 7, 2, 90, 3])
+    found, states = stack.advance(streams, [stack.start] * len(streams))
+    for vectors, log_probs, state in zip(streams, found, states, strict=True):
+        expected, after = stack.plain(vectors)
+        np.testing.assert_allclose(log_probs, expected, atol=2e-5)
+        np.testing.assert_allclose(state, after, atol=2e-5, rtol=2e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_stream_has_the_same_bits_in_any_company_and_however_it_is_cut(kernels, data):
+    stack = Stack(kernels, 9, [11, 8], 5, LEVEL, RUNNING_MEAN)
+    lengths = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=40))
+    place = data.draw(st.integers(0, len(lengths) - 1))
+    streams = utterances(9, lengths)
+    found, states = stack.advance(streams, [stack.start] * len(streams))
+    cuts = sorted(data.draw(st.lists(st.integers(0, lengths[place]), max_size=5)))
+    state, alone = stack.start, []
+    for part in np.split(streams[place], cuts):
+        (log_probs,), (state,) = stack.advance([part], [state])
+        alone.append(log_probs)
+    np.testing.assert_array_equal(np.concatenate(alone), found[place])
+    np.testing.assert_array_equal(state, states[place])
+
+
+def test_activations_far_out_and_near_zero_are_exact(kernels):
+    """With an open output gate and a closed forget gate the hidden state is tanh(sigmoid(i) tanh(g))."""
+    scores = np.float32([0, 1e-8, -1e-8, 1e-4, -0.3, 0.35, 1, -5, 8.9, -20, 87, -88, 300, -3e4, 3e38])
+    for i, g in np.array(np.meshgrid(scores, scores)).reshape(2, -1).T:
+        layers = [(np.zeros((2, 4), np.float32), np.float32([i, g, -100, 100]))]
+        projection = np.float32([[1, 0]]), np.zeros(2, np.float32)
+        stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
+        state, log_probs = np.zeros((1, 2), np.float32), np.empty((1, 2), np.float32)
+        stack.advance(np.zeros((1, 1), np.float32), np.ones(1, np.int32), state, log_probs)
+        cell = sigmoid(float(i)) * np.tanh(float(g))
+        np.testing.assert_allclose(state[0], [cell, np.tanh(cell)], rtol=1e-6, atol=1e-37)
+
+
+def test_what_is_no_number_comes_out_as_none(kernels):
+    stack = Stack(kernels, 3, [5], 4)
+    vectors = np.float32([[1, 2, 3], [1, np.nan, 3]])
+    (log_probs,), _ = stack.advance([vectors], [stack.start])
+    assert np.isfinite(log_probs[0]).all()
+    assert np.isnan(log_probs[1]).all()
+
+
+def test_no_vectors_change_nothing(kernels):
+    stack = Stack(kernels, 3, [5], 4)
+    (log_probs,), (state,) = stack.advance([np.empty((0, 3), np.float32)], [stack.start])
+    assert log_probs.shape == (0, 4)
+    np.testing.assert_array_equal(state, stack.start)
+
+
+def test_sizes_that_do_not_fit_are_refused(kernels):
+    stack = Stack(kernels, 3, [5], 4)
+    good = {
+        "features": np.zeros((2, 3), np.float32),
+        "lengths": np.array([2], np.int32),
+        "states": stack.start[None].copy(),
+        "log_probs": np.empty((2, 4), np.float32),
+    }
+    stack.of.advance(**good)
+    for name, bad, why in (
+        ("features", np.zeros((3, 3), np.float32), "lengths of other vectors"),
+        ("features", np.zeros((2, 4), np.float32), "vectors of other bins"),
+        ("lengths", np.array([3, -1], np.int32), "below 0"),
+        ("lengths", np.array([1, 1], np.int32), "states of another size"),
+        ("states", np.zeros((1, 9), np.float32), "states of another size"),
+        ("log_probs", np.empty((2, 5), np.float32), "log_probs of another size"),
+        ("log_probs", np.empty((1, 4), np.float32), "log_probs of another size"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            stack.of.advance(**good | {name: bad})
+    with pytest.raises(TypeError):
+        stack.of.advance(**good | {"features": np.zeros((2, 3))})
+
+
+def test_weights_that_do_not_fit_are_refused(kernels):
+    def floats(*shape):
+        return np.zeros(shape, np.float32)
+
+    good = [floats(3), floats(3), NONE, NONE, [(floats(5, 8), floats(8))], (floats(2, 4), floats(4))]
+    kernels.LstmStack(*good)
+    for place, bad, why in (
+        (1, floats(4), "mean and deviation"),
+        (2, floats(1), "two numbers"),
+        (3, floats(3), "four"),
+        (4, [], "projection"),
+        (4, [(floats(6, 8), floats(8))], "a layer's weights"),
+        (4, [(floats(5, 8), floats(7))], "a layer's weights"),
+        (4, [(floats(5, 7), floats(7))], "a layer's weights"),
+        (5, (floats(3, 4), floats(4)), "projection"),
+        (5, (floats(2, 4), floats(3)), "projection"),
+        (5, (floats(2, 0), floats(0)), "projection"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            kernels.LstmStack(*good[:place], bad, *good[place + 1 :])

@@ -1,0 +1,107 @@
+"""An exported stack of LSTM layers, computed by kernels, is the model that TensorFlow computes."""
+
+import numpy as np
+import pytest
+from rigs.babble import UNITS, babble_recipe
+
+from sonorant.export.loading import load_exported
+from sonorant.export.lstm_stack import StackBatch
+from sonorant.export.saved_model import export_model
+from sonorant.export.saved_session import load_signatures
+from sonorant.export.signatures import signatures
+from sonorant.features.front_end import FeatureExtractor
+from sonorant.models.registry import build_model
+from sonorant.recipe.schema import Recipe
+from sonorant.tensorflow import save_module, tf
+
+BINS = 12
+SECTIONS = {
+    "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 9},
+    "level": {"family": "lstm_ctc", "layers": 1, "cells": 9, "level": "running"},
+    "mean": {"family": "lstm_ctc", "layers": 3, "cells": 5, "normalisation": "running", "memory_vectors": 7},
+    "both, late": {
+        "family": "delayed_lstm",
+        "layers": 2,
+        "cells": 6,
+        "delay_vectors": 2,
+        "level": "running",
+        "normalisation": "running",
+    },
+}
+
+
+def recipe_of(section):
+    return Recipe.model_validate(babble_recipe().model_dump(mode="json") | {"model": section})
+
+
+def packed(states):
+    return np.concatenate([np.ravel(state) for state in states])
+
+
+def vectors(count, seed=1):
+    return np.random.default_rng(seed).uniform(0.1, 3, (count, BINS)).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=SECTIONS)
+def model(request):
+    built = build_model(recipe_of(SECTIONS[request.param]).model, BINS, UNITS.size, seed=1)
+    built.set_normalisation([vectors(50, seed=0)], lambda moments: moments)
+    return built
+
+
+def test_outputs_and_states_are_those_of_the_model_s_step(model, tmp_path):
+    module, functions = signatures(model)
+    save_module(module, tmp_path, functions)
+    stack = StackBatch(load_signatures(tmp_path)["lstm_stack"]())
+    start = packed(model.initial_state(1))
+    streams = [vectors(count, count) for count in (1, 0, 23, 4)]
+    found = stack.steps(streams, [start] * len(streams))
+    for own, (log_probs, state) in zip(streams, found, strict=True):
+        if not len(own):
+            assert log_probs.shape == (0, UNITS.size + 1)
+            np.testing.assert_array_equal(state, start)
+            continue
+        expected, after = model.step(tf.constant(own[None]), model.initial_state(1))
+        np.testing.assert_allclose(log_probs, expected[0], atol=5e-6)
+        np.testing.assert_allclose(state, packed(after), atol=5e-6, rtol=5e-6)
+
+
+def test_no_streams_have_no_outputs(model, tmp_path):
+    module, functions = signatures(model)
+    save_module(module, tmp_path, functions)
+    assert StackBatch(load_signatures(tmp_path)["lstm_stack"]()).steps([], []) == []
+
+
+def test_a_recognizer_needs_no_graph_of_blocks(model):
+    names = signatures(model)[1].keys()
+    assert "lstm_stack" in names
+    assert not [name for name in names if name.startswith("blocks_")]
+
+
+def test_what_is_more_than_a_stack_has_its_graphs():
+    convolution = {"frames": 3, "filters": 4, "size": 10}
+    with_convolution = build_model(recipe_of(SECTIONS["lstm_ctc"] | {"convolution": convolution}).model, 60, 5)
+    first_of_three = build_model(recipe_of(SECTIONS["mean"]).model, BINS, 5)
+    first_of_three.set_layers(1)  # as in layer-wise pretraining
+    for model in (with_convolution, first_of_three):
+        names = signatures(model)[1].keys()
+        assert "lstm_stack" not in names
+        assert "blocks_1" in names
+
+
+def test_an_export_without_the_stack_is_served_by_its_graphs(tmp_path, monkeypatch):
+    """As recognizers before the stack wrote and served them."""
+    recipe = recipe_of(SECTIONS["level"])
+    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
+    model = build_model(recipe.model, bins, UNITS.size, seed=1)
+    features = np.random.default_rng(0).uniform(0.1, 3, (30, bins)).astype(np.float32)
+
+    def recognized(exports):
+        exported = load_exported(export_model(model, recipe, UNITS, exports).path)
+        return exported.step(features, exported.initial_state())[0]
+
+    now = recognized(tmp_path / "now")
+    monkeypatch.setattr("sonorant.export.signatures.stack_functions", lambda _: {})
+    before = recognized(tmp_path / "before")
+    assert not np.array_equal(now, before)  # the sums have another order
+    np.testing.assert_allclose(now, before, atol=1e-5)
