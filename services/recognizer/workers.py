@@ -1,7 +1,7 @@
 """Worker threads that compute what streams wait for: all that is due when a worker is free shares calls of a model.
 
-Each round costs something, however few share it. So after a round comes a batching delay, a multiple of what the round
-took, in which more becomes due; with few streams nothing is due in it, and nothing is delayed.
+Each round costs something, however few share it. So after a round comes a batching delay, half as long as the round, in
+which more becomes due; with few streams nothing is due in it, and nothing is delayed.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from sonorant.serving.steps import Done, Steps, together
 __all__ = ["MOST_JOBS", "Measured", "Workers"]
 
 MOST_JOBS = 32  # computations in one round: more would only make their streams wait for each other
-_DELAY, _LONGEST_DELAY_S = 2.0, 0.02  # times a round's duration: below full rounds, workers compute a third of the time
+_DELAY, _LONGEST_DELAY_S = 0.5, 0.02  # times a round's duration: below full rounds, workers rest a third of the time
 _MOST_AHEAD = 16  # of audio that is sent faster than it is spoken: what becomes due waits for their round
 
 _T = TypeVar("_T")

@@ -106,7 +106,7 @@ class StreamState:
 class _Stream(ExportedModel):
     """A model with the signatures `start` and `stream`.
 
-    A stream has the same bits however it is cut into steps, and in any batch (see `fixed_batch`).
+    A stream has the same bits however it is cut into steps, and in any batch (see `lstm_stack` and `fixed_batch`).
     """
 
     def __init__(self, folder: Path, manifest: Manifest, *, searched: bool) -> None:

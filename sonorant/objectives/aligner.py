@@ -24,8 +24,8 @@ __all__ = ["Aligner", "open_aligner"]
 class Aligner:
     """Aligns labels with features by a model whose symbols are units and blank; see `frame_cross_entropy.Align`.
 
-    A call of a streaming model has a fixed number of rows (`sonorant.export.fixed_batch`), so that one utterance costs
-    as much as 16, and has the same bits among them.
+    An utterance has the same bits among others. Where a streaming model is computed by its graph, in calls with a fixed
+    number of rows (`sonorant.export.fixed_batch`), one costs as much as 16.
     """
 
     def __init__(self, model: ExportedModel) -> None:
