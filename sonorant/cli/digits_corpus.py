@@ -18,9 +18,10 @@ import soundfile
 
 from sonorant.atomic import atomic_folder
 from sonorant.cli.espeak import Espeak, Manner, find_espeak
+from sonorant.corpus.source import SOURCE
 from sonorant.errors import BadCorpus, Unavailable
 
-__all__ = ["FSDD_URL", "corpus_source", "obtain_digits"]
+__all__ = ["FSDD_URL", "obtain_digits"]
 
 FSDD_URL = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
 
@@ -37,18 +38,12 @@ _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 _TAKES = 50
 
 
-def corpus_source(data: Path) -> str:
-    """Return the source of the recordings below a data folder, in words."""
-    note = data / "fsdd/SOURCE"
-    return note.read_text().strip() if note.exists() else "FSDD recordings (given folder)"
-
-
 def obtain_digits(data: Path, say: Callable[[str], None], url: str = FSDD_URL) -> None:
     """Fill `data` with digits, unless it has them: download them, else synthesise them with espeak-ng.
 
     Raises Unavailable when neither works.
     """
-    if (data / "fsdd/SOURCE").exists():
+    if (data / "fsdd" / SOURCE).exists():
         return
     say(f"No recordings here; downloading the Free Spoken Digit Dataset from {url}")
     try:
@@ -61,7 +56,7 @@ def obtain_digits(data: Path, say: Callable[[str], None], url: str = FSDD_URL) -
         (folder / "recordings").mkdir()
         for name, content in recordings.items():
             (folder / "recordings" / name).write_bytes(content)
-        (folder / "SOURCE").write_text("FSDD recordings (downloaded)\n")
+        (folder / SOURCE).write_text("FSDD recordings (downloaded)\n")
 
 
 def _download(url: str) -> dict[str, bytes]:
@@ -95,7 +90,7 @@ def _speak_all(data: Path) -> None:
         with ThreadPoolExecutor() as pool:
             for _ in pool.map(lambda t: _speak(espeak, folder / "recordings", *t), takes):
                 pass
-        (folder / "SOURCE").write_text("espeak-ng voices (synthetic speech)\n")
+        (folder / SOURCE).write_text("espeak-ng voices (synthetic speech)\n")
 
 
 def _speak(espeak: Espeak, folder: Path, digit: int, speaker: str, take: int) -> None:

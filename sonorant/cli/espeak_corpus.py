@@ -20,6 +20,7 @@ from sonorant.atomic import atomic_folder
 from sonorant.cli.espeak import Espeak, Manner
 from sonorant.corpus.grammar import read_grammar
 from sonorant.corpus.readers.text_lines import whole_text
+from sonorant.corpus.source import SOURCE
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
 from sonorant.randomness import generator
@@ -75,7 +76,7 @@ def speak_corpus(
         raise BadCorpus(f"speakers={speakers}: espeak-ng has {len(voices)} voices for language {script.language!r}")
     source = _source(espeak, script, speakers, seed)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        if (folder / "SOURCE").is_file() and (folder / "SOURCE").read_text(encoding="utf-8") == source:
+        if (folder / SOURCE).is_file() and (folder / SOURCE).read_text(encoding="utf-8") == source:
             return None
         raise BadCorpus(f"{shown(folder)}: holds something else; remove it, or give another folder")
     order = generator(seed, 0, "voices", "espeak").permutation(len(voices))
@@ -91,7 +92,7 @@ def speak_corpus(
                 manifest.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 total_s += seconds
                 progress(done)
-        (made / "SOURCE").write_text(source, encoding="utf-8")
+        (made / SOURCE).write_text(source, encoding="utf-8")
     return total_s / 3600
 
 

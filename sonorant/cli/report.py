@@ -21,13 +21,14 @@ def command(run: Path, compare: Path | None, data: Path | None) -> None:
 
     If its recipe names a tracker, both go there too, with the error rates of the test sets.
     """
-    from sonorant.cli.digits_corpus import corpus_source
+    from sonorant.corpus.source import corpus_source
+    from sonorant.recipe.loading import load_recipe
     from sonorant.report.writing import write_report
 
     folder = find_run(run)
     other = find_run(compare) if compare else None
     found = find_data_folder(data)
-    if not write_report(folder, found, corpus_source(found), other):
+    if not write_report(folder, found, corpus_source(load_recipe(folder.recipe).corpus, found), other):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))
     _tell(figures)

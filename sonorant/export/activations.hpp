@@ -3,20 +3,36 @@
 
 constexpr float LARGEST = 87;  // whose exponential is a float, as that of its negative
 
-// e^x - 1 with x within ± LARGEST: of x = n ln 2 + r, |r| <= ln 2 / 2, it is 2^n (e^r - 1) + (2^n - 1), with e^r - 1 by
-// its Taylor series, whose first term left out is 5e-9.
-INLINE float exponential_less_one(float x) {
+// e^x = 2^n + 2^n (e^r - 1), where x = n ln 2 + r with |r| <= ln 2 / 2, of x within ± LARGEST.
+struct Exponential {
+    float power, less_one;  // 2^n; e^r - 1, by its Taylor series, whose first term left out is 5e-9
+};
+
+INLINE Exponential exponential_parts(float x) {
     const float high = 0.693359375f, low = -2.12194440e-4f;  // ln 2, the first of few bits: n times it is exact
-    const float rounder = 12582912;                           // 1.5 2^23, beyond which floats are whole numbers
+    const float rounder = 12582912;  // 1.5 2^23: beyond it floats are whole numbers, and end with their bits
     x = std::min(std::max(x, -LARGEST), LARGEST);
     const float shifted = x * 1.44269504f + rounder, n = shifted - rounder;
     const float r = (x - n * high) - n * low;
     const float series =
         r + r * r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f + r * (1 / 5040.f))))));
-    const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
+    uint32_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 127) << 23;
     float power;
     std::memcpy(&power, &bits, sizeof power);
-    return power * series + (power - 1);
+    return {power, series};
+}
+
+INLINE float exponential(float x) {
+    const auto [power, less_one] = exponential_parts(x);
+    return power * less_one + power;
+}
+
+// e^x - 1, near 0 too.
+INLINE float exponential_less_one(float x) {
+    const auto [power, less_one] = exponential_parts(x);
+    return power * less_one + (power - 1);
 }
 
 INLINE float sigmoid(float x) { return 1 / (2 + exponential_less_one(-x)); }
@@ -35,13 +51,15 @@ FAST void step_cells(const float* __restrict gates, size_t cells, float* __restr
     }
 }
 
-// The logarithm of the softmax of `scores`; `powers` is scratch of as many floats.
+// The logarithm of the softmax of `scores`; `powers` is scratch of as many floats. Many symbols of a little probability
+// each are summed in Float64.
 FAST void log_softmax(const float* __restrict scores, size_t symbols, float* __restrict powers,
                       float* __restrict log_probs) {
-    float most = scores[0], sum = 0;
+    float most = scores[0];
+    double sum = 0;
     for (size_t i = 1; i < symbols; ++i) most = std::max(most, scores[i]);
-    for (size_t i = 0; i < symbols; ++i) powers[i] = 1 + exponential_less_one(scores[i] - most);
+    for (size_t i = 0; i < symbols; ++i) powers[i] = exponential(scores[i] - most);
     for (size_t i = 0; i < symbols; ++i) sum += powers[i];
-    const float rest = std::log(sum);
+    const float rest = static_cast<float>(std::log(sum));
     for (size_t i = 0; i < symbols; ++i) log_probs[i] = scores[i] - most - rest;
 }

@@ -1,7 +1,7 @@
-// Exported models in place of TensorFlow's graphs; `kernels.pyi` documents them.
+// Computes exported models in place of TensorFlow's graphs; `kernels.pyi` documents it.
 //
 // Each loop is compiled for AVX2 and FMA and for any x86-64, and the loader picks; elsewhere (arm64) once. Bits depend on
-// the CPU's instruction set, and on nothing else.
+// the CPU's instruction set and the library's logarithm, and on nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -14,8 +14,11 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "flushed_denormals.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,6 +44,13 @@ void expect(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
+// expected: another shape of a matrix than the one found.
+void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std::string& what) {
+    const auto shape = [](size_t n, size_t m) { return "[" + std::to_string(n) + ", " + std::to_string(m) + "]"; };
+    if (found.shape(0) != rows || found.shape(1) != columns)
+        throw nb::value_error((what + ": " + shape(found.shape(0), found.shape(1)) + "; expected " + shape(rows, columns)).c_str());
+}
+
 #include "activations.hpp"
 #include "input_normalisation.hpp"
 #include "products.hpp"
@@ -56,5 +66,5 @@ NB_MODULE(MODULE, m) {
                       const LstmStack::Weights&>(),
              "mean"_a, "deviation"_a, "level"_a, "running_mean"_a, "layers"_a, "projection"_a)
         .def("advance", &LstmStack::advance, "features"_a.noconvert(), "lengths"_a.noconvert(), "states"_a.noconvert(),
-             "log_probs"_a.noconvert(), nb::call_guard<nb::gil_scoped_release>());
+             "log_probs"_a.noconvert());
 }

@@ -89,9 +89,9 @@ class ExportedModel(Described):
         """Return the outputs [T', size] of whole utterances [T, bins]: those of `step` and `finish`, bit for bit."""
         raise NotImplementedError
 
-    def by_graph(self) -> "ExportedModel":
-        """Return the model as TensorFlow computes it, where it is not computed so."""
-        return self
+    def by_graph(self) -> "ExportedModel | None":
+        """Return the same model as TensorFlow's graph computes it; None: it is computed so."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ class _Stream(ExportedModel):
         padding = start["padding"][0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
 
-    def by_graph(self) -> "_Stream":
+    def by_graph(self) -> "_Stream | None":
+        if self._batch is self._graphs:
+            return None
         other = copy(self)
         other._batch = self._graphs
         return other
@@ -229,7 +231,7 @@ def _load(folder: Path, manifest: Manifest, rest: Callable[[], None], *, searche
 
 
 def _warm(model: ExportedModel, rest: Callable[[], None]) -> None:
-    """Call each graph, which TensorFlow optimizes in its first call."""
+    """Call each graph, if there are any, which TensorFlow optimizes in its first call."""
     state = model.initial_state()
     for blocks in range(1, MOST_BLOCKS + 1):
         vectors = np.zeros((blocks * model.framing.block, model.extractor.bins), np.float32)

@@ -3,7 +3,7 @@
 // are cut into calls: of each number all terms are added in one order.
 #pragma once
 
-constexpr size_t SLICE = 64;  // vectors that a layer computes before the next one does, about: what they make stays near
+constexpr size_t SLICE = 64;  // vectors, about, that a layer computes before the next one does, so that they stay cached
 
 struct LstmLayer {
     size_t inputs, cells;
@@ -37,27 +37,28 @@ public:
         }
         size_t inputs = bins_;
         for (const auto& [weight, bias] : layers) {
-            const size_t terms = weight.shape(0), columns = weight.shape(1);
-            expect(columns && columns % 4 == 0 && terms == inputs + columns / 4 && bias.size() == columns,
-                   "LstmStack: a layer's weights do not fit");
-            layers_.emplace_back(weight.data(), terms, columns, bias.data());
-            inputs = columns / 4;
-            numbers_ += 2 * inputs;
+            const size_t cells = bias.size() / 4;
+            expect(cells && bias.size() % 4 == 0, "LstmStack: a layer's bias must have four numbers for each cell");
+            expect_shape(weight, inputs + cells, 4 * cells, "LstmStack: weight of layer " + std::to_string(layers_.size()));
+            layers_.emplace_back(weight.data(), weight.shape(0), weight.shape(1), bias.data());
+            inputs = cells;
+            numbers_ += 2 * cells;
         }
-        expect(!layers_.empty() && projection.first.shape(0) == inputs && projection.second.size() == symbols_ && symbols_,
-               "LstmStack: the projection does not fit");
+        expect(!layers_.empty() && symbols_, "LstmStack: expected layers, and symbols");
+        expect_shape(projection.first, inputs, projection.second.size(), "LstmStack: weight of the projection");
         std::copy_n(projection.second.data(), symbols_, projection_bias_.data());
         numbers_ += (level_ ? 1 : 0) + (running_mean_ ? bins_ + 2 : 0);
     }
 
-    void advance(ConstRows features, Integers lengths, Rows states, Rows log_probs) const {
+    void advance(const ConstRows& features, const Integers& lengths, const Rows& states, const Rows& log_probs) const {
+        const nb::gil_scoped_release released;
         const size_t streams = lengths.size(), vectors = features.shape(0);
         size_t sum = 0;
         for (size_t stream = 0; stream < streams; ++stream) {
             expect(lengths.data()[stream] >= 0, "advance: a length below 0");
             sum += lengths.data()[stream];
         }
-        expect(sum == vectors, "advance: lengths of other vectors");
+        expect(sum == vectors, "advance: the sum of lengths is not the number of vectors");
         expect(features.shape(1) == bins_ || !vectors, "advance: vectors of other bins");
         expect(states.shape(0) == streams && (states.shape(1) == numbers_ || !streams), "advance: states of another size");
         expect(log_probs.shape(0) == vectors && (log_probs.shape(1) == symbols_ || !vectors),
@@ -79,7 +80,9 @@ private:
 
     void run(const float* features, const int32_t* lengths, size_t count, float* states, float* log_probs) const {
         static thread_local Scratch scratch;
+        const FlushedDenormals flushed;
         std::vector<Stream> streams;
+        streams.reserve(count);
         size_t first = 0;
         for (size_t i = 0; i < count; first += lengths[i], ++i)
             streams.push_back({first, static_cast<size_t>(lengths[i]), states + i * numbers_});

@@ -40,7 +40,8 @@ class StackBatch:
         """Return outputs [T, symbols] of each stream's vectors [T, bins], and the state after them."""
         if not vectors:
             return []
-        features, after = np.concatenate(vectors), np.stack(states)
+        features = np.ascontiguousarray(np.concatenate(vectors, dtype=np.float32))
+        after = np.stack(states)
         lengths = np.array([len(own) for own in vectors], np.int32)
         log_probs = np.empty((len(features), self._symbols), np.float32)
         self._stack.advance(features, lengths, after, log_probs)

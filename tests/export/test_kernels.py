@@ -1,6 +1,7 @@
 """The compiled stack of LSTM layers, as this processor runs it and as any does, beside one in NumPy, in Float64."""
 
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -101,6 +102,51 @@ def test_outputs_and_states_are_those_of_the_equations(kernels, bins, cells, sym
         np.testing.assert_allclose(state, after, atol=2e-5, rtol=2e-5)
 
 
+@pytest.mark.parametrize("symbols", [1000, 8000])
+def test_many_symbols_of_little_probability_add_up(kernels, symbols):
+    bias = np.full(symbols, -17.4, np.float32)
+    bias[3] = 0
+    layers = [(np.zeros((2, 4), np.float32), np.zeros(4, np.float32))]
+    projection = np.zeros((1, symbols), np.float32), bias
+    stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
+    log_probs = np.empty((1, symbols), np.float32)
+    stack.advance(np.zeros((1, 1), np.float32), np.ones(1, np.int32), np.zeros((1, 2), np.float32), log_probs)
+    expected = bias.astype(float) - np.logaddexp.reduce(bias.astype(float))
+    np.testing.assert_allclose(log_probs[0], expected, rtol=1e-5)
+
+
+def test_numbers_too_small_for_a_float_s_precision_are_zeros(kernels):
+    """As TensorFlow's threads have them: else bits would depend on the thread, and states that fade be slow."""
+    layers = [(np.zeros((2, 4), np.float32), np.zeros(4, np.float32))]  # of whose cell state half is left
+    projection = np.zeros((1, 1), np.float32), np.zeros(1, np.float32)
+    stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
+    state, one = np.float32([[1.5e-38, 0]]), np.ones((1, 1), np.float32)
+    stack.advance(one, np.ones(1, np.int32), state, np.empty((1, 1), np.float32))
+    np.testing.assert_array_equal(state, [[0, 0]])
+    assert np.float32(1.5e-38) * np.float32(0.5) > 0  # this thread's arithmetic is left as it was
+
+
+def test_threads_may_share_a_stack(kernels):
+    stack = Stack(kernels, 9, [11, 8], 5, LEVEL, RUNNING_MEAN)
+    streams = utterances(9, [50, 3, 17, 90])
+    found, _ = stack.advance(streams, [stack.start] * 4)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            again = pool.map(lambda vectors: stack.advance([vectors], [stack.start])[0][0], streams)
+            for log_probs, expected in zip(again, found, strict=True):
+                np.testing.assert_array_equal(log_probs, expected)
+
+
+def test_more_streams_than_vectors_are_computed_at_once(kernels):
+    stack = Stack(kernels, 4, [5], 3, LEVEL, RUNNING_MEAN)
+    streams = utterances(4, [i % 5 for i in range(150)])
+    found, states = stack.advance(streams, [stack.start] * 150)
+    for place in (0, 1, 63, 64, 149):
+        (log_probs,), (state,) = stack.advance([streams[place]], [stack.start])
+        np.testing.assert_array_equal(log_probs, found[place])
+        np.testing.assert_array_equal(state, states[place])
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_stream_has_the_same_bits_in_any_company_and_however_it_is_cut(kernels, data):
@@ -156,7 +202,7 @@ def test_sizes_that_do_not_fit_are_refused(kernels):
     }
     stack.of.advance(**good)
     for name, bad, why in (
-        ("features", np.zeros((3, 3), np.float32), "lengths of other vectors"),
+        ("features", np.zeros((3, 3), np.float32), "not the number of vectors"),
         ("features", np.zeros((2, 4), np.float32), "vectors of other bins"),
         ("lengths", np.array([3, -1], np.int32), "below 0"),
         ("lengths", np.array([1, 1], np.int32), "states of another size"),
@@ -180,13 +226,13 @@ def test_weights_that_do_not_fit_are_refused(kernels):
         (1, floats(4), "mean and deviation"),
         (2, floats(1), "two numbers"),
         (3, floats(3), "four"),
-        (4, [], "projection"),
-        (4, [(floats(6, 8), floats(8))], "a layer's weights"),
-        (4, [(floats(5, 8), floats(7))], "a layer's weights"),
-        (4, [(floats(5, 7), floats(7))], "a layer's weights"),
-        (5, (floats(3, 4), floats(4)), "projection"),
-        (5, (floats(2, 4), floats(3)), "projection"),
-        (5, (floats(2, 0), floats(0)), "projection"),
+        (4, [], "expected layers"),
+        (4, [(floats(6, 8), floats(8))], r"layer 0: \[6, 8\]; expected \[5, 8\]"),
+        (4, [(floats(5, 8), floats(8)), (floats(2, 4), floats(4))], r"layer 1: \[2, 4\]; expected \[3, 4\]"),
+        (4, [(floats(5, 8), floats(7))], "four numbers for each cell"),
+        (5, (floats(3, 4), floats(4)), r"projection: \[3, 4\]; expected \[2, 4\]"),
+        (5, (floats(2, 4), floats(3)), r"projection: \[2, 4\]; expected \[2, 3\]"),
+        (5, (floats(2, 0), floats(0)), "symbols"),
     ):
         with pytest.raises(ValueError, match=why):
             kernels.LstmStack(*good[:place], bad, *good[place + 1 :])

@@ -6,6 +6,7 @@ from rigs.babble import UNITS, babble_recipe
 
 from sonorant.export.loading import load_exported
 from sonorant.export.lstm_stack import StackBatch
+from sonorant.export.manifest import BadExport
 from sonorant.export.saved_model import export_model
 from sonorant.export.saved_session import load_signatures
 from sonorant.export.signatures import signatures
@@ -87,6 +88,29 @@ def test_what_is_more_than_a_stack_has_its_graphs():
         names = signatures(model)[1].keys()
         assert "lstm_stack" not in names
         assert "blocks_1" in names
+
+
+def test_a_stack_that_differs_from_the_graph_is_not_exported(tmp_path, monkeypatch):
+    class Wrong(StackBatch):
+        def __init__(self, weights):
+            super().__init__(weights | {"bias_0": weights["bias_0"] + np.float32(0.01)})
+
+    recipe = recipe_of(SECTIONS["lstm_ctc"])
+    bins = FeatureExtractor(recipe.features, recipe.corpus.sample_rate_hz).bins
+    monkeypatch.setattr("sonorant.export.loading.StackBatch", Wrong)
+    with pytest.raises(BadExport, match="differs from the graph of the trained one"):
+        export_model(build_model(recipe.model, bins, UNITS.size, seed=1), recipe, UNITS, tmp_path)
+
+
+def test_features_of_another_type_or_order_are_taken_as_a_graph_takes_them(model, tmp_path):
+    module, functions = signatures(model)
+    save_module(module, tmp_path, functions)
+    stack = StackBatch(load_signatures(tmp_path)["lstm_stack"]())
+    start = packed(model.initial_state(1))
+    ((expected, _),) = stack.steps([vectors(9)], [start])
+    for other in (vectors(9).astype(float), np.asfortranarray(vectors(9))):
+        ((found, _),) = stack.steps([other], [start])
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_an_export_without_the_stack_is_served_by_its_graphs(tmp_path, monkeypatch):

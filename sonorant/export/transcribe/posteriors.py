@@ -1,4 +1,4 @@
-"""Log-probabilities of whole recordings, by the signatures that recognize; what `ExportedModel` does with these."""
+"""Log-probabilities of whole recordings, by the signatures that recognize; as `ExportedModel` computes by graphs."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
