@@ -25,12 +25,18 @@ class Export:
     is_new: bool
 
 
+_COMPUTATION = (
+    b"2"  # changes where recognizers come to compute exports otherwise, so that `sonorant export` writes anew
+)
+
+
 def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:
     """Return the digest of all that determines a model's transcripts; independent of the order of `weights`.
 
-    Raises BadExport if the recipe's language model cannot be read.
+    Exports of before, which are computed otherwise, have others. Raises BadExport if the recipe's language model cannot
+    be read.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_COMPUTATION)
     for name, array in sorted(weights.items()):
         digest.update(f"{name}{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -81,6 +81,13 @@ def test_how_the_model_was_trained_makes_no_new_version(run):
     assert not export_run(run).is_new
 
 
+def test_a_model_that_recognizers_come_to_compute_otherwise_is_exported_again(run, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr("sonorant.export.versions._COMPUTATION", b"1")
+        assert export_run(run).version == 1
+    assert (export_run(run).version, export_run(run).is_new) == (2, False)
+
+
 def test_a_damaged_version_is_not_taken_for_the_same_model(run):
     (export_run(run).path / "units.json").write_text("[]")
     assert export_run(run).version == 2
