@@ -85,7 +85,7 @@ def _searches() -> Extension:
 def _layers(name: str, **macros: str | None) -> Extension:
     # so that comparisons and exponentials are vectorised
     flags = ("-fno-math-errno", "-fno-trapping-math")
-    headers = _headers("sonorant/export")
+    headers = _headers("sonorant/export") + _headers("sonorant/audio")
     return _extension(f"sonorant.export.{name}", "sonorant/export/kernels.cpp", *flags, headers=headers, macros=macros)
 
 

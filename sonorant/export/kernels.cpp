@@ -1,7 +1,7 @@
 // Computes exported models in place of TensorFlow's graphs; `kernels.pyi` documents it.
 //
-// Each loop is compiled for AVX2 and FMA and for any x86-64, and the loader picks; elsewhere (arm64) once. Bits depend on
-// the CPU's instruction set and the library's logarithm, and on nothing else.
+// Bits depend on the CPU's instruction set (`variants.hpp`), the library's logarithm and whether the thread flushes
+// denormals, and on nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -18,20 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "flushed_denormals.hpp"
+#include "../audio/variants.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PORTABLE)
-#define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FAST
-#endif
-#ifndef MODULE
-#define MODULE kernels
-#endif
-#define INLINE inline __attribute__((always_inline))
 
 namespace {
 
@@ -61,6 +51,7 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
 
 NB_MODULE(MODULE, m) {
     nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
+    m.attr("VARIANT") = variant();
     nb::class_<LstmStack>(m, "LstmStack")
         .def(nb::init<Floats, Floats, Floats, Floats, const std::vector<LstmStack::Weights>&,
                       const LstmStack::Weights&>(),

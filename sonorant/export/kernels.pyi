@@ -1,9 +1,13 @@
 """Exported models in place of TensorFlow's graphs, compiled from `kernels.cpp` and the headers beside it."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+VARIANT: Final[str]
+"""What the loader picked, as of `sonorant.audio.kernels`."""
 
 class LstmStack:
     """LSTM layers between an input normalisation and a projection; immutable, so threads may share it."""

@@ -80,7 +80,6 @@ private:
 
     void run(const float* features, const int32_t* lengths, size_t count, float* states, float* log_probs) const {
         static thread_local Scratch scratch;
-        FlushedDenormals flushed;
         std::vector<Stream> streams;
         streams.reserve(count);
         size_t first = 0;

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.export.denormals import flushed_denormals
 from sonorant.export.kernels import LstmStack
 from sonorant.export.packed_stream import PackedState
 
@@ -44,7 +45,8 @@ class StackBatch:
         after = np.stack(states)
         lengths = np.array([len(own) for own in vectors], np.int32)
         log_probs = np.empty((len(features), self._symbols), np.float32)
-        self._stack.advance(features, lengths, after, log_probs)
+        with flushed_denormals():
+            self._stack.advance(features, lengths, after, log_probs)
         ends = np.cumsum(lengths).tolist()
         rows = zip([0, *ends], ends, after, strict=False)
         return [(log_probs[begin:end], state.copy()) for begin, end, state in rows]  # a view would keep all states

@@ -25,9 +25,8 @@ class Export:
     is_new: bool
 
 
-_COMPUTATION = (
-    b"2"  # changes where recognizers come to compute exports otherwise, so that `sonorant export` writes anew
-)
+# Changes where recognizers come to compute exports otherwise, so that `sonorant export` writes them anew.
+_COMPUTATION = b"2"
 
 
 def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:

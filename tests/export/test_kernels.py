@@ -115,17 +115,6 @@ def test_many_symbols_of_little_probability_add_up(kernels, symbols):
     np.testing.assert_allclose(log_probs[0], expected, rtol=1e-5)
 
 
-def test_numbers_too_small_for_a_float_s_precision_are_zeros(kernels):
-    """As TensorFlow's threads have them: else bits would depend on the thread, and states that fade be slow."""
-    layers = [(np.zeros((2, 4), np.float32), np.zeros(4, np.float32))]  # of whose cell state half is left
-    projection = np.zeros((1, 1), np.float32), np.zeros(1, np.float32)
-    stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
-    state, one = np.float32([[1.5e-38, 0]]), np.ones((1, 1), np.float32)
-    stack.advance(one, np.ones(1, np.int32), state, np.empty((1, 1), np.float32))
-    np.testing.assert_array_equal(state, [[0, 0]])
-    assert np.float32(1.5e-38) * np.float32(0.5) > 0  # this thread's arithmetic is left as it was
-
-
 def test_threads_may_share_a_stack(kernels):
     stack = Stack(kernels, 9, [11, 8], 5, LEVEL, RUNNING_MEAN)
     streams = utterances(9, [50, 3, 17, 90])
@@ -236,3 +225,7 @@ def test_weights_that_do_not_fit_are_refused(kernels):
     ):
         with pytest.raises(ValueError, match=why):
             kernels.LstmStack(*good[:place], bad, *good[place + 1 :])
+
+
+def test_the_portable_kernels_are_what_they_are_called():
+    assert importlib.import_module("sonorant.export.kernels_portable").VARIANT == "portable"

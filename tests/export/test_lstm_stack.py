@@ -67,6 +67,16 @@ def test_outputs_and_states_are_those_of_the_model_s_step(model, tmp_path):
         np.testing.assert_allclose(state, packed(after), atol=5e-6, rtol=5e-6)
 
 
+def test_numbers_too_small_for_a_float_s_precision_are_zeros_as_in_the_graph():
+    zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
+    weights = {"mean": zero, "deviation": one, "level": zero[:0], "running_mean": zero[:0]}
+    weights |= {"weight_0": np.zeros((2, 4), np.float32), "bias_0": np.zeros(4, np.float32)}  # of a state half is left
+    weights |= {"projection_weight": np.zeros((1, 1), np.float32), "projection_bias": zero}
+    ((_, state),) = StackBatch(weights).steps([one[None]], [np.float32([1.5e-38, 0])])
+    np.testing.assert_array_equal(state, [0, 0])
+    assert np.float32(1.5e-38) * np.float32(0.5) > 0  # this thread's arithmetic is left as it was
+
+
 def test_no_streams_have_no_outputs(model, tmp_path):
     module, functions = signatures(model)
     save_module(module, tmp_path, functions)

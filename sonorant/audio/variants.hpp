@@ -1,0 +1,16 @@
+// Loops compiled for AVX2 and FMA and for any x86-64, between which the loader picks; elsewhere (arm64) once. PORTABLE
+// leaves out the former: the tests build a MODULE of that.
+#pragma once
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PORTABLE)
+#define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
+__attribute__((target("arch=x86-64-v3"))) static const char* variant() { return "x86-64-v3"; }
+__attribute__((target("default"))) static const char* variant() { return "portable"; }
+#else
+#define FAST
+static const char* variant() { return "portable"; }
+#endif
+#ifndef MODULE
+#define MODULE kernels
+#endif
+#define INLINE inline __attribute__((always_inline))
