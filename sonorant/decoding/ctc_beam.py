@@ -117,13 +117,15 @@ class CtcBeamSearch:
         log_probs, states = yield self._states
         self._states.supply(log_probs, states)
 
-    def hypotheses(self, n: int = 1) -> list[Hypothesis]:
-        """Return the `n` most probable transcripts so far, best first; never empty.
+    def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
+        """Return the `n` most probable transcripts so far, best first, with or without `words`; never empty.
 
         Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
         times. The confidence of a word is the sum of the probabilities of all paths that have the same word within
         0.1 s of its span; so it is never below the confidence of its hypothesis.
         """
+        if not words:
+            return [Hypothesis(ids, self._units.text(ids), (), mass) for ids, mass in self._search.texts(n)]
         found = self._search.best(n, self._vector_seconds)
         before = dict(enumerate(self._latest))
         self._latest = [_Spelling(*one, self._units, before.get(rank)) for rank, one in enumerate(found)]

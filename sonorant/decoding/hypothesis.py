@@ -52,8 +52,10 @@ class UnitPath:
     probability: float
 
 
-def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int) -> list[Hypothesis]:
-    """Return at most `n` hypotheses of a beam's paths, with distinct texts, most probable first.
+def n_best(
+    paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: int, *, words: bool = True
+) -> list[Hypothesis]:
+    """Return at most `n` hypotheses of a beam's paths, with distinct texts, most probable first, with their `words`.
 
     Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
     times. The confidence of a word is the sum of the probabilities of all paths that have the same word
@@ -63,7 +65,7 @@ def n_best(paths: Sequence[UnitPath], units: Units, vector_seconds: float, n: in
     for path in sorted(paths, key=lambda path: path.probability):
         best[units.text(path.units)] = path
     mass = _mass([(path.units, path.probability) for path in paths], units)
-    spelled = {text: _words(path, units, vector_seconds) for text, path in best.items()}
+    spelled = {text: _words(path, units, vector_seconds) if words else () for text, path in best.items()}
     order = sorted(mass, key=lambda text: -mass[text])
     alternatives = [(spelled[text], mass[text]) for text in order]
     return [

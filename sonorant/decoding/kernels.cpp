@@ -116,16 +116,28 @@ public:
     nb::list best(size_t n, double frame_s) const {
         nb::list found;
         for (const Hypothesis& hypothesis : best_hypotheses(search_, spelling_, n, frame_s)) {
-            nb::list units, words;
-            for (const int32_t unit : hypothesis.units) units.append(unit);
+            nb::list words;
             for (const Word& word : hypothesis.words)
                 words.append(nb::make_tuple(word.begin, word.end, word.start_s, word.end_s, word.confidence));
-            found.append(nb::make_tuple(nb::tuple(units), words, hypothesis.probability));
+            found.append(nb::make_tuple(units_of(hypothesis), words, hypothesis.probability));
         }
         return found;
     }
 
+    nb::list texts(size_t n) const {
+        nb::list found;
+        for (const Hypothesis& hypothesis : best_texts(search_, n))
+            found.append(nb::make_tuple(units_of(hypothesis), hypothesis.probability));
+        return found;
+    }
+
 private:
+    static nb::tuple units_of(const Hypothesis& hypothesis) {
+        nb::list units;
+        for (const int32_t unit : hypothesis.units) units.append(unit);
+        return nb::tuple(units);
+    }
+
     static Limits checked(Limits limits) {
         if (!limits.beam || !limits.candidates) throw nb::value_error("beam and candidates must be at least 1");
         return limits;
@@ -240,5 +252,6 @@ NB_MODULE(kernels, m) {
         .def("finish", &CtcSearch::finish)
         .def("units", &CtcSearch::units)
         .def_prop_ro("text_hash", &CtcSearch::text_hash)
-        .def("best", &CtcSearch::best, "n"_a, "frame_s"_a);
+        .def("best", &CtcSearch::best, "n"_a, "frame_s"_a)
+        .def("texts", &CtcSearch::texts, "n"_a);
 }

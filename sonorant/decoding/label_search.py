@@ -51,9 +51,9 @@ class LabelSearch:
         if self.frames:
             (self._ended,) = self._beam.search([np.concatenate(self._encoded)])
 
-    def hypotheses(self, n: int = 1) -> list[Hypothesis]:
-        """Return the `n` most probable transcripts, best first; never empty."""
-        return _hypotheses(self._ended, self.frames, self._units, self._frame_seconds, n)
+    def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
+        """Return the `n` most probable transcripts, best first, with or without `words`; never empty."""
+        return _hypotheses(self._ended, self.frames, self._units, self._frame_seconds, n, words=words)
 
     def text(self) -> str:
         """Return the most probable text."""
@@ -79,10 +79,12 @@ def search_in_batches(
     ]
 
 
-def _hypotheses(ended: list[Ended], frames: int, units: Units, frame_seconds: float, n: int) -> list[Hypothesis]:
+def _hypotheses(
+    ended: list[Ended], frames: int, units: Units, frame_seconds: float, n: int, *, words: bool = True
+) -> list[Hypothesis]:
     if not ended:
         return [Hypothesis((), "", (), 0.0 if frames else 1.0)]
-    return n_best(unit_paths(ended), units, frame_seconds, n)
+    return n_best(unit_paths(ended), units, frame_seconds, n, words=words)
 
 
 def unit_paths(ended: list[Ended]) -> list[UnitPath]:

@@ -117,13 +117,15 @@ class MonotonicSearch:
         if self._ended:
             self._waiting = self._waiting.take(np.empty(0, np.int64))
 
-    def hypotheses(self, n: int = 1) -> list[Hypothesis]:
-        """Return the `n` most probable transcripts so far, best first; never empty."""
+    def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
+        """Return the `n` most probable transcripts so far, best first, with or without `words`; never empty."""
         paths = [
             UnitPath(tuple(y for y, _ in spelled), tuple((frame, frame) for _, frame in spelled), posterior)
             for spelled, posterior in ((_spelled(labels), p) for labels, p in self._posteriors())
         ]
-        return n_best(paths, self._units, self._frame_seconds, n) if paths else [Hypothesis((), "", (), 0.0)]
+        if not paths:
+            return [Hypothesis((), "", (), 0.0)]
+        return n_best(paths, self._units, self._frame_seconds, n, words=words)
 
     def text(self) -> str:
         """Return the most probable text so far."""

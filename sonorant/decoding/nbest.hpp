@@ -94,7 +94,18 @@ inline void set_confidence(std::vector<Word>& words, const std::vector<Hypothesi
         if (word.confidence > CERTAIN) word.confidence = 1.0;
 }
 
-// At most `n` hypotheses with distinct texts, the most probable first; frame_s: seconds from frame to frame.
+// At most `n` hypotheses with distinct texts, the most probable first, without their words.
+inline std::vector<Hypothesis> best_texts(const PrefixSearch& search, size_t n) {
+    std::vector<Hypothesis> best;
+    for (const Text& text : texts_of(search)) {
+        if (best.size() == n) break;
+        const uint32_t node = search.entries()[text.path].node;
+        best.push_back({search.prefixes().units(node), {}, std::min(1.0, text.probability)});
+    }
+    return best;
+}
+
+// The same with their words; frame_s: seconds from frame to frame.
 inline std::vector<Hypothesis> best_hypotheses(const PrefixSearch& search, const Spelling& spelling, size_t n, double frame_s) {
     std::vector<Hypothesis> alternatives;
     for (const Text& text : texts_of(search))

@@ -43,8 +43,11 @@ class Search(Protocol):
         """End the utterance: `hypotheses` are final."""
         ...
 
-    def hypotheses(self, n: int = 1) -> Sequence[Hypothesis]:
-        """Return the `n` most probable transcripts so far, best first; never empty."""
+    def hypotheses(self, n: int = 1, *, words: bool = True) -> Sequence[Hypothesis]:
+        """Return the `n` most probable transcripts so far, best first; never empty.
+
+        words: whether they have words; without them they cost less.
+        """
         ...
 
     def text(self) -> str:

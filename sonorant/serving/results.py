@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonorant.decoding import Hypothesis
 
-__all__ = ["Answer", "Result", "SpeechEvent", "join_results", "later", "nothing", "without_words"]
+__all__ = ["Answer", "Result", "SpeechEvent", "join_results", "later", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,6 @@ def later(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
         return hypothesis
     words = (replace(word, start_s=word.start_s + seconds, end_s=word.end_s + seconds) for word in hypothesis.words)
     return replace(hypothesis, words=tuple(words))
-
-
-def without_words(hypothesis: Hypothesis) -> Hypothesis:
-    """Return a hypothesis with its text alone."""
-    return Hypothesis(hypothesis.units, hypothesis.text, (), hypothesis.confidence)
 
 
 def join_results(results: Sequence[Result], most: int) -> Result:

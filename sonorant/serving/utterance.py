@@ -4,7 +4,7 @@ from sonorant.arrays import Waveform
 from sonorant.decoding import Scorer, open_search
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
-from sonorant.serving.results import Result, later, without_words
+from sonorant.serving.results import Result, later
 from sonorant.serving.steps import Steps
 from sonorant.serving.whole_words import keep_whole
 from sonorant.serving.word_starts import WordStarts
@@ -72,9 +72,7 @@ class Utterance:
         return Result(alternatives, True, 1.0, self.start_s + kept.end_s, self.start_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
-        found = self._search.hypotheses(self._alternatives)
+        found = self._search.hypotheses(self._alternatives, words=self._words)
         if self._words:
-            alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in self._starts.corrected(found))
-        else:
-            alternatives = tuple(without_words(hypothesis) for hypothesis in found)
-        return Result(alternatives, is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)
+            found = [later(hypothesis, self.start_s) for hypothesis in self._starts.corrected(found)]
+        return Result(tuple(found), is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,7 @@ def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam, fu
     whole, cut = (searched(Table(seed), frames, c, beam, fusion=fusion) for c in ((), cuts))
     assert whole.hypotheses(beam) == cut.hypotheses(beam)
     assert whole.text() == cut.text() == whole.hypotheses()[0].text
+    assert whole.hypotheses(beam, words=False) == [replace(one, words=()) for one in whole.hypotheses(beam)]
     assert whole.frames == cut.frames == count
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.reference_ctc_beam import CtcBeamSearch as Reference
 
-from sonorant.decoding import CtcBeamSearch
+from sonorant.decoding import CtcBeamSearch, Hypothesis
 from sonorant.text.units import Units
 
 HOP = 0.03
@@ -42,6 +42,8 @@ def test_results_are_those_of_a_search_that_takes_nothing_over(seed, units, sure
             continue
         found, expected = search.hypotheses(4), reference.hypotheses(4)
         assert search.text() == found[0].text
+        bare = search.hypotheses(4, words=False)
+        assert bare == [Hypothesis(one.units, one.text, (), one.confidence) for one in found]
         for one, other in zip(found, expected, strict=True):
             assert (one.text, one.units) == (other.text, other.units)
             assert one.confidence == pytest.approx(other.confidence, rel=1e-6)
