@@ -138,7 +138,9 @@ class _Stream(ExportedModel):
 
     def steps(self, due: Sequence[tuple[Features, StreamState]]) -> list[tuple[NDArray[np.float32], StreamState]]:
         block, lead = self.framing.block, self.framing.lead
-        vectors = [np.concatenate([state.pending, features]) for features, state in due]
+        vectors = [
+            np.concatenate([state.pending, features]) if len(state.pending) else features for features, state in due
+        ]
         whole = [len(own) - len(own) % block for own in vectors]
         found = self._batch.steps(
             [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.packed for _, state in due]

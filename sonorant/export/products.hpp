@@ -9,8 +9,6 @@ struct alignas(64) Lanes {
     float values[LANES];
 };
 
-typedef float Eight __attribute__((vector_size(32)));
-
 // A matrix [terms, columns]; columns are filled up to whole panels with zeros.
 struct Packed {
     size_t terms, panels;

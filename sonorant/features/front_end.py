@@ -8,6 +8,9 @@ A vector has the same bits however its samples arrive, since no value depends on
 FFTs come in full SIMD groups, and filters sum in one fixed order; BLAS would choose the order by shape.
 """
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 from ducc0 import fft
 from numpy.lib.stride_tricks import as_strided
@@ -79,20 +82,35 @@ class FeatureExtractor:
 
     def frames(self, samples: Waveform) -> Features:
         """Return Float32[frames, frame_bins], before stacking, of all frames that lie wholly in the samples."""
-        if samples.size < self._window:
-            return np.empty((0, self.frame_bins), np.float32)
-        frames = 1 + (samples.size - self._window) // self.hop
-        samples = np.ascontiguousarray(samples, np.float32)
-        features = np.empty((frames, self.frame_bins), np.float32)
-        windowed = np.zeros((_full_groups(min(frames, _BLOCK)), self._fft_size), np.float32)
+        (found,) = self._frames_of([samples])
+        return found
+
+    def steps(self, due: Sequence[tuple[Waveform, "FeatureStream"]]) -> list[tuple[Features, "FeatureStream"]]:
+        """Push Float32[samples] to each stream; return what each `push` would, and the stream, at less cost for all."""
+        lines = [stream.joined(samples) for samples, stream in due]
+        found = self._frames_of(lines)
+        return [(stream.stacked(line, own), stream) for (_, stream), line, own in zip(due, lines, found, strict=True)]
+
+    def _frames_of(self, lines: Sequence[Waveform]) -> list[Features]:
+        """Return `frames` of each of several waveforms; short ones share the blocks that are computed at once."""
+        counts = [max(0, 1 + (len(line) - self._window) // self.hop) for line in lines]
+        features = np.empty((sum(counts), self.frame_bins), np.float32)
+        windowed = np.zeros((_full_groups(min(len(features), _BLOCK)), self._fft_size), np.float32)
         spectra = np.empty((len(windowed), self._fft_size // 2 + 1), np.complex64)
-        for start in range(0, frames, _BLOCK):
-            count = min(_BLOCK, frames - start)
-            kernels.cut_frames(samples[start * self.hop :], self.hop, self._hann, windowed[:count])
-            groups = slice(0, _full_groups(count))
-            fft.r2c(windowed[groups], axes=(1,), out=spectra[groups])
-            self._fill(features[start : start + _BLOCK], spectra)
-        return features
+        begin = end = 0  # of the block, among all features
+        for line, count in zip(lines, counts, strict=True):
+            samples, last = np.ascontiguousarray(line, np.float32), end + count
+            while end < last:
+                cut = min(last, begin + _BLOCK) - end
+                kernels.cut_frames(samples, self.hop, self._hann, windowed[end - begin : end - begin + cut])
+                samples, end = samples[cut * self.hop :], end + cut
+                if end - begin == _BLOCK or end == len(features):
+                    groups = slice(0, _full_groups(end - begin))
+                    fft.r2c(windowed[groups], axes=(1,), out=spectra[groups])
+                    self._fill(features[begin:end], spectra)
+                    begin = end
+        ends = list(accumulate(counts))
+        return [features[last - count : last] for last, count in zip(ends, counts, strict=True)]
 
     @property
     def _vector_samples(self) -> int:
@@ -125,13 +143,20 @@ class FeatureStream:
 
     def push(self, samples: Waveform) -> Features:
         """Return Float32[vectors, bins], the vectors that Float32[samples] complete; both may be empty."""
+        ((vectors, _),) = self._extractor.steps([(samples, self)])
+        return vectors
+
+    def joined(self, samples: Waveform) -> Waveform:
+        """Return the samples, behind those that wait for more: the first part of a push."""
         if samples.ndim != 1:
             raise ValueError(f"samples have shape {samples.shape}; expected [samples]: push one microphone")
-        recipe, hop = self._extractor.recipe, self._extractor.hop
-        self._samples = np.concatenate([self._samples, samples], dtype=np.float32)
-        new = self._extractor.frames(self._samples)
-        self._samples = self._samples[len(new) * hop :].copy()
-        self._frames = np.concatenate([self._frames, new])
+        return np.concatenate([self._samples, samples], dtype=np.float32)
+
+    def stacked(self, line: Waveform, frames: Features) -> Features:
+        """Return the vectors that the frames of `joined` samples complete, and keep the rest: the last part."""
+        recipe = self._extractor.recipe
+        self._samples = line[len(frames) * self._extractor.hop :].copy()
+        self._frames = np.concatenate([self._frames, frames])
         if len(self._frames) < recipe.stack:
             return np.empty((0, self._extractor.bins), np.float32)
         vectors = _stacked(self._frames, recipe.stack, recipe.stride)

@@ -45,7 +45,8 @@ class SingleModel:
             samples, self._delayed = line[: len(samples)], line[len(samples) :]
         dropped = min(self._dropped, len(samples))
         self._dropped -= dropped
-        return (yield from self._step(self._features.push(samples[dropped:])))
+        vectors, _ = yield Step(self._model.extractor, samples[dropped:], self._features)
+        return (yield from self._step(vectors))
 
     def finish(self) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
@@ -57,7 +58,8 @@ class SingleModel:
     def _step(self, vectors: Features) -> Steps[NDArray[np.float32]]:
         if not len(vectors):
             return self._model.no_frames
-        log_probs, self._state = yield Step(self._model, vectors, self._state)
+        outputs, self._state = yield Step(self._model, vectors, self._state)
+        log_probs: NDArray[np.float32] = outputs
         return log_probs
 
 

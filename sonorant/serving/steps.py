@@ -1,34 +1,35 @@
-"""What streams wait for: outputs of a model, computed for one stream alone or for many at once.
+"""What streams wait for: features of their audio and outputs of a model, computed for one stream alone or for many.
 
-A computation that needs outputs is a generator: it yields a `Step`, and receives what `AcousticModel.step` would return
-for it. `alone` runs one such computation to its end, `together` many: in rounds, each of which has one call of a model
-for all streams that are due.
+A computation that needs them is a generator: it yields a `Step`, and receives what its front end or model would return
+for this step alone. `alone` runs one such computation to its end, `together` many: in rounds, each of which has one
+call of a front end or model for all streams that are due.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
-
-from sonorant.arrays import Features
-from sonorant.serving.model import AcousticModel
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 __all__ = ["Done", "Step", "Steps", "alone", "together"]
 
 _T = TypeVar("_T")
 
 
-class Step(NamedTuple):
-    """A model's step that a stream waits for: the arguments of `AcousticModel.step`."""
+class Stage(Protocol):
+    """What computes for many streams at once: `FeatureExtractor`, from samples, and `AcousticModel`, from features."""
 
-    model: AcousticModel
-    features: Features
+    def steps(self, due: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
+        """Return outputs and next state for the inputs and state of each stream."""
+
+
+class Step(NamedTuple):
+    """A step that a stream waits for: one of those that `stage.steps` takes."""
+
+    stage: Stage
+    inputs: Any
     state: Any
 
 
-Steps: TypeAlias = Generator[Step, tuple[NDArray[np.float32], Any], _T]
-"""A computation with a result, which yields each step of a model and is sent its log-probabilities and state."""
+Steps: TypeAlias = Generator[Step, tuple[Any, Any], _T]
+"""A computation with a result, which yields each step and is sent its outputs and next state."""
 
 
 class Done(NamedTuple):
@@ -54,7 +55,7 @@ def alone(steps: Steps[_T]) -> _T:
 def together(computations: Sequence[Steps[Any]]) -> Iterator[tuple[int, Done]]:
     """Run computations, and yield the number of each, and how it ended, when it does.
 
-    An error ends its own computation; one of a model's call is raised in all that wait for it.
+    An error ends its own computation; one of a call is raised in all that wait for it.
     """
     due: dict[int, Step] = {}
     for number, steps in enumerate(computations):
@@ -62,18 +63,18 @@ def together(computations: Sequence[Steps[Any]]) -> Iterator[tuple[int, Done]]:
             yield number, done
     while due:
         waiting, due = due, {}
-        for model in dict.fromkeys(step.model for step in waiting.values()):
-            numbers = [number for number, step in waiting.items() if step.model is model]
-            found = _call(model, [waiting[number] for number in numbers])
+        for stage in dict.fromkeys(step.stage for step in waiting.values()):
+            numbers = [number for number, step in waiting.items() if step.stage is stage]
+            found = _call(stage, [waiting[number] for number in numbers])
             for number, outputs in zip(numbers, found, strict=True):
                 if done := _advance(number, computations[number], outputs, due):
                     yield number, done
 
 
-def _call(model: AcousticModel, steps: Sequence[Step]) -> Sequence[Any]:
+def _call(stage: Stage, steps: Sequence[Step]) -> Sequence[Any]:
     """Return the outputs of each step, or the error that all of them have in common."""
     try:
-        return model.steps([(step.features, step.state) for step in steps])
+        return stage.steps([(step.inputs, step.state) for step in steps])
     except Exception as error:
         return [error] * len(steps)
 

@@ -117,6 +117,27 @@ def test_single_samples_give_the_offline_bits_of_a_longer_recording(kind):
     assert streamed.tobytes() == extractor(waveform).tobytes()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    rounds=st.lists(st.lists(st.integers(0, 2500), min_size=1, max_size=20), min_size=1, max_size=3),
+    seed=st.integers(0, 100),
+)
+@settings(max_examples=20, deadline=None)
+def test_streams_that_are_pushed_together_have_the_bits_that_they_have_alone(kind, rounds, seed):
+    extractor = FeatureExtractor(FeaturesRecipe(kind=kind, stack=3, stride=2), RATE)
+    rng, together, alone = np.random.default_rng(seed), {}, {}
+    for sizes in rounds:  # some streams begin and end between others
+        chunks = [speech_like(size / RATE, seed=int(rng.integers(1000))) for size in sizes]
+        due = [(chunk, together.setdefault(i, extractor.stream())) for i, chunk in enumerate(chunks)]
+        for i, (vectors, stream) in enumerate(extractor.steps(due)):
+            assert stream is together[i]
+            assert vectors.tobytes() == alone.setdefault(i, extractor.stream()).push(chunks[i]).tobytes()
+
+
+def test_no_streams_have_no_features():
+    assert frames_of("power_mel").steps([]) == []
+
+
 def test_a_stream_begins_anew_after_its_flush():
     extractor, waveform = frames_of("log_mel"), speech_like(0.3)
     stream = extractor.stream()
