@@ -100,8 +100,9 @@ def power_law(values: NDArray[np.float32], exponent: float) -> None:
 class VoiceActivity:
     """Detects speech in one stream, for `sonorant.serving.voice_activity`; frame i covers samples [i·hop, (i + 2)·hop).
 
-    cosines, sines: Float32[hop, bins], the transform's rows 1 to hop, windowed and scaled, row hop halved; edges:
-    Int32[bands + 1], the first bin of each of at most 8 bands, and the last one's end.
+    cosines, sines: Float32[hop, bins], the transform's rows 1 to hop, windowed and scaled, row hop halved; bins are a
+    multiple of 8, with zeros behind the last band. edges: Int32[bands + 1], the first bin of each of at most 8 bands,
+    and the last one's end.
     """
 
     def __init__(self, cosines: NDArray[np.float32], sines: NDArray[np.float32], edges: NDArray[np.int32]) -> None: ...

@@ -14,3 +14,5 @@ static const char* variant() { return "portable"; }
 #define MODULE kernels
 #endif
 #define INLINE inline __attribute__((always_inline))
+
+typedef float Eight __attribute__((vector_size(32)));  // a register of AVX2

@@ -15,18 +15,48 @@ constexpr float ACTIVE_DB = 8;
 constexpr float FALL_DB = 9;
 constexpr uint8_t ACTIVE = 1, SPEECH = 2;  // flags of a frame
 
-// The spectrum of a real frame by its even and odd parts: half the products, and no FFT for few bins of an odd size.
-FAST void fold(const float* __restrict samples, const float* __restrict cosines, const float* __restrict sines,
-               size_t hop, size_t bins, float* __restrict real, float* __restrict imag) {
-    std::fill_n(real, bins, 0.f);
-    std::fill_n(imag, bins, 0.f);
-    for (size_t n = 1; n <= hop; ++n) {
-        const float even = samples[n] + samples[2 * hop - n], odd = samples[n] - samples[2 * hop - n];
-        const float *cosine = cosines + (n - 1) * bins, *sine = sines + (n - 1) * bins;
-        for (size_t k = 0; k < bins; ++k) {
-            real[k] += even * cosine[k];
-            imag[k] += odd * sine[k];
+constexpr size_t TOGETHER = 4;  // frames whose spectra are computed at once: the tables are larger than the L1 cache
+
+struct Tables {
+    const float *cosines, *sines;  // [hop, bins]
+    size_t hop, bins;              // whole registers of bins
+};
+
+// The spectra of real frames by their even and odd parts: half the products, and no FFT for few bins of an odd size.
+template <size_t FRAMES>
+INLINE void fold(const float* samples, const Tables& tables, float* folded, float* real, float* imag) {
+    const auto [cosines, sines, hop, bins] = tables;
+    for (size_t n = 1; n <= hop; ++n)
+        for (size_t frame = 0; frame < FRAMES; ++frame) {
+            const float *own = samples + frame * hop, one = own[n], other = own[2 * hop - n];
+            folded[2 * ((n - 1) * FRAMES + frame)] = one + other;
+            folded[2 * ((n - 1) * FRAMES + frame) + 1] = one - other;
         }
+    for (size_t k = 0; k < bins; k += 8) {
+        Eight sums[2 * FRAMES] = {};
+        for (size_t n = 0; n < hop; ++n) {
+            Eight cosine, sine;
+            std::memcpy(&cosine, cosines + n * bins + k, sizeof cosine);
+            std::memcpy(&sine, sines + n * bins + k, sizeof sine);
+            for (size_t frame = 0; frame < FRAMES; ++frame) {
+                sums[2 * frame] += folded[2 * (n * FRAMES + frame)] * cosine;
+                sums[2 * frame + 1] += folded[2 * (n * FRAMES + frame) + 1] * sine;
+            }
+        }
+        for (size_t frame = 0; frame < FRAMES; ++frame) {
+            std::memcpy(real + frame * bins + k, &sums[2 * frame], sizeof(Eight));
+            std::memcpy(imag + frame * bins + k, &sums[2 * frame + 1], sizeof(Eight));
+        }
+    }
+}
+
+// frames: at most TOGETHER; folded: scratch of 2 * TOGETHER * hop floats.
+FAST void fold_some(const float* samples, size_t frames, const Tables& tables, float* folded, float* real, float* imag) {
+    switch (frames) {
+        case 4: return fold<4>(samples, tables, folded, real, imag);
+        case 3: return fold<3>(samples, tables, folded, real, imag);
+        case 2: return fold<2>(samples, tables, folded, real, imag);
+        default: return fold<1>(samples, tables, folded, real, imag);
     }
 }
 
@@ -40,12 +70,14 @@ FAST void find_floor(const float* __restrict levels, float* __restrict floor) {
 
 class VoiceActivity {
 public:
-    // cosines, sines: [hop, bins], windowed and scaled; edges: first bin of each band, and the last one's end
+    // cosines, sines: [hop, bins], windowed and scaled, with zeros behind the last band up to a multiple of 8 bins;
+    // edges: first bin of each band, and the last one's end
     VoiceActivity(ConstRows cosines, ConstRows sines, Integers edges)
         : cosines_(cosines), sines_(sines), edges_(edges), hop_(cosines.shape(0)), bins_(cosines.shape(1)),
-          real_(bins_), imag_(bins_), powers_(SMOOTHED_FRAMES * BANDS, LEAST_POWER),
+          folded_(2 * TOGETHER * hop_), real_(TOGETHER * bins_), imag_(TOGETHER * bins_), powers_(SMOOTHED_FRAMES * BANDS, LEAST_POWER),
           levels_(FLOOR_FRAMES * BANDS, LEAST_LEVEL) {
         expect(hop_ && sines.shape(0) == hop_ && sines.shape(1) == bins_, "VoiceActivity: tables of unequal shape");
+        expect(bins_ % 8 == 0, "VoiceActivity: bins must be a multiple of 8");
         expect(2 <= edges.size() && edges.size() <= BANDS + 1, "VoiceActivity: there must be 1 to 8 bands");
         for (size_t band = 0; band + 1 < edges.size(); ++band)
             expect(0 <= edges.data()[band] && edges.data()[band] < edges.data()[band + 1] &&
@@ -57,20 +89,25 @@ public:
         const size_t total = samples_.size() + samples.size(), hops = total / hop_, frames = hops ? hops - 1 : 0;
         expect(flags.size() >= frames, "VoiceActivity: fewer flags than frames");
         samples_.insert(samples_.end(), samples.data(), samples.data() + samples.size());
-        for (size_t frame = 0; frame < frames; ++frame) flags.data()[frame] = next(samples_.data() + frame * hop_);
+        const Tables tables{cosines_.data(), sines_.data(), hop_, bins_};
+        for (size_t first = 0; first < frames; first += TOGETHER) {
+            const size_t count = std::min(TOGETHER, frames - first);
+            fold_some(samples_.data() + first * hop_, count, tables, folded_.data(), real_.data(), imag_.data());
+            for (size_t i = 0; i < count; ++i)
+                flags.data()[first + i] = next(real_.data() + i * bins_, imag_.data() + i * bins_);
+        }
         samples_.erase(samples_.begin(), samples_.begin() + frames * hop_);
         return frames;
     }
 
 private:
-    uint8_t next(const float* frame) {
-        fold(frame, cosines_.data(), sines_.data(), hop_, bins_, real_.data(), imag_.data());
+    uint8_t next(const float* real, const float* imag) {
         float* level = levels_.data() + frames_ % FLOOR_FRAMES * BANDS;
         float* power = powers_.data() + frames_ % SMOOTHED_FRAMES * BANDS;
         for (size_t band = 0; band + 1 < edges_.size(); ++band) {
             float sum = LEAST_POWER;
             for (int32_t k = edges_.data()[band]; k < edges_.data()[band + 1]; ++k)
-                sum += real_[k] * real_[k] + imag_[k] * imag_[k];
+                sum += real[k] * real[k] + imag[k] * imag[k];
             power[band] = sum;
             float smoothed = 0;
             for (size_t ago = 0; ago < SMOOTHED_FRAMES; ++ago)
@@ -112,5 +149,5 @@ private:
     ConstRows cosines_, sines_;
     Integers edges_;
     size_t hop_, bins_, frames_ = 0;
-    std::vector<float> samples_, real_, imag_, powers_, levels_;  // the latter two: rings of frames
+    std::vector<float> samples_, folded_, real_, imag_, powers_, levels_;  // the latter two: rings of frames
 };

@@ -21,6 +21,7 @@ __all__ = ["FRAME_MS", "Activity", "VoiceActivity"]
 FRAME_MS = 10
 """Time from frame to frame, in milliseconds; a frame has twice as much audio."""
 
+_REGISTER = 8  # bins that the kernel computes side by side
 _EDGES_HZ = (100, 300, 500, 750, 1050, 1400, 1900, 2700, 3800)  # of the bands: no direct current
 
 
@@ -57,5 +58,6 @@ def _tables(rate_hz: int, hop: int) -> tuple[NDArray[np.float32], NDArray[np.flo
     weights = window[1 : hop + 1] * np.sqrt(2 / size / np.sum(np.square(window)))
     weights[-1] /= 2  # the middle is its own mirror image
     angles = (2 * np.pi / size) * rows[:, None] * np.arange(edges[-1])
-    cosines, sines = (weights[:, None] * values for values in (np.cos(angles), np.sin(angles)))
+    beyond = (0, 0), (0, -edges[-1] % _REGISTER)
+    cosines, sines = (np.pad(weights[:, None] * values, beyond) for values in (np.cos(angles), np.sin(angles)))
     return cosines.astype(np.float32), sines.astype(np.float32), edges.astype(np.int32)
