@@ -85,6 +85,10 @@ OPTIONS = (
         ["--streams"], metavar="N,N,…", callback=_numbers, help="Numbers of streams, or users; absent: the preset's."
     ),
     click.Option(
+        ["--chunk-ms"], type=click.FloatRange(min=1), default=100.0, show_default=True,
+        help="Audio that a client sends at once.",
+    ),
+    click.Option(
         ["--seconds"], type=click.FloatRange(min=0.5), default=10.0, show_default=True,
         help="Time of a step, behind its warm-up.",
     ),
@@ -106,6 +110,7 @@ def rows(
     run: Path | None = None,
     recordings: Path | None = None,
     streams: Sequence[int] = (),
+    chunk_ms: float = 100.0,
     seconds: float = 10.0,
     slo_ms: float = 300.0,
     output: Path | None = None,
@@ -119,7 +124,7 @@ def rows(
             subject = _own(Path(folder), run, progress, with_peers=preset == "ramp")
         else:
             subject = _Subject(partial(there, server), [Model()], asyncio.run(_rate_hz(server)))
-        said = _recordings(recordings, run, subject.rate_hz)
+        said = [one._replace(chunk_s=chunk_ms / 1000) for one in _recordings(recordings, run, subject.rate_hz)]
         conditions = Conditions(
             subject.serve, subject.models, said, streams, seconds, slo_ms, subject.publish, subject.peers
         )

@@ -13,7 +13,6 @@ from benchmarks.load import usage
 from benchmarks.load.experiment import Conditions, Results
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
-from benchmarks.load.stream import CHUNK_S
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
 from services.recognizer_client.client import ask_model, connect
@@ -63,7 +62,7 @@ async def _minutes(target: Target, recordings: Sequence[Recording]) -> list[floa
     said = b"".join(recording.audio for recording in recordings)
     size = round(_MINUTE_S * rate_hz) * _SAMPLE_BYTES
     minute = (said * ceil(size / len(said)))[:size]
-    chunk = round(CHUNK_S * rate_hz) * _SAMPLE_BYTES
+    chunk = round(recordings[0].chunk_s * rate_hz) * _SAMPLE_BYTES
     async with open_aio_channel(target.address) as channel:
         call = connect(channel).StreamingRecognize()
         wanted = pb.StreamingRecognitionFeatures(interim_results=True)

@@ -23,11 +23,12 @@ class BadRecordings(SonorantError):
 
 
 class Recording(NamedTuple):
-    """16-bit samples, their rate, and where the first sound is."""
+    """16-bit samples, their rate, where the first sound is, and how much of them a client sends at once."""
 
     audio: bytes
     rate_hz: int
     onset_s: float
+    chunk_s: float = 0.1
 
     @property
     def duration_s(self) -> float:

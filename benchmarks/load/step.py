@@ -12,7 +12,7 @@ from benchmarks.load.latency import histogram, percentile, percentiles
 from benchmarks.load.recordings import Recording
 from benchmarks.load.schedule import GAP_S, SPREAD_S
 from benchmarks.load.server import Target
-from benchmarks.load.stream import CHUNK_S, Heard
+from benchmarks.load.stream import Heard
 from benchmarks.rigs.process import Child
 
 __all__ = ["REFUSED", "Speakers", "Step"]
@@ -144,7 +144,7 @@ def _step(
 ) -> Step:
     ended = [each for each in heard if each.status and _counts(each, from_s, until_s)]
     answered = [each for each in ended if each.final_s is not None]
-    sent = sum(from_s <= sent_s < until_s for each in heard for sent_s in each.sent)
+    sent_s = sum(audio_s for each in heard for at_s, audio_s in each.sent if from_s <= at_s < until_s)
     return Step(
         streams,
         until_s - from_s,
@@ -155,7 +155,7 @@ def _step(
         Counter(each.status for each in ended),
         sum(each.shown for each in ended),
         sum(each.changed for each in ended),
-        sent * CHUNK_S,
+        sent_s,
         server_cpu_s,
         client_cpu_s or 0.0,
     )

@@ -18,9 +18,8 @@ from services.recognizer_client.retrying import retry_delay_s
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
-__all__ = ["CHUNK_S", "Heard", "say"]
+__all__ = ["Heard", "say"]
 
-CHUNK_S = 0.1
 _SAMPLE_BYTES = 2
 
 
@@ -31,8 +30,8 @@ class Heard:
     begin_s, end_s: when its audio began and ended, by the set times. status: "OK", or a gRPC status; empty: cancelled.
     retry_s: how long a refused client was told to wait. final_s: from the end of the audio to the last final result.
     interim_s: from when the audio that the first interim result covers was due, to that result; first_s: from the
-    first sound, the word included. late_s: worst delay of a chunk by this client itself. sent: when chunks were sent.
-    over_s: when the try was over.
+    first sound, the word included. late_s: worst delay of a chunk by this client itself. sent: when chunks were
+    sent, and their seconds of audio. over_s: when the try was over.
     """
 
     begin_s: float
@@ -46,7 +45,7 @@ class Heard:
     over_s: float = 0.0
     shown: int = 0
     changed: int = 0
-    sent: list[float] = field(default_factory=list)
+    sent: list[tuple[float, float]] = field(default_factory=list)
 
 
 async def say(
@@ -96,12 +95,12 @@ async def _requests(recording: Recording, model: str, heard: Heard) -> AsyncIter
     yield pb.StreamingRecognizeRequest(
         streaming_config=pb.StreamingRecognitionConfig(config=config, streaming_features=wanted)
     )
-    size = round(CHUNK_S * recording.rate_hz) * _SAMPLE_BYTES
+    size = round(recording.chunk_s * recording.rate_hz) * _SAMPLE_BYTES
     for at in range(0, len(recording.audio), size):
         chunk = recording.audio[at : at + size]
         due_s = heard.begin_s + (at + len(chunk)) / _SAMPLE_BYTES / recording.rate_hz
         if (wait_s := due_s - time.monotonic()) > 0:
             await asyncio.sleep(wait_s)
             heard.late_s = max(heard.late_s, time.monotonic() - due_s)
-        heard.sent.append(time.monotonic())
+        heard.sent.append((time.monotonic(), len(chunk) / _SAMPLE_BYTES / recording.rate_hz))
         yield pb.StreamingRecognizeRequest(audio=chunk)

@@ -55,7 +55,8 @@ def test_the_slo_is_met_by_95_percent_of_final_and_of_interim_results(tries, met
 
 
 def test_figures_are_of_the_audio_that_was_sent_in_the_window():
-    document = step(heard(105.0, sent=[99.95, 100.05, 103.0, 109.95, 110.05], shown=3, changed=1)).document()
+    sent = [(99.95, 0.5), (100.05, 0.02), (103.0, 0.2), (109.95, 0.08), (110.05, 0.7)]
+    document = step(heard(105.0, sent=sent, shown=3, changed=1)).document()
     assert document["audio_s"] == pytest.approx(0.3)
     assert document["cpu_ms_per_audio_s"] == pytest.approx({"server": 500 / 0.3, "clients": 250 / 0.3})
     assert document["cpu_ms_per_stream_s"] == pytest.approx({"server": 12.5, "clients": 6.25})

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import time
 
 import grpc
@@ -63,14 +64,15 @@ async def answering(requests, context):
     yield response("won", is_final=True, billed_s=billed_s)
 
 
-def test_chunks_are_sent_when_due_and_results_are_noted():
-    noted = heard(answering)
+@pytest.mark.parametrize(("chunk_s", "lengths_s"), [(0.1, [0.1, 0.1, 0.1]), (0.12, [0.12, 0.12, 0.06])])
+def test_chunks_are_sent_when_due_and_results_are_noted(chunk_s, lengths_s):
+    noted = heard(answering, recording=SPEECH._replace(chunk_s=chunk_s))
     assert noted.status == "OK"
-    assert len(noted.sent) == 3
-    for number, sent_s in enumerate(noted.sent):
-        assert sent_s - noted.begin_s >= 0.1 * (number + 1) - 1e-6
+    assert [audio_s for _, audio_s in noted.sent] == pytest.approx(lengths_s)
+    for (sent_s, _), due_s in zip(noted.sent, itertools.accumulate(lengths_s), strict=True):
+        assert sent_s - noted.begin_s >= due_s - 1e-6
     assert noted.interim_s >= 0
-    assert noted.first_s == pytest.approx(noted.interim_s)  # the first chunk, due at 0.1 s, where the sound begins
+    assert noted.first_s == pytest.approx(noted.interim_s + chunk_s - 0.1)  # the sound begins at 0.1 s
     assert noted.final_s >= 0
     assert (noted.shown, noted.changed) == (1, 1)
 
