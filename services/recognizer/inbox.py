@@ -1,9 +1,10 @@
 """A client's messages, within the idle limit, until the recognizer ends its streams."""
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, Self, TypeVar, cast
 
 from sonorant.serving.errors import Draining, IdleStream
 
@@ -12,6 +13,7 @@ __all__ = ["Ending", "Inbox"]
 # A flood of tiny messages is read at this rate, and the rest stays with its client, so that it delays no other's. A
 # message of so many bytes has 4 ms of audio at 8 kHz.
 _SMALL_BYTES, _SMALL_S = 64, 0.002
+_MOST_GATHERED, _MOST_GATHERED_BYTES = 64, 1 << 16  # messages that are read ahead of one turn, and their bytes
 
 _T = TypeVar("_T")
 
@@ -35,15 +37,22 @@ class Inbox(Generic[_T]):
     """Messages of one client, while a context lasts; for one event loop.
 
     One task reads them all, the next one while the last is recognized: a read that is cancelled, as waits are, would
-    lose its message. After the first, tiny ones, or such as are no bytes, come at a rate. None is kept once returned.
+    lose its message. While `turn` waits, several. After the first, tiny ones, or such as are no bytes, come at a rate.
+    None is kept once returned.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
+    turn_s: returns the time from turn to turn; 0: a message has its turn when it comes.
     """
 
-    def __init__(self, messages: AsyncIterator[_T], idle_s: float, ending: Ending) -> None:
+    def __init__(
+        self, messages: AsyncIterator[_T], idle_s: float, ending: Ending, turn_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._messages = messages
         self._idle_s = idle_s
         self._ending = ending
+        self._turn_s = turn_s
+        self._had_turn_s = -math.inf
+        self._gathers = False  # whether a turn is waited for
         self._loop = asyncio.get_running_loop()
         self._arrived: deque[_T] = deque()
         self._over = False  # whether no more arrive
@@ -78,10 +87,30 @@ class Inbox(Generic[_T]):
             await self._wait()
             self._check()
         message = self._taken()
-        if self._opened and message is not None and not (isinstance(message, bytes) and len(message) >= _SMALL_BYTES):
+        if self._opened and message is not None and not _is_audio(message):
             await asyncio.sleep(_SMALL_S)
         self._opened = True
         return message
+
+    async def turn(self) -> bool:
+        """Wait for the stream's turn, while its next messages are read; False: it has its turn at once.
+
+        Other messages than audio, as much audio as may be read ahead, the end of all messages and that of a drain end
+        the wait.
+        """
+        if not (turn_s := self._turn_s()):
+            return False
+        due_s = self._had_turn_s + turn_s
+        if due_s > self._loop.time() and not self._over and not self._ending.begun:
+            await self._gather(due_s)
+        self._had_turn_s = self._loop.time()
+        return True
+
+    def audio(self) -> bytes | None:
+        """Return the next message if it has arrived, and is audio, no tiny one."""
+        if self._arrived and _is_audio(self._arrived[0]):
+            return cast(bytes, self._taken())
+        return None
 
     def put_back(self, message: _T) -> None:
         """Let `next` return a message again, before those that have come since."""
@@ -98,6 +127,17 @@ class Inbox(Generic[_T]):
     def wake(self) -> None:
         """Let a wait for a message end: it has arrived, or a limit is to be checked."""
         self._news.set()
+
+    async def _gather(self, until_s: float) -> None:
+        self._gathers = True
+        timer = self._loop.call_at(until_s, self.wake)
+        try:
+            if not self._arrived or not self._is_full():
+                self._room.set()
+                await self._wait()
+        finally:
+            timer.cancel()
+            self._gathers = False
 
     async def _wait(self) -> None:
         self._news.clear()
@@ -117,6 +157,13 @@ class Inbox(Generic[_T]):
             self._timer = None
             self.wake()
 
+    def _is_full(self) -> bool:
+        """Return whether no more may be read ahead: one message, or what is gathered for a turn."""
+        if not self._gathers or not _is_audio(self._arrived[-1]):
+            return True
+        size = sum(len(message) for message in self._arrived if isinstance(message, bytes))
+        return len(self._arrived) >= _MOST_GATHERED or size >= _MOST_GATHERED_BYTES
+
     def _taken(self) -> _T | None:
         if self._arrived:
             message = self._arrived.popleft()
@@ -130,14 +177,20 @@ class Inbox(Generic[_T]):
     async def _read(self) -> None:
         try:
             async for message in self._messages:
-                awaited = not self._news.is_set()
+                awaited = not self._news.is_set() and not self._gathers
                 self._arrived.append(message)
                 del message
-                self.wake()
-                if not awaited:
-                    self._room.clear()
-                    await self._room.wait()
+                if self._is_full():
+                    self.wake()
+                    if not awaited:
+                        self._room.clear()
+                        await self._room.wait()
         except Exception as error:
             self._error = error
         self._over = True
         self.wake()
+
+
+def _is_audio(message: object) -> bool:
+    """Return whether it is bytes, and not so few that they come at a rate."""
+    return isinstance(message, bytes) and len(message) >= _SMALL_BYTES

@@ -12,21 +12,30 @@ _BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 
 class RecognizerMetrics:
-    """Counters of streams and requests; what `admission` and `worst_lag_s` know is read at each scrape."""
+    """Counters of streams and requests; what `admission`, `worst_lag_s` and `turn_s` know is read at each scrape."""
 
     def __init__(
-        self, registry: CollectorRegistry, admission: Admission, worst_lag_s: Callable[[], float] = lambda: 0.0
+        self,
+        registry: CollectorRegistry,
+        admission: Admission,
+        worst_lag_s: Callable[[], float] = lambda: 0.0,
+        turn_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         for name, what, read in (
             ("sessions", "Open streams and requests.", lambda: admission.active),
             ("headroom_sessions", "Streams that would be admitted beside the open ones.", lambda: admission.fitting),
             ("load_ratio", "Share of the measured capacity in use; 1: streams are refused.", lambda: admission.load),
             ("worst_lag_seconds", "Worst lag of the last seconds, of audio that waits, too.", worst_lag_s),
+            (
+                "turn_seconds",
+                "Time for which each stream gathers its messages; 0: they are recognized at once.",
+                turn_s,
+            ),
         ):
             Gauge(f"sonorant_recognizer_{name}", what, registry=registry).set_function(read)
         self.lag = Histogram(
             "sonorant_recognizer_lag_seconds",
-            "From the arrival of audio at the socket to its recognition, of live streams.",
+            "From the arrival of live audio at the socket to its recognition, less the time in which it is gathered.",
             buckets=_BOUNDS_S,
             registry=registry,
         )

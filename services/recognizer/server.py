@@ -77,9 +77,14 @@ class RecognizerServer:
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
         admission = KeyedAdmission(serving.max_streams, self.headroom, time.monotonic)
-        lag = self.headroom.lag
+        headroom = self.headroom
         registry = metrics or CollectorRegistry()
-        counted = RecognizerMetrics(registry, admission, lambda: lag.worst_s(time.monotonic()))
+        counted = RecognizerMetrics(
+            registry,
+            admission,
+            lambda: headroom.lag.worst_s(time.monotonic()),
+            lambda: headroom.turn_s(time.monotonic(), admission.active),
+        )
         register_label_metric(registry, store)
         self._api_keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None
         if self._api_keys is not None:

@@ -2,7 +2,8 @@
 
 A transport takes a message when the one before has been recognized; until then it has been read ahead, or lies in the
 connection's buffers, and nobody notes its arrival. `Arrivals` infers it: who sends as fast as is spoken sent it the
-duration of its audio after the one before.
+duration of its audio after the one before. The time in which messages are gathered (`services/recognizer/gathering.py`)
+does not count.
 """
 
 import math

@@ -118,3 +118,14 @@ def test_what_the_event_loop_takes_of_a_round_counts_once():
         headroom.heard(now_s, 0.01 * streams, 0.0, loop * 0.01 * streams * number)
         headroom.cost.measured(now_s, 10, 0.01 * streams, rate * 0.01 * streams / (1 - loop * streams))
     assert headroom.capacity(now_s) in range(int(0.85 / (rate + loop)), int(0.95 / (rate + loop)))
+
+
+@given(COSTS, st.integers(1, 500))
+def test_streams_gather_from_half_the_capacity_on_and_never_for_the_whole_slo(cost, active):
+    headroom = calibrated(*cost)
+    capacity = headroom.capacity(0.0)
+    turn_s = headroom.turn_s(0.0, active)
+    assert turn_s <= headroom.turn_s(0.0, active + 1) <= 2 / 3 * SLO_S
+    assert headroom.turn_s(0.0, capacity // 2) == 0.0 < headroom.turn_s(0.0, capacity // 2 + 1)
+    if active >= capacity:
+        assert turn_s == 2 / 3 * SLO_S

@@ -1,12 +1,14 @@
 """The Speech service of Google Speech-to-Text v2 over the engine, so that its clients work here."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from typing import Any
 
 import grpc
 from google.protobuf.message import Message
 
 from services.recognizer.engine import Engine
+from services.recognizer.gathering import gathered
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
 from services.recognizer.suspending import end_stream
@@ -134,9 +136,13 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> Asyn
 
 
 async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> bytes | None:
-    """Return the audio of the next message, None after the last; raises BadRequest if there is anything else in it."""
+    """Return the audio of the next messages, None after the last; raises BadRequest if one has anything else."""
     if (message := await inbox.next()) is None:
         return None
+    return await gathered(inbox, _audio(message, recognizer), partial(_audio, recognizer=recognizer))
+
+
+def _audio(message: bytes, recognizer: str) -> bytes:
     request = parsed(pb.StreamingRecognizeRequest, message)
     if request.WhichOneof("streaming_request") == "streaming_config":
         raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")

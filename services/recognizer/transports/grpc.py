@@ -7,6 +7,7 @@ import grpc
 
 from services.coordination.durations import duration
 from services.recognizer.engine import Engine
+from services.recognizer.gathering import gathered
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
 from services.recognizer.suspending import end_stream
@@ -125,9 +126,12 @@ async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]
 
 
 async def _next_audio(inbox: Inbox[bytes]) -> bytes | None:
-    """Return the audio of the next message, or None after the last; raises BadRequest for another config."""
-    if (message := await inbox.next()) is None:
-        return None
+    """Return the audio of the next messages, or None after the last; raises BadRequest for another config."""
+    message = await inbox.next()
+    return None if message is None else await gathered(inbox, _audio(message), _audio)
+
+
+def _audio(message: bytes) -> bytes:
     request = parsed(pb.StreamingRecognizeRequest, message)
     if request.WhichOneof("request") == "streaming_config":
         raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")

@@ -8,6 +8,7 @@ import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from services.recognizer.engine import Engine
+from services.recognizer.gathering import gathered
 from services.recognizer.inbox import Inbox
 from services.recognizer.stream import Stream
 from services.recognizer.suspending import end_stream
@@ -105,7 +106,7 @@ async def _recognize(inbox: Inbox[_Message], stream: Stream, writer: "_Writer") 
     while (message := await inbox.next()) is not None:
         if isinstance(message, bytes):
             if message:
-                await writer.write(await stream.push(message))
+                await writer.write(await stream.push(await gathered(inbox, message, bytes)))
                 inbox.heard()
         elif message.get("type") == "KeepAlive":
             inbox.heard()

@@ -1,0 +1,245 @@
+"""Under load messages are gathered: fewer computations, the same transcripts, and no wait at an end."""
+
+import asyncio
+import json
+import time
+
+import grpc
+import pytest
+from rigs.babble import RATE_HZ
+from rigs.http_recognizer import http_recognizer
+from rigs.recognizer import AUDIO, SPEECH, audio, last, opening, recognizer
+from websockets.asyncio.client import connect as connect_socket
+
+from services.recognizer.gathering import TurnTime, gathered
+from services.recognizer.inbox import Ending, Inbox
+from services.recognizer.stream import MonoStream
+from services.recognizer_client.client import connect, stream_recording
+from sonorant.errors import BadAudio
+from sonorant.serving.headroom import Headroom
+from sonorant.serving.session import Session, SessionOptions
+from sonorant.v1 import google_speech_pb2 as google
+
+CHUNK = AUDIO[:1600]
+FINALIZE, CLOSE = json.dumps({"type": "Finalize"}), json.dumps({"type": "CloseStream"})
+GOOGLE = "/google.cloud.speech.v2.Speech/StreamingRecognize"
+
+
+@pytest.fixture
+def pushes(monkeypatch):
+    """The bytes of each push of a stream."""
+    push, sizes = MonoStream.push, []
+
+    async def watched(self, content):
+        sizes.append(len(content))
+        return await push(self, content)
+
+    monkeypatch.setattr(MonoStream, "push", watched)
+    return sizes
+
+
+def with_turns(monkeypatch, turn_s):
+    monkeypatch.setattr(Headroom, "turn_s", lambda *_: turn_s)
+
+
+def text_of(store, content):
+    session = Session(store.get(), SessionOptions())
+    session.push(content)
+    return session.finish()[-1].alternatives[0].text
+
+
+@pytest.mark.parametrize("turn_s", [0.0, 0.2])
+def test_a_paced_stream_has_the_transcript_that_it_has_alone_by_fewer_pushes_under_load(
+    store, pushes, monkeypatch, turn_s
+):
+    with_turns(monkeypatch, turn_s)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            return await stream_recording(connect(channel), SPEECH, RATE_HZ, paced=True, chunk_ms=20)
+
+    transcript = asyncio.run(run())
+    assert transcript.text == text_of(store, AUDIO)
+    assert sum(pushes) == len(AUDIO)
+    if turn_s:
+        assert 5 < len(pushes) <= 2.0 / turn_s + 3
+    else:
+        assert len(pushes) > 60
+
+
+def test_the_end_of_the_messages_ends_the_wait_for_a_turn(store, pushes, monkeypatch):
+    with_turns(monkeypatch, 30.0)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            began_s = time.monotonic()
+            requests = [opening(), *(audio(AUDIO[at : at + 1600]) for at in range(0, len(AUDIO), 1600))]
+            response = await last(connect(channel).StreamingRecognize(iter(requests)))
+            return response.results[0].alternatives[0].transcript, time.monotonic() - began_s
+
+    text, took_s = asyncio.run(run())
+    assert text == text_of(store, AUDIO)
+    assert took_s < 15
+    assert sum(pushes) == len(AUDIO)
+    assert len(pushes) == 2
+
+
+def test_googles_streams_gather_too_and_what_is_wrong_is_refused_behind_the_audio_before_it(store, pushes, monkeypatch):
+    with_turns(monkeypatch, 30.0)
+    config = google.RecognitionConfig(
+        language_codes=["en-US"], explicit_decoding_config={"encoding": 1, "sample_rate_hertz": 8000}
+    )
+    first = google.StreamingRecognizeRequest(
+        recognizer="projects/p/locations/l/recognizers/_", streaming_config={"config": config}
+    )
+    sent = [google.StreamingRecognizeRequest(audio=CHUNK) for _ in range(4)]
+    wrong = google.StreamingRecognizeRequest(recognizer="projects/p/locations/l/recognizers/other", audio=CHUNK)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            method = channel.stream_stream(GOOGLE, request_serializer=lambda message: message.SerializeToString())
+            call = method(iter([first, *sent, wrong]))
+            with pytest.raises(grpc.aio.AioRpcError, match="the stream began with") as caught:
+                async for _ in call:
+                    pass
+            return caught.value.code()
+
+    assert asyncio.run(run()) == grpc.StatusCode.INVALID_ARGUMENT
+    assert sum(pushes) == 4 * 1600
+    assert len(pushes) == 2
+
+
+def test_a_finalize_message_ends_the_wait_of_a_socket(store, pushes, monkeypatch):
+    with_turns(monkeypatch, 30.0)
+
+    async def run():
+        async with http_recognizer(store) as (_, address), connect_socket(f"ws://{address}/v1/stream") as call:
+            for message in (AUDIO[:8000], AUDIO[8000:16000], AUDIO[16000:], FINALIZE, CLOSE):
+                await call.send(message)
+            read = [json.loads(await call.recv()) for _ in range(2)]
+            while not read[-1].get("from_finalize"):
+                read.append(json.loads(await asyncio.wait_for(call.recv(), 15)))
+            return read[-1]
+
+    result = asyncio.run(run())
+    assert result["alternatives"][0]["transcript"] == text_of(store, AUDIO)
+    assert sum(pushes) == len(AUDIO)
+    assert len(pushes) == 2
+
+
+async def _messages(*messages):
+    for message in messages:
+        yield message
+    await asyncio.sleep(3600)
+
+
+def inbox_of(*messages, turn_s=30.0, ending=None):
+    return Inbox(_messages(*messages), 60.0, ending or Ending(), lambda: turn_s)
+
+
+async def turns(inbox, count, audio_of=bytes):
+    """What is gathered, turn by turn, by a stream that had one just before."""
+    await inbox.turn()
+    found = []
+    for _ in range(count):
+        async with asyncio.timeout(10):
+            found.append(await gathered(inbox, audio_of(await inbox.next()), audio_of))
+    return found
+
+
+def test_as_much_as_may_be_read_ahead_ends_the_wait():
+    async def run():
+        async with inbox_of(*[bytes(100)] * 200) as inbox:
+            small = await turns(inbox, 2)
+        async with inbox_of(*[bytes(30_000)] * 20) as inbox:
+            return small, await turns(inbox, 2)
+
+    small, large = asyncio.run(run())
+    assert [len(one) for one in small] == [6500, 6500]
+    assert [len(one) for one in large] == [120_000, 120_000]
+
+
+@pytest.mark.parametrize("other", [{"type": "KeepAlive"}, b"tiny"])
+def test_what_is_no_audio_ends_the_wait_and_comes_next(other):
+    async def run():
+        async with inbox_of(bytes(100), bytes(100), other, bytes(100)) as inbox:
+            return await turns(inbox, 1), await inbox.next()
+
+    assert asyncio.run(run()) == ([bytes(200)], other)
+
+
+def test_an_error_of_a_message_comes_behind_the_audio_before_it():
+    def audio_of(message):
+        if message[:1] == b"!":
+            raise BadAudio("audio", "broken")
+        return message
+
+    async def run():
+        async with inbox_of(bytes(100), bytes(100), b"!" * 100, bytes(100), turn_s=0.3) as inbox:
+            before = await turns(inbox, 1, audio_of)
+            with pytest.raises(BadAudio, match="broken"):
+                await turns(inbox, 1, audio_of)
+            return before
+
+    assert asyncio.run(run()) == [bytes(200)]
+
+
+def test_the_turn_comes_and_a_drain_ends_the_wait_for_it():
+    async def run():
+        loop, ending = asyncio.get_running_loop(), Ending()
+        async with inbox_of(bytes(100), turn_s=0.2) as inbox:
+            began_s = loop.time()
+            await turns(inbox, 1)
+            waited_s = loop.time() - began_s
+        async with inbox_of(bytes(100), ending=ending) as inbox:
+            loop.call_later(0.05, ending.begin)
+            return waited_s, await turns(inbox, 1)
+
+    waited_s, drained = asyncio.run(run())
+    assert 0.15 < waited_s < 5
+    assert drained == [bytes(100)]
+
+
+def test_behind_the_end_of_the_messages_or_of_a_drain_no_turn_is_waited_for():
+    async def ended():
+        await asyncio.sleep(0.05)
+        yield bytes(100)
+
+    async def run():
+        ending = Ending()
+        async with Inbox(ended(), 60.0, ending, lambda: 30.0) as inbox:
+            over = await turns(inbox, 1)
+        async with inbox_of(bytes(100), ending=ending) as inbox:
+            await inbox.turn()
+            message = await inbox.next()
+            ending.begin()
+            async with asyncio.timeout(10):
+                return over, await gathered(inbox, message, bytes)
+
+    assert asyncio.run(run()) == ([bytes(100)], bytes(100))
+
+
+def test_without_turns_a_message_is_recognized_by_itself():
+    async def run():
+        async with inbox_of(bytes(100), bytes(200), turn_s=0.0) as inbox:
+            return await turns(inbox, 2)
+
+    assert asyncio.run(run()) == [bytes(100), bytes(200)]
+
+
+def test_the_turn_time_is_looked_up_now_and_then(monkeypatch):
+    class Loads:
+        active, asked = 3, 0
+
+        def turn_s(self, _now_s, active):
+            self.asked += 1
+            return active / 10
+
+    loads = Loads()
+    turn_time = TurnTime(loads, loads)
+    now_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    assert [turn_time() for _ in range(50)] == [0.3] * 50
+    assert loads.asked == 1
+    now_s, loads.active = now_s + 1, 5
+    assert turn_time() == 0.5
