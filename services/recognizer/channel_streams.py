@@ -128,10 +128,10 @@ class ChannelStreams:
         """See `Stream`; requests for channels apart have no timeouts."""
         return False
 
-    async def push(self, audio: bytes) -> list[Answer]:
+    async def push(self, *messages: bytes) -> list[Answer]:
         """See `Stream`."""
-        await self._begin(self._decoder.pieces(audio))
-        return await self._each(stream.push(audio) for stream in self._streams)
+        await self._begin(chain.from_iterable(map(self._decoder.pieces, messages)))
+        return await self._each(stream.push(*messages) for stream in self._streams)
 
     async def finalize(self) -> list[Answer]:
         """See `Stream`; last a final result of each channel."""

@@ -35,18 +35,18 @@ class TurnTime:
         return self._turn_s
 
 
-async def gathered(inbox: Inbox[Any], audio: bytes, audio_of: Callable[[bytes], bytes]) -> bytes:
-    """Return the audio of a message, and of those that come before its stream's turn.
+async def gathered(inbox: Inbox[Any], audio: bytes, audio_of: Callable[[bytes], bytes]) -> list[bytes]:
+    """Return the audio of a message, and of each that comes before its stream's turn.
 
     audio_of: returns the audio of a message, or raises SonorantError: it is left to `Inbox.next`, behind this audio.
     """
+    found = [audio]
     if not await inbox.turn():
-        return audio
-    parts = [audio]
+        return found
     while (message := inbox.audio()) is not None:
         try:
-            parts.append(audio_of(message))
+            found.append(audio_of(message))
         except SonorantError:
             inbox.put_back(message)
             break
-    return b"".join(parts)
+    return found

@@ -69,8 +69,8 @@ class Stream(Protocol):
     def ended(self) -> bool:
         """Whether it hears no more audio: a timeout of the request has expired."""
 
-    async def push(self, audio: bytes) -> list[Answer]:
-        """Recognize the next `audio`; return what `Session.push` does.
+    async def push(self, *messages: bytes) -> list[Answer]:
+        """Recognize the audio of the next messages, each of which is decoded as one; return what `Session.push` does.
 
         Raises as `AudioDecoder.push` and `Session.push`; what was found until then is left to `finish`.
         """
@@ -149,10 +149,10 @@ class MonoStream:
         """See `Stream`."""
         return self._session.ended
 
-    async def push(self, audio: bytes) -> list[Answer]:
+    async def push(self, *messages: bytes) -> list[Answer]:
         """See `Stream`."""
         with self._lag():
-            await self._compute(_recognize_next, self._decoder.pieces(audio))
+            await self._compute(_recognize_next, chain.from_iterable(map(self._decoder.pieces, messages)))
         return self._taken()
 
     async def finalize(self) -> list[Answer]:

@@ -124,9 +124,9 @@ async def _first(inbox: Inbox[bytes]) -> pb.StreamingRecognizeRequest:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; raises SonorantError."""
-    while (audio := await _next_audio(inbox, recognizer)) is not None:
-        if audio:
-            for answer in await stream.push(audio):
+    while audio := await _next_audio(inbox, recognizer):
+        if any(audio):
+            for answer in await stream.push(*audio):
                 inbox.heard()
                 yield answer
             if stream.ended:
@@ -135,10 +135,10 @@ async def _answers(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> Asyn
         del audio  # an idle stream keeps none
 
 
-async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> bytes | None:
-    """Return the audio of the next messages, None after the last; raises BadRequest if one has anything else."""
+async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> list[bytes]:
+    """Return the audio of the next messages, of none after the last; raises BadRequest if one has anything else."""
     if (message := await inbox.next()) is None:
-        return None
+        return []
     return await gathered(inbox, _audio(message, recognizer), partial(_audio, recognizer=recognizer))
 
 

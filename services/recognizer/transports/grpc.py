@@ -114,10 +114,10 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
-    while (audio := await _next_audio(inbox)) is not None:
-        if not audio:
+    while audio := await _next_audio(inbox):
+        if not any(audio):
             continue
-        answers = await stream.push(audio)
+        answers = await stream.push(*audio)
         del audio  # an idle stream keeps none
         inbox.heard()
         for answer in answers:
@@ -125,10 +125,10 @@ async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]
             inbox.heard()  # a slow reader's audio may wait here
 
 
-async def _next_audio(inbox: Inbox[bytes]) -> bytes | None:
-    """Return the audio of the next messages, or None after the last; raises BadRequest for another config."""
+async def _next_audio(inbox: Inbox[bytes]) -> list[bytes]:
+    """Return the audio of the next messages, of none after the last; raises BadRequest for another config."""
     message = await inbox.next()
-    return None if message is None else await gathered(inbox, _audio(message), _audio)
+    return [] if message is None else await gathered(inbox, _audio(message), _audio)
 
 
 def _audio(message: bytes) -> bytes:

@@ -30,9 +30,9 @@ def pushes(monkeypatch):
     """The bytes of each push of a stream."""
     push, sizes = MonoStream.push, []
 
-    async def watched(self, content):
-        sizes.append(len(content))
-        return await push(self, content)
+    async def watched(self, *messages):
+        sizes.append(sum(map(len, messages)))
+        return await push(self, *messages)
 
     monkeypatch.setattr(MonoStream, "push", watched)
     return sizes
@@ -65,6 +65,19 @@ def test_a_paced_stream_has_the_transcript_that_it_has_alone_by_fewer_pushes_und
         assert 5 < len(pushes) <= 2.0 / turn_s + 3
     else:
         assert len(pushes) > 60
+
+
+def test_messages_of_parts_of_samples_are_refused_though_together_they_are_whole(store, pushes, monkeypatch):
+    with_turns(monkeypatch, 30.0)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            requests = [opening(), audio(), *(audio(AUDIO[:801]) for _ in range(2))]
+            with pytest.raises(grpc.aio.AioRpcError, match="801 bytes of audio: expected whole 16-bit samples"):
+                await last(connect(channel).StreamingRecognize(iter(requests)))
+
+    asyncio.run(run())
+    assert sum(pushes) == len(AUDIO) + 2 * 801
 
 
 def test_the_end_of_the_messages_ends_the_wait_for_a_turn(store, pushes, monkeypatch):
@@ -143,7 +156,7 @@ async def turns(inbox, count, audio_of=bytes):
     found = []
     for _ in range(count):
         async with asyncio.timeout(10):
-            found.append(await gathered(inbox, audio_of(await inbox.next()), audio_of))
+            found.append(b"".join(await gathered(inbox, audio_of(await inbox.next()), audio_of)))
     return found
 
 
@@ -216,7 +229,7 @@ def test_behind_the_end_of_the_messages_or_of_a_drain_no_turn_is_waited_for():
             async with asyncio.timeout(10):
                 return over, await gathered(inbox, message, bytes)
 
-    assert asyncio.run(run()) == ([bytes(100)], bytes(100))
+    assert asyncio.run(run()) == ([bytes(100)], [bytes(100)])
 
 
 def test_without_turns_a_message_is_recognized_by_itself():
