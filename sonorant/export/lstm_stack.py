@@ -41,7 +41,7 @@ class StackBatch:
         """Return outputs [T, symbols] of each stream's vectors [T, bins], and the state after them."""
         if not vectors:
             return []
-        features = np.concatenate(vectors, dtype=np.float32)
+        features = np.ascontiguousarray(np.concatenate(vectors, dtype=np.float32))
         after = np.concatenate(states).reshape(len(states), -1)
         lengths = np.array([len(own) for own in vectors], np.int32)
         log_probs = np.empty((len(features), self._symbols), np.float32)
