@@ -118,7 +118,7 @@ def rows(
     """Yield the figures of a preset; the options are those of `OPTIONS`."""
     if run is not None and server is not None:
         raise click.UsageError("give either --run or --server")
-    results = Results(preset, slo_ms)
+    results = Results(preset, slo_ms, chunk_ms)
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         if server is None:
             subject = _own(Path(folder), run, progress, with_peers=preset == "ramp")

@@ -53,6 +53,7 @@ class Results:
 
     preset: str
     slo_ms: float
+    chunk_ms: float = 100.0
     series: dict[str, list[Step]] = field(default_factory=dict)
     users: list[dict[str, float]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -62,6 +63,7 @@ class Results:
         return {
             "preset": self.preset,
             "slo_ms": self.slo_ms,
+            "chunk_ms": self.chunk_ms,
             "rows": [asdict(row) for row in self.rows],
             "series": {name: [step.document() for step in steps] for name, steps in self.series.items()},
             "users": self.users,

@@ -128,6 +128,14 @@ class ChannelStreams:
         """See `Stream`; requests for channels apart have no timeouts."""
         return False
 
+    @property
+    def gathers(self) -> bool:
+        """See `Stream`: an error of one message would lose answers of the channels that had some of another."""
+        return False
+
+    def check(self) -> None:
+        """See `Stream`; messages are pushed one by one."""
+
     async def push(self, *messages: bytes) -> list[Answer]:
         """See `Stream`."""
         await self._begin(chain.from_iterable(map(self._decoder.pieces, messages)))

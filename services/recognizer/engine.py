@@ -14,7 +14,7 @@ from typing import TypeVar
 import structlog
 
 from services.recognizer.channel_streams import open_channels
-from services.recognizer.gathering import TurnTime
+from services.recognizer.gathering import GatherTime
 from services.recognizer.inbox import Ending, Inbox
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.stream import MonoStream, Stream
@@ -63,7 +63,7 @@ class Engine:
         self._workers = workers
         self._metrics = metrics
         self._ending = Ending()
-        self._turn_time = TurnTime(headroom, admission)
+        self._gather_time = GatherTime(headroom, admission)
         self._polling = asyncio.Lock()
         self._next_poll: asyncio.Task[None] | None = None  # that waits for another, and is all later callers'
 
@@ -183,7 +183,7 @@ class Engine:
 
     def inbox(self, messages: AsyncIterator[_T]) -> Inbox[_T]:
         """Return a client's messages, within the idle limit, until `end_streams`."""
-        return Inbox(messages, self._serving.idle_timeout_s, self._ending, self._turn_time)
+        return Inbox(messages, self._serving.idle_timeout_s, self._ending, self._gather_time)
 
     async def in_time(self, writing: Awaitable[object]) -> None:
         """Wait until a result is written; raises IdleStream for a client that reads none within the idle limit."""

@@ -13,7 +13,7 @@ __all__ = ["Ending", "Inbox"]
 # A flood of tiny messages is read at this rate, and the rest stays with its client, so that it delays no other's. A
 # message of so many bytes has 4 ms of audio at 8 kHz.
 _SMALL_BYTES, _SMALL_S = 64, 0.002
-_MOST_GATHERED, _MOST_GATHERED_BYTES = 64, 1 << 16  # messages that are read ahead of one turn, and their bytes
+_MOST_GATHERED, _MOST_GATHERED_BYTES = 16, 1 << 15  # messages that are read ahead where they are gathered, and bytes
 
 _T = TypeVar("_T")
 
@@ -36,23 +36,23 @@ class Ending:
 class Inbox(Generic[_T]):
     """Messages of one client, while a context lasts; for one event loop.
 
-    One task reads them all, the next one while the last is recognized: a read that is cancelled, as waits are, would
-    lose its message. While `turn` waits, several. After the first, tiny ones, or such as are no bytes, come at a rate.
-    None is kept once returned.
+    One task reads them all, the next one while the last is recognized, and several where they are gathered: a read that
+    is cancelled, as waits are, would lose its message. After the first, tiny ones, or such as are no bytes, come at a
+    rate. None is kept once returned.
 
     idle_s: longest time without audio, from the beginning or the last `heard`, however many empty messages come.
-    turn_s: returns the time from turn to turn; 0: a message has its turn when it comes.
+    gather_s: returns for how long messages are gathered; 0: each is taken when it comes.
     """
 
     def __init__(
-        self, messages: AsyncIterator[_T], idle_s: float, ending: Ending, turn_s: Callable[[], float] = lambda: 0.0
+        self, messages: AsyncIterator[_T], idle_s: float, ending: Ending, gather_s: Callable[[], float] = lambda: 0.0
     ) -> None:
         self._messages = messages
         self._idle_s = idle_s
         self._ending = ending
-        self._turn_s = turn_s
-        self._had_turn_s = -math.inf
-        self._gathers = False  # whether a turn is waited for
+        self._gather_s = gather_s
+        self._gathered_at_s = -math.inf
+        self._gathers = False  # whether `gather` waits
         self._loop = asyncio.get_running_loop()
         self._arrived: deque[_T] = deque()
         self._over = False  # whether no more arrive
@@ -92,21 +92,21 @@ class Inbox(Generic[_T]):
         self._opened = True
         return message
 
-    async def turn(self) -> bool:
-        """Wait for the stream's turn, while its next messages are read; False: it has its turn at once.
+    async def gather(self) -> bool:
+        """Wait while messages are gathered, since the last time that this returned; False: they are not.
 
         Other messages than audio, as much audio as may be read ahead, the end of all messages and that of a drain end
         the wait.
         """
-        if not (turn_s := self._turn_s()):
+        if not (gather_s := self._gather_s()):
             return False
-        due_s = self._had_turn_s + turn_s
-        if due_s > self._loop.time() and not self._over and not self._ending.begun:
-            await self._gather(due_s)
-        self._had_turn_s = self._loop.time()
+        until_s = self._gathered_at_s + gather_s
+        if until_s > self._loop.time() and not self._over and not self._ending.begun:
+            await self._wait_until(until_s)
+        self._gathered_at_s = self._loop.time()
         return True
 
-    def audio(self) -> bytes | None:
+    def take_audio(self) -> bytes | None:
         """Return the next message if it has arrived, and is audio, no tiny one."""
         if self._arrived and _is_audio(self._arrived[0]):
             return cast(bytes, self._taken())
@@ -128,7 +128,8 @@ class Inbox(Generic[_T]):
         """Let a wait for a message end: it has arrived, or a limit is to be checked."""
         self._news.set()
 
-    async def _gather(self, until_s: float) -> None:
+    async def _wait_until(self, until_s: float) -> None:
+        """Wait for a time, or until no more may be read ahead."""
         self._gathers = True
         timer = self._loop.call_at(until_s, self.wake)
         try:
@@ -158,8 +159,8 @@ class Inbox(Generic[_T]):
             self.wake()
 
     def _is_full(self) -> bool:
-        """Return whether no more may be read ahead: one message, or what is gathered for a turn."""
-        if not self._gathers or not _is_audio(self._arrived[-1]):
+        """Return whether no more may be read ahead: one message, or what is gathered."""
+        if not self._gather_s() or not _is_audio(self._arrived[-1]):
             return True
         size = sum(len(message) for message in self._arrived if isinstance(message, bytes))
         return len(self._arrived) >= _MOST_GATHERED or size >= _MOST_GATHERED_BYTES
@@ -180,11 +181,12 @@ class Inbox(Generic[_T]):
                 awaited = not self._news.is_set() and not self._gathers
                 self._arrived.append(message)
                 del message
-                if self._is_full():
+                full = self._is_full()
+                if full or not self._gathers:
                     self.wake()
-                    if not awaited:
-                        self._room.clear()
-                        await self._room.wait()
+                if full and not awaited:
+                    self._room.clear()
+                    await self._room.wait()
         except Exception as error:
             self._error = error
         self._over = True

@@ -12,14 +12,14 @@ _BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 
 
 class RecognizerMetrics:
-    """Counters of streams and requests; what `admission`, `worst_lag_s` and `turn_s` know is read at each scrape."""
+    """Counters of streams and requests; what `admission`, `worst_lag_s` and `gather_s` know is read at each scrape."""
 
     def __init__(
         self,
         registry: CollectorRegistry,
         admission: Admission,
         worst_lag_s: Callable[[], float] = lambda: 0.0,
-        turn_s: Callable[[], float] = lambda: 0.0,
+        gather_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         for name, what, read in (
             ("sessions", "Open streams and requests.", lambda: admission.active),
@@ -27,9 +27,9 @@ class RecognizerMetrics:
             ("load_ratio", "Share of the measured capacity in use; 1: streams are refused.", lambda: admission.load),
             ("worst_lag_seconds", "Worst lag of the last seconds, of audio that waits, too.", worst_lag_s),
             (
-                "turn_seconds",
+                "gathering_seconds",
                 "Time for which each stream gathers its messages; 0: they are recognized at once.",
-                turn_s,
+                gather_s,
             ),
         ):
             Gauge(f"sonorant_recognizer_{name}", what, registry=registry).set_function(read)

@@ -83,7 +83,7 @@ class RecognizerServer:
             registry,
             admission,
             lambda: headroom.lag.worst_s(time.monotonic()),
-            lambda: headroom.turn_s(time.monotonic(), admission.active),
+            lambda: headroom.gather_s(time.monotonic(), admission.active),
         )
         register_label_metric(registry, store)
         self._api_keys = KeyFile(Path(serving.api_keys)) if serving.api_keys else None

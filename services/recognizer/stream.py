@@ -10,8 +10,10 @@ from typing import Protocol
 from services.recognizer.metrics import RecognizerMetrics
 from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
+from sonorant.errors import SonorantError
 from sonorant.serving.audio_formats import Pieces
 from sonorant.serving.channels import Decoder
+from sonorant.serving.errors import STREAM_ENDS
 from sonorant.serving.headroom import Headroom
 from sonorant.serving.lag import Arrivals, Turns
 from sonorant.serving.model import ServedModel
@@ -69,10 +71,18 @@ class Stream(Protocol):
     def ended(self) -> bool:
         """Whether it hears no more audio: a timeout of the request has expired."""
 
+    @property
+    def gathers(self) -> bool:
+        """Whether several messages may be pushed at once: not of a stream that is ahead, which waits for nothing."""
+
+    def check(self) -> None:
+        """Raise the error of the last push, if it returned answers, which come before it."""
+
     async def push(self, *messages: bytes) -> list[Answer]:
         """Recognize the audio of the next messages, each of which is decoded as one; return what `Session.push` does.
 
-        Raises as `AudioDecoder.push` and `Session.push`; what was found until then is left to `finish`.
+        Raises as `AudioDecoder.push` and `Session.push`; what was found before an error of `STREAM_ENDS` is left to
+        `finish`, and before another one returned: then `check` raises it.
         """
 
     async def finalize(self) -> list[Answer]:
@@ -106,6 +116,7 @@ class MonoStream:
         self._workers = workers
         self._metrics = metrics
         self._headroom = headroom
+        self._error: SonorantError | None = None
         self._turns = Turns()
         self._arrivals = Arrivals()
 
@@ -149,10 +160,27 @@ class MonoStream:
         """See `Stream`."""
         return self._session.ended
 
+    @property
+    def gathers(self) -> bool:
+        """See `Stream`."""
+        return not self._turns.ahead(time.monotonic())
+
+    def check(self) -> None:
+        """See `Stream`."""
+        if self._error is not None:
+            raise self._error
+
     async def push(self, *messages: bytes) -> list[Answer]:
         """See `Stream`."""
-        with self._lag():
-            await self._compute(_recognize_next, chain.from_iterable(map(self._decoder.pieces, messages)))
+        try:
+            with self._lag():
+                await self._compute(_recognize_next, chain.from_iterable(map(self._decoder.pieces, messages)))
+        except STREAM_ENDS:
+            raise
+        except SonorantError as error:
+            if not self._answers:
+                raise
+            self._error = error
         return self._taken()
 
     async def finalize(self) -> list[Answer]:

@@ -51,7 +51,8 @@ INLINE void fold(const float* samples, const Tables& tables, float* folded, floa
 }
 
 // frames: at most TOGETHER; folded: scratch of 2 * TOGETHER * hop floats.
-FAST void fold_some(const float* samples, size_t frames, const Tables& tables, float* folded, float* real, float* imag) {
+FAST void fold_some(const float* samples, size_t frames, const Tables& tables, float* folded, float* real,
+                    float* imag) {
     switch (frames) {
         case 4: return fold<4>(samples, tables, folded, real, imag);
         case 3: return fold<3>(samples, tables, folded, real, imag);
@@ -74,8 +75,8 @@ public:
     // edges: first bin of each band, and the last one's end
     VoiceActivity(ConstRows cosines, ConstRows sines, Integers edges)
         : cosines_(cosines), sines_(sines), edges_(edges), hop_(cosines.shape(0)), bins_(cosines.shape(1)),
-          folded_(2 * TOGETHER * hop_), real_(TOGETHER * bins_), imag_(TOGETHER * bins_), powers_(SMOOTHED_FRAMES * BANDS, LEAST_POWER),
-          levels_(FLOOR_FRAMES * BANDS, LEAST_LEVEL) {
+          folded_(2 * TOGETHER * hop_), real_(TOGETHER * bins_), imag_(TOGETHER * bins_),
+          powers_(SMOOTHED_FRAMES * BANDS, LEAST_POWER), levels_(FLOOR_FRAMES * BANDS, LEAST_LEVEL) {
         expect(hop_ && sines.shape(0) == hop_ && sines.shape(1) == bins_, "VoiceActivity: tables of unequal shape");
         expect(bins_ % 8 == 0, "VoiceActivity: bins must be a multiple of 8");
         expect(2 <= edges.size() && edges.size() <= BANDS + 1, "VoiceActivity: there must be 1 to 8 bands");

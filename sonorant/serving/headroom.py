@@ -9,7 +9,7 @@ __all__ = ["Headroom"]
 
 _ROUND_SHARE = 0.25  # of the SLO: audio waits for a round that runs and for its own, and half is for the rest
 _SAFETY = 0.9  # nobody is ever perfectly regular
-_GATHER_SHARE = 2 / 3  # of the SLO, at most: the round that follows is within it
+_GATHER_SHARE, _LONGEST_GATHER_S = 2 / 3, 0.5  # of the SLO, at most, and of any
 _GATHER_FROM, _GATHER_MOST = 0.5, 0.8  # of the capacity in use
 _MOST_LOOP = 0.5  # of a round
 _MOST_OVERHEAD = 0.5  # of a round: where one stream alone exceeds the SLO, the workers' time is the limit
@@ -36,7 +36,7 @@ class Headroom:
         self._late = LateLimit(slo_s / 2)
         self._loop = LoopCost()
         self._round_s = slo_s * _ROUND_SHARE
-        self._gather_s = slo_s * _GATHER_SHARE
+        self._longest_gather_s = min(slo_s * _GATHER_SHARE, _LONGEST_GATHER_S)
         self._workers = workers
         self._batch = batch
 
@@ -55,13 +55,13 @@ class Headroom:
         each = min((1 - overhead) / (fit.rate + loop), full_s / (fit.round_s(full_s) + loop * full_s))
         return max(1, int(_SAFETY * min(self._workers * each, 1 / loop)))
 
-    def turn_s(self, now_s: float, active: int) -> float:
-        """Return the time from turn to turn of each of `active` streams, which gather messages for it; 0: none.
+    def gather_s(self, now_s: float, active: int) -> float:
+        """Return for how long each of `active` streams gathers messages, from one recognition to the next; 0: not.
 
         It begins at half the capacity, so that a recognizer with room for more answers as soon as it can.
         """
         load = active / self.capacity(now_s)
-        return self._gather_s * min(1.0, max(0.0, (load - _GATHER_FROM) / (_GATHER_MOST - _GATHER_FROM)))
+        return self._longest_gather_s * min(1.0, max(0.0, (load - _GATHER_FROM) / (_GATHER_MOST - _GATHER_FROM)))
 
     def fitting(self, now_s: float, active: int) -> int:
         """Return how many streams fit beside `active` ones: none while audio is overdue; one always fits alone."""

@@ -8,7 +8,7 @@ call of a front end or model for all streams that are due.
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Done", "Step", "Steps", "alone", "together"]
+__all__ = ["Done", "Stage", "Step", "Steps", "alone", "together"]
 
 _T = TypeVar("_T")
 

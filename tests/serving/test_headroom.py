@@ -124,8 +124,12 @@ def test_what_the_event_loop_takes_of_a_round_counts_once():
 def test_streams_gather_from_half_the_capacity_on_and_never_for_the_whole_slo(cost, active):
     headroom = calibrated(*cost)
     capacity = headroom.capacity(0.0)
-    turn_s = headroom.turn_s(0.0, active)
-    assert turn_s <= headroom.turn_s(0.0, active + 1) <= 2 / 3 * SLO_S
-    assert headroom.turn_s(0.0, capacity // 2) == 0.0 < headroom.turn_s(0.0, capacity // 2 + 1)
+    gather_s = headroom.gather_s(0.0, active)
+    assert gather_s <= headroom.gather_s(0.0, active + 1) <= 2 / 3 * SLO_S
+    assert headroom.gather_s(0.0, capacity // 2) == 0.0 < headroom.gather_s(0.0, capacity // 2 + 1)
     if active >= capacity:
-        assert turn_s == 2 / 3 * SLO_S
+        assert gather_s == 2 / 3 * SLO_S
+
+
+def test_streams_gather_for_half_a_second_at_most_whatever_the_slo():
+    assert Headroom(60.0, 1, 32).gather_s(0.0, 1_000_000) == 0.5

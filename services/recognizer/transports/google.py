@@ -124,22 +124,23 @@ async def _first(inbox: Inbox[bytes]) -> pb.StreamingRecognizeRequest:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; raises SonorantError."""
-    while audio := await _next_audio(inbox, recognizer):
+    while audio := await _next_audio(inbox, stream, recognizer):
         if any(audio):
             for answer in await stream.push(*audio):
                 inbox.heard()
                 yield answer
+            stream.check()
             if stream.ended:
                 return
             inbox.heard()  # a slow reader's audio may wait here
         del audio  # an idle stream keeps none
 
 
-async def _next_audio(inbox: Inbox[bytes], recognizer: str) -> list[bytes]:
+async def _next_audio(inbox: Inbox[bytes], stream: Stream, recognizer: str) -> list[bytes]:
     """Return the audio of the next messages, of none after the last; raises BadRequest if one has anything else."""
     if (message := await inbox.next()) is None:
         return []
-    return await gathered(inbox, _audio(message, recognizer), partial(_audio, recognizer=recognizer))
+    return await gathered(inbox, stream, _audio(message, recognizer), partial(_audio, recognizer=recognizer))
 
 
 def _audio(message: bytes, recognizer: str) -> bytes:

@@ -114,7 +114,7 @@ async def _opening(inbox: Inbox[bytes]) -> pb.StreamingRecognitionConfig:
 
 async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]:
     """Recognize a client's audio, and yield what comes of it; an empty message is no audio. Raises SonorantError."""
-    while audio := await _next_audio(inbox):
+    while audio := await _next_audio(inbox, stream):
         if not any(audio):
             continue
         answers = await stream.push(*audio)
@@ -123,12 +123,13 @@ async def _answers(inbox: Inbox[bytes], stream: Stream) -> AsyncIterator[Answer]
         for answer in answers:
             yield answer
             inbox.heard()  # a slow reader's audio may wait here
+        stream.check()
 
 
-async def _next_audio(inbox: Inbox[bytes]) -> list[bytes]:
+async def _next_audio(inbox: Inbox[bytes], stream: Stream) -> list[bytes]:
     """Return the audio of the next messages, of none after the last; raises BadRequest for another config."""
     message = await inbox.next()
-    return [] if message is None else await gathered(inbox, _audio(message), _audio)
+    return [] if message is None else await gathered(inbox, stream, _audio(message), _audio)
 
 
 def _audio(message: bytes) -> bytes:

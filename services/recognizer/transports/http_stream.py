@@ -106,7 +106,8 @@ async def _recognize(inbox: Inbox[_Message], stream: Stream, writer: "_Writer") 
     while (message := await inbox.next()) is not None:
         if isinstance(message, bytes):
             if message:
-                await writer.write(await stream.push(*await gathered(inbox, message, bytes)))
+                await writer.write(await stream.push(*await gathered(inbox, stream, message, bytes)))
+                stream.check()
                 inbox.heard()
         elif message.get("type") == "KeepAlive":
             inbox.heard()

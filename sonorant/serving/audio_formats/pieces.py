@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.errors import SonorantError
 
 __all__ = ["Pieces"]
 
@@ -16,14 +17,23 @@ class Pieces:
         self._samples = samples
         self._most = most
         self._held: Waveform = np.zeros(0, np.float32)
+        self._error: SonorantError | None = None
 
     def next(self) -> tuple[Waveform, bool]:
-        """Return the next piece, empty if there is none, and whether there may be more; raises errors of decoding."""
+        """Return the next piece, empty if there is none, and whether there may be more.
+
+        Raises errors of decoding, when all samples before them have been returned.
+        """
         found = [self._held] if len(self._held) else []
         count = len(self._held)
-        while count < self._most and (samples := next(self._samples, None)) is not None:
-            found.append(samples)
-            count += len(samples)
+        try:
+            while count < self._most and self._error is None and (samples := next(self._samples, None)) is not None:
+                found.append(samples)
+                count += len(samples)
+        except SonorantError as error:
+            self._error = error
+        if self._error is not None and not found:
+            raise self._error
         joined = found[0] if len(found) == 1 else np.concatenate([self._held[:0], *found])
         self._held = joined[self._most :]
-        return joined[: self._most], count >= self._most
+        return joined[: self._most], count >= self._most or self._error is not None
