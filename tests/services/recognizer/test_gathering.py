@@ -24,7 +24,23 @@ from sonorant.v1 import google_speech_pb2 as google
 CHUNK = AUDIO[:1600]
 SPOKEN = AUDIO + bytes(32_000)  # and silence, which ends the utterance
 FINALIZE, CLOSE = json.dumps({"type": "Finalize"}), json.dumps({"type": "CloseStream"})
-GOOGLE = "/google.cloud.speech.v2.Speech/StreamingRecognize"
+GOOGLE_OPENING = google.StreamingRecognizeRequest(
+    recognizer="projects/p/locations/l/recognizers/_",
+    streaming_config={
+        "config": {
+            "language_codes": ["en-US"],
+            "explicit_decoding_config": {"encoding": 1, "sample_rate_hertz": 8000, "audio_channel_count": 1},
+        }
+    },
+)
+
+
+def google_stream(channel, requests=None):
+    method = channel.stream_stream(
+        "/google.cloud.speech.v2.Speech/StreamingRecognize",
+        request_serializer=lambda message: message.SerializeToString(),
+    )
+    return method(requests)
 
 
 @pytest.fixture
@@ -99,6 +115,21 @@ def test_a_client_reads_what_came_before_an_error_and_then_the_error(store):
 
 
 @pytest.mark.usefixtures("spoilt")
+def test_so_does_a_client_of_googles_protocol(store):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            call = google_stream(channel)
+            await call.write(GOOGLE_OPENING)
+            await call.write(google.StreamingRecognizeRequest(audio=SPOKEN))
+            response = google.StreamingRecognizeResponse.FromString(await call.read())
+            with pytest.raises(grpc.aio.AioRpcError, match="801 bytes of audio"):
+                await call.read()
+            return response.results[0].alternatives[0].transcript
+
+    assert asyncio.run(run()) == final_text(store, SPOKEN)
+
+
+@pytest.mark.usefixtures("spoilt")
 def test_so_does_a_client_of_a_socket(store):
     async def run():
         async with http_recognizer(store) as (_, address), connect_socket(f"ws://{address}/v1/stream") as call:
@@ -132,19 +163,12 @@ def test_the_end_of_the_messages_ends_the_wait_for_a_turn(store, pushes, monkeyp
 
 def test_googles_streams_gather_too_and_what_is_wrong_is_refused_behind_the_audio_before_it(store, pushes, monkeypatch):
     gathering(monkeypatch, 30.0)
-    config = google.RecognitionConfig(
-        language_codes=["en-US"], explicit_decoding_config={"encoding": 1, "sample_rate_hertz": 8000}
-    )
-    first = google.StreamingRecognizeRequest(
-        recognizer="projects/p/locations/l/recognizers/_", streaming_config={"config": config}
-    )
     sent = [google.StreamingRecognizeRequest(audio=CHUNK) for _ in range(4)]
     wrong = google.StreamingRecognizeRequest(recognizer="projects/p/locations/l/recognizers/other", audio=CHUNK)
 
     async def run():
         async with recognizer(store) as (_, channel):
-            method = channel.stream_stream(GOOGLE, request_serializer=lambda message: message.SerializeToString())
-            call = method(iter([first, *sent, wrong]))
+            call = google_stream(channel, iter([GOOGLE_OPENING, *sent, wrong]))
             with pytest.raises(grpc.aio.AioRpcError, match="the stream began with") as caught:
                 async for _ in call:
                     pass
