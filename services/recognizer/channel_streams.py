@@ -134,7 +134,9 @@ class ChannelStreams:
         return False
 
     def check(self) -> None:
-        """See `Stream`; messages are pushed one by one."""
+        """See `Stream`."""
+        for stream in self._streams:
+            stream.check()
 
     async def push(self, *messages: bytes) -> list[Answer]:
         """See `Stream`."""

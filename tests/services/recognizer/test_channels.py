@@ -112,6 +112,18 @@ def test_finalize_ends_the_utterance_of_each_channel(store):
     ]
 
 
+def test_an_error_behind_answers_of_all_channels_is_raised_after_them(store):
+    async def work(server):
+        request = replace(APART, audio=replace(APART.audio, channels=2))
+        with server.engine.admission.slot(), server.engine.stream(request) as stream:
+            answers = await stream.push(interleaved(CHANNELS[: 2 * RATE_HZ, :2]), bytes(3))
+            with pytest.raises(BadRequest, match="3 bytes"):
+                stream.check()
+            return {answer.channel for answer in answers}
+
+    assert run(store, work) == {1, 2}
+
+
 def test_at_the_limit_each_channel_keeps_what_it_had(store):
     async def work(server):
         with server.engine.admission.slot(), server.engine.stream(replace(APART, speech_events=False)) as stream:

@@ -144,7 +144,7 @@ def test_so_does_a_client_of_a_socket(store):
     assert "801 bytes of audio" in error["message"]
 
 
-def test_the_end_of_the_messages_ends_the_wait_for_a_turn(store, pushes, monkeypatch):
+def test_the_end_of_the_messages_ends_the_wait(store, pushes, monkeypatch):
     gathering(monkeypatch, 30.0)
 
     async def run():
@@ -303,7 +303,7 @@ def test_the_time_comes_and_a_drain_ends_the_wait_for_it():
     assert drained == [bytes(100)]
 
 
-def test_behind_the_end_of_the_messages_or_of_a_drain_no_turn_is_waited_for():
+def test_behind_the_end_of_the_messages_or_of_a_drain_nothing_is_waited_for():
     async def ended():
         await asyncio.sleep(0.05)
         yield bytes(100)
@@ -322,7 +322,7 @@ def test_behind_the_end_of_the_messages_or_of_a_drain_no_turn_is_waited_for():
     assert asyncio.run(run()) == ([bytes(100)], [bytes(100)])
 
 
-def test_without_turns_a_message_is_recognized_by_itself():
+def test_where_nothing_is_gathered_a_message_is_recognized_by_itself():
     async def run():
         async with inbox_of(bytes(100), bytes(200), gather_s=0.0) as inbox:
             return await joined(inbox, 2)
