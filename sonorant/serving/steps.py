@@ -8,12 +8,12 @@ call of a front end or model for all streams that are due.
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Done", "Stage", "Step", "Steps", "alone", "together"]
+__all__ = ["Batched", "Done", "Step", "Steps", "alone", "together"]
 
 _T = TypeVar("_T")
 
 
-class Stage(Protocol):
+class Batched(Protocol):
     """What computes for many streams at once: `FeatureExtractor`, from samples, and `AcousticModel`, from features."""
 
     def steps(self, due: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
@@ -21,9 +21,9 @@ class Stage(Protocol):
 
 
 class Step(NamedTuple):
-    """A step that a stream waits for: one of those that `stage.steps` takes."""
+    """A step that a stream waits for: one of those that `batched.steps` takes."""
 
-    stage: Stage
+    batched: Batched
     inputs: Any
     state: Any
 
@@ -63,18 +63,18 @@ def together(computations: Sequence[Steps[Any]]) -> Iterator[tuple[int, Done]]:
             yield number, done
     while due:
         waiting, due = due, {}
-        for stage in dict.fromkeys(step.stage for step in waiting.values()):
-            numbers = [number for number, step in waiting.items() if step.stage is stage]
-            found = _call(stage, [waiting[number] for number in numbers])
+        for batched in dict.fromkeys(step.batched for step in waiting.values()):
+            numbers = [number for number, step in waiting.items() if step.batched is batched]
+            found = _call(batched, [waiting[number] for number in numbers])
             for number, outputs in zip(numbers, found, strict=True):
                 if done := _advance(number, computations[number], outputs, due):
                     yield number, done
 
 
-def _call(stage: Stage, steps: Sequence[Step]) -> Sequence[Any]:
+def _call(batched: Batched, steps: Sequence[Step]) -> Sequence[Any]:
     """Return the outputs of each step, or the error that all of them have in common."""
     try:
-        return stage.steps([(step.inputs, step.state) for step in steps])
+        return batched.steps([(step.inputs, step.state) for step in steps])
     except Exception as error:
         return [error] * len(steps)
 
