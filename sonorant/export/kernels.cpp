@@ -4,6 +4,7 @@
 // denormals, and on nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -29,10 +30,13 @@ using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::c
 using Integers = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Weights = std::pair<ConstRows, Floats>;  // a matrix [inputs, outputs], and a bias [outputs]
 
 void expect(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
+
+void expect(bool holds, const std::string& what) { expect(holds, what.c_str()); }
 
 // expected: another shape of a matrix than the one found.
 void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std::string& what) {
@@ -45,6 +49,7 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
 #include "input_normalisation.hpp"
 #include "products.hpp"
 
+#include "frequency_convolution.hpp"
 #include "lstm_stack.hpp"
 
 }  // namespace
@@ -52,10 +57,13 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
 NB_MODULE(MODULE, m) {
     nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
     m.attr("VARIANT") = variant();
+    nb::class_<FrequencyConvolution>(m, "FrequencyConvolution")
+        .def(nb::init<size_t, size_t, size_t, const Weights&, const Weights&, const Weights&>(), "bins"_a, "frames"_a,
+             "pool"_a, "first"_a, "second"_a, "projection"_a);
     nb::class_<LstmStack>(m, "LstmStack")
-        .def(nb::init<Floats, Floats, Floats, Floats, const std::vector<LstmStack::Weights>&,
-                      const LstmStack::Weights&>(),
-             "mean"_a, "deviation"_a, "level"_a, "running_mean"_a, "layers"_a, "projection"_a)
+        .def(nb::init<Floats, Floats, Floats, Floats, const std::optional<FrequencyConvolution>&,
+                      const std::vector<Weights>&, const Weights&>(),
+             "mean"_a, "deviation"_a, "level"_a, "running_mean"_a, "convolution"_a.none(), "layers"_a, "projection"_a)
         .def("advance", &LstmStack::advance, "features"_a.noconvert(), "lengths"_a.noconvert(), "states"_a.noconvert(),
              "log_probs"_a.noconvert());
 }

@@ -9,6 +9,24 @@ from numpy.typing import NDArray
 VARIANT: Final[str]
 """What the loader picked, as of `sonorant.audio.kernels`."""
 
+class FrequencyConvolution:
+    """The layers of `sonorant.models.frequency_convolution`; immutable."""
+
+    def __init__(
+        self,
+        bins: int,
+        frames: int,
+        pool: int,
+        first: tuple[NDArray[np.float32], NDArray[np.float32]],
+        second: tuple[NDArray[np.float32], NDArray[np.float32]],
+        projection: tuple[NDArray[np.float32], NDArray[np.float32]],
+    ) -> None:
+        """bins: of a vector of so many frames. pool: positions of the first filters that have one maximum.
+
+        first, second: kernel [values of a window, filters] and bias of the filters; projection: weight [positions
+        filters, size] and bias. Raises ValueError if sizes do not fit.
+        """
+
 class LstmStack:
     """LSTM layers between an input normalisation and a projection; immutable, so threads may share it."""
 
@@ -18,13 +36,15 @@ class LstmStack:
         deviation: NDArray[np.float32],
         level: NDArray[np.float32],
         running_mean: NDArray[np.float32],
+        convolution: FrequencyConvolution | None,
         layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
         projection: tuple[NDArray[np.float32], NDArray[np.float32]],
     ) -> None:
         """mean, deviation: Float32[bins]. level, running_mean: `constants` of these layers of the model, or empty.
 
-        layers: weight [inputs + cells, 4 cells] and bias of each, as of `sonorant.models.lstm.Lstm`; projection:
-        weight [cells, symbols] and bias. Raises ValueError if sizes do not fit.
+        convolution: of what comes of them. layers: weight [inputs + cells, 4 cells] and bias of each, as of
+        `sonorant.models.lstm.Lstm`; projection: weight [cells, symbols] and bias. Raises ValueError if sizes do not
+        fit.
         """
 
     def advance(

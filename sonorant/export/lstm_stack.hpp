@@ -1,4 +1,5 @@
-// Uni-directional LSTM layers between an input normalisation and a projection, for many streams at once.
+// Uni-directional LSTM layers between an input normalisation, behind which may be a convolution over frequency, and a
+// projection, for many streams at once.
 // Part of kernels.cpp. A stream's outputs and states have the same bits alone and in any company, however its vectors
 // are cut into calls: of each number all terms are added in one order.
 #pragma once
@@ -7,26 +8,22 @@ constexpr size_t SLICE = 64;  // vectors, about, that a layer computes before th
 
 struct LstmLayer {
     size_t inputs, cells;
-    Packed from_input, from_hidden;
-    std::vector<float> bias;
+    Affine from_input;
+    Packed from_hidden;
 
-    LstmLayer(const float* weight, size_t terms, size_t columns, const float* bias_)
-        : inputs(terms - columns / 4), cells(columns / 4), from_input(weight, inputs, columns),
-          from_hidden(weight + inputs * columns, cells, columns), bias(from_input.width()) {
-        std::copy_n(bias_, columns, bias.data());
-    }
+    LstmLayer(const float* weight, size_t terms, size_t columns, const float* bias)
+        : inputs(terms - columns / 4), cells(columns / 4), from_input(weight, inputs, columns, bias),
+          from_hidden(weight + inputs * columns, cells, columns) {}
 };
 
 class LstmStack {
 public:
-    using Weights = std::pair<ConstRows, Floats>;  // a matrix [inputs, outputs], and a bias [outputs]
-
-    LstmStack(Floats mean, Floats deviation, Floats level, Floats running_mean, const std::vector<Weights>& layers,
+    LstmStack(Floats mean, Floats deviation, Floats level, Floats running_mean,
+              const std::optional<FrequencyConvolution>& convolution, const std::vector<Weights>& layers,
               const Weights& projection)
         : bins_(mean.size()), mean_(mean.data(), mean.data() + bins_),
-          deviation_(deviation.data(), deviation.data() + deviation.size()),
-          projection_(projection.first.data(), projection.first.shape(0), projection.first.shape(1)),
-          symbols_(projection.first.shape(1)), projection_bias_(projection_.width()) {
+          deviation_(deviation.data(), deviation.data() + deviation.size()), convolution_(convolution),
+          projection_(projection, "LstmStack: weight of the projection"), symbols_(projection_.columns) {
         expect(deviation.size() == bins_, "LstmStack: mean and deviation of unequal size");
         expect(level.size() == 0 || level.size() == 2, "LstmStack: expected two numbers of the level, or none");
         expect(running_mean.size() == 0 || running_mean.size() == 4, "LstmStack: expected four of the mean, or none");
@@ -35,7 +32,8 @@ public:
             const float* of = running_mean.data();
             running_mean_ = RunningMean{of[0], of[1], of[2], of[3]};
         }
-        size_t inputs = bins_;
+        expect(!convolution_ || convolution_->bins == bins_, "LstmStack: the convolution is of vectors of other bins");
+        size_t inputs = convolution_ ? convolution_->size : bins_;
         for (const auto& [weight, bias] : layers) {
             const size_t cells = bias.size() / 4;
             expect(cells && bias.size() % 4 == 0, "LstmStack: a layer's bias must have four numbers for each cell");
@@ -46,7 +44,6 @@ public:
         }
         expect(!layers_.empty() && symbols_, "LstmStack: expected layers, and symbols");
         expect_shape(projection.first, inputs, projection.second.size(), "LstmStack: weight of the projection");
-        std::copy_n(projection.second.data(), symbols_, projection_bias_.data());
         numbers_ += (level_ ? 1 : 0) + (running_mean_ ? bins_ + 2 : 0);
     }
 
@@ -108,14 +105,13 @@ private:
         for (size_t at = 0, step = 0; step < counts.size(); ++step)
             for (size_t i = 0; i < counts[step]; ++i, ++at)
                 normal(features + places[at] * bins_, streams[i].state, inputs.data() + at * bins_);
+        if (convolution_) convolution_->apply(inputs, places.size());
         size_t offset = 0;  // in a state: of the layer's cells, behind which is its hidden state
         for (const LstmLayer& layer : layers_) {
             apply(layer, offset, streams, scratch);
             offset += 2 * layer.cells;
         }
-        fill(gates, projection_bias_, places.size());
-        add_products(inputs.data(), projection_.terms, places.size(), projection_.lanes.data(), projection_.terms,
-                     projection_.panels, gates.data(), projection_.width());
+        projection_.apply(inputs.data(), projection_.weight.terms, places.size(), gates);
         powers.resize(symbols_);
         for (size_t at = 0; at < places.size(); ++at)
             log_softmax(gates.data() + at * projection_.width(), symbols_, powers.data(),
@@ -136,9 +132,7 @@ private:
     static void apply(const LstmLayer& layer, size_t offset, const std::vector<Stream>& streams, Scratch& scratch) {
         const size_t cells = layer.cells, width = layer.from_input.width();
         auto& [inputs, gates, hidden, powers, places, counts] = scratch;
-        fill(gates, layer.bias, places.size());
-        add_products(inputs.data(), layer.inputs, places.size(), layer.from_input.lanes.data(), layer.inputs,
-                     layer.from_input.panels, gates.data(), width);
+        layer.from_input.apply(inputs.data(), layer.inputs, places.size(), gates);
         inputs.resize(places.size() * cells);
         hidden.resize(counts[0] * cells);
         for (size_t i = 0; i < counts[0]; ++i)
@@ -156,17 +150,12 @@ private:
             std::copy_n(hidden.data() + i * cells, cells, streams[i].state + offset + cells);
     }
 
-    static void fill(std::vector<float>& rows, const std::vector<float>& row, size_t count) {
-        rows.resize(count * row.size());
-        for (size_t at = 0; at < count; ++at) std::copy_n(row.data(), row.size(), rows.data() + at * row.size());
-    }
-
     size_t bins_;
     std::vector<float> mean_, deviation_;
     std::optional<RunningLevel> level_;
     std::optional<RunningMean> running_mean_;
+    std::optional<FrequencyConvolution> convolution_;
     std::vector<LstmLayer> layers_;
-    Packed projection_;
+    Affine projection_;
     size_t symbols_, numbers_ = 0;  // numbers of a state
-    std::vector<float> projection_bias_;
 };

@@ -7,13 +7,14 @@ the weights are packed once, and each row's sums have one order.
 
 from collections.abc import Mapping, Sequence
 from itertools import count, takewhile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.export.denormals import flushed_denormals
-from sonorant.export.kernels import LstmStack
+from sonorant.export.kernels import FrequencyConvolution, LstmStack
 from sonorant.export.packed_stream import PackedState
 
 __all__ = ["StackBatch"]
@@ -25,14 +26,14 @@ class StackBatch:
     weights: what `sonorant.models.stack_functions` returns.
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
         numbers = takewhile(lambda i: f"weight_{i}" in weights, count())
         layers = [(weights[f"weight_{i}"], weights[f"bias_{i}"]) for i in numbers]
         projection = weights["projection_weight"], weights["projection_bias"]
         mean, deviation, level, running_mean = (
             weights[name] for name in ("mean", "deviation", "level", "running_mean")
         )
-        self._stack = LstmStack(mean, deviation, level, running_mean, layers, projection)
+        self._stack = LstmStack(mean, deviation, level, running_mean, _convolution(weights), layers, projection)
         self._symbols = len(projection[1])
 
     def steps(
@@ -50,3 +51,13 @@ class StackBatch:
         ends = np.cumsum(lengths).tolist()
         rows = zip([0, *ends], ends, after, strict=False)
         return [(log_probs[begin:end], state.copy()) for begin, end, state in rows]  # a view would keep all states
+
+
+def _convolution(weights: Mapping[str, NDArray[Any]]) -> FrequencyConvolution | None:
+    """Return the convolution over frequency, if there is one; exports of before have no word of it."""
+    if not len(sizes := weights.get("convolution", ())):
+        return None
+    frames, pool = map(int, sizes)
+    first, second = ((weights[f"filters_weight_{i}"], weights[f"filters_bias_{i}"]) for i in range(2))
+    projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
+    return FrequencyConvolution(len(weights["mean"]), frames, pool, first, second, projection)

@@ -3,6 +3,8 @@
 from typing import Any
 
 from sonorant.models.family import Model
+from sonorant.models.frequency_convolution import FrequencyConvolution
+from sonorant.models.half_precision import Dense
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.tensorflow import graph_function, tf
 
@@ -10,13 +12,16 @@ __all__ = ["stack_functions"]
 
 
 def stack_functions(model: Model) -> dict[str, Any]:
-    """Return `lstm_stack` if the model is an input normalisation, LSTM layers and a projection, and nothing else.
+    """Return `lstm_stack` if the model is a stack of LSTM layers, and no less of it is used.
 
-    It takes nothing, and returns `mean` and `deviation`, `level` and `running_mean` (the `constants` of these layers;
-    Float32[0] where the model has none), `weight_0`, `bias_0`, ... of the LSTM layers, and `projection_weight` and
-    `projection_bias`.
+    That is an input normalisation, a convolution over frequency, if any, LSTM layers and a projection. The function
+    takes nothing, and returns `mean` and `deviation`, `level` and `running_mean` (the `constants` of these layers;
+    Float32[0] where the model has none), `convolution` (Int32[2]: frames of a vector, and positions of a maximum;
+    Int32[0]: none) with `filters_weight_0`, `filters_bias_0`, `filters_weight_1`, `filters_bias_1`,
+    `filters_projection_weight` and `filters_projection_bias`, `weight_0`, `bias_0`, ... of the LSTM layers, and
+    `projection_weight` and `projection_bias`.
     """
-    if not isinstance(model, LstmCtc) or model.convolution.recipe is not None or not model.uses_all_layers:
+    if not isinstance(model, LstmCtc) or not model.uses_all_layers:
         return {}
     normalisation = model.normalisation
 
@@ -24,10 +29,23 @@ def stack_functions(model: Model) -> dict[str, Any]:
         found = {"mean": normalisation.corpus.mean.value, "deviation": normalisation.corpus.deviation.value}
         for name, layer in (("level", normalisation.running_level), ("running_mean", normalisation.running_mean)):
             found[name] = layer.constants if layer is not None else tf.zeros(0)
+        found |= _convolution(model.convolution)
         for i, layer in enumerate(model.encoder):
             found |= {f"weight_{i}": layer.weight.value, f"bias_{i}": layer.bias.value}
-        projection = model.projection
-        found |= {"projection_weight": projection.kernel.value, "projection_bias": projection.bias.value}
+        found |= _dense("projection", model.projection)
         return {name: tf.identity(tensor) for name, tensor in found.items()}
 
     return {"lstm_stack": graph_function(lstm_stack, input_signature=[])}
+
+
+def _convolution(layer: FrequencyConvolution) -> dict[str, tf.Tensor]:
+    if (recipe := layer.recipe) is None:
+        return {"convolution": tf.zeros(0, tf.int32)}
+    found = {"convolution": tf.constant([recipe.frames, recipe.pool_bins])}
+    for i, filters in enumerate(layer.convolutions):
+        found |= {f"filters_weight_{i}": filters.kernel.value, f"filters_bias_{i}": filters.bias.value}
+    return found | _dense("filters_projection", layer.projection)
+
+
+def _dense(name: str, layer: Dense) -> dict[str, tf.Tensor]:
+    return {f"{name}_weight": layer.kernel.value, f"{name}_bias": layer.bias.value}

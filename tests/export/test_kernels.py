@@ -23,16 +23,23 @@ def kernels(request):
 class Stack:
     """Random weights, the compiled stack, and a plain one."""
 
-    def __init__(self, kernels, bins, cells, symbols, level=NONE, running_mean=NONE, scale=0.5, seed=0):
+    def __init__(
+        self, kernels, bins, cells, symbols, level=NONE, running_mean=NONE, scale=0.5, seed=0, convolution=None
+    ):
         rng = RNG(seed)
+        self.convolution = convolution
         sizes = [bins, *cells]
+        if convolution:
+            sizes[0] = convolution.size
         self.mean, self.deviation = self.normal(rng, bins), 0.5 + rng.random(bins, np.float32)
         self.layers = [
             (self.normal(rng, n + m, 4 * m) * np.float32(scale), self.normal(rng, 4 * m)) for n, m in pairwise(sizes)
         ]
         self.projection = self.normal(rng, sizes[-1], symbols), self.normal(rng, symbols)
         self.level, self.running_mean, self.bins, self.symbols = level, running_mean, bins, symbols
-        self.of = kernels.LstmStack(self.mean, self.deviation, level, running_mean, self.layers, self.projection)
+        compiled = convolution and convolution.compiled(kernels)
+        normalisation = self.mean, self.deviation, level, running_mean
+        self.of = kernels.LstmStack(*normalisation, compiled, self.layers, self.projection)
         cells_and_hidden = np.zeros(2 * sum(cells), np.float32)
         peak = level[1:]
         mean = np.concatenate([self.normal(rng, bins), np.float32([5, -0.8])]) if len(running_mean) else NONE
@@ -69,6 +76,8 @@ class Stack:
             weight = sigmoid(steepness * (x.mean() - normalisation[-1] + below))
             normalisation[:-1] = weight * np.append(x, 1) + decay * normalisation[:-1]
             x = x - normalisation[:-2] / normalisation[-2]
+        if self.convolution:
+            x = self.convolution.plain(x)
         for weight, bias in self.layers:
             cells = bias.size // 4
             cell, hidden = state[at : at + cells], state[at + cells : at + 2 * cells]
@@ -79,6 +88,42 @@ class Stack:
         weight, bias = self.projection
         scores = x @ weight.astype(float) + bias
         return scores - np.logaddexp.reduce(scores)
+
+
+class Convolution:
+    """Random weights of a convolution over frequency, the compiled one, and a plain one."""
+
+    def __init__(self, bins, frames, width, pool, pooled_width, filters=5, others=4, size=6):
+        self.bins, self.frames, self.width, self.pool, self.pooled_width = bins, frames, width, pool, pooled_width
+        self.size = size
+        self.maxima = (bins - width + 1) // pool
+        self.last = self.maxima - pooled_width + 1
+        rng = RNG(3)
+        shapes = (width * frames, filters), (pooled_width * filters, others), (self.last * others, size)
+        self.layers = [(Stack.normal(rng, *shape), Stack.normal(rng, shape[1])) for shape in shapes]
+
+    def compiled(self, kernels):
+        return kernels.FrequencyConvolution(self.bins * self.frames, self.frames, self.pool, *self.layers)
+
+    def plain(self, x):
+        """Return the values [size] of a vector [frames bins]."""
+        first, second, projection = [
+            lambda values, weight=weight, bias=bias: np.ravel(values) @ weight.astype(float) + bias
+            for weight, bias in self.layers
+        ]
+        of_bins = x.reshape(self.frames, self.bins).T
+        positions = [first(of_bins[i : i + self.width]) for i in range(self.bins - self.width + 1)]
+        maxima = [
+            np.maximum(0, np.max(positions[self.pool * i : self.pool * (i + 1)], axis=0)) for i in range(self.maxima)
+        ]
+        return projection([np.maximum(0, second(maxima[i : i + self.pooled_width])) for i in range(self.last)])
+
+
+CONVOLUTIONS = [
+    Convolution(bins=40, frames=8, width=8, pool=3, pooled_width=4),
+    Convolution(bins=9, frames=2, width=2, pool=3, pooled_width=1, filters=17, others=16, size=33),  # two bins unused
+    Convolution(bins=5, frames=1, width=5, pool=1, pooled_width=1, filters=1, others=1, size=1),
+]
 
 
 def sigmoid(x):
@@ -102,13 +147,25 @@ def test_outputs_and_states_are_those_of_the_equations(kernels, bins, cells, sym
         np.testing.assert_allclose(state, after, atol=2e-5, rtol=2e-5)
 
 
+@pytest.mark.parametrize("convolution", CONVOLUTIONS)
+def test_a_convolution_is_that_of_the_equations(kernels, convolution):
+    bins = convolution.bins * convolution.frames
+    stack = Stack(kernels, bins, [7], 4, LEVEL, RUNNING_MEAN, scale=0.02, convolution=convolution)
+    streams = utterances(bins, [1, 0, 7, 90])
+    found, states = stack.advance(streams, [stack.start] * len(streams))
+    for vectors, log_probs, state in zip(streams, found, states, strict=True):
+        expected, after = stack.plain(vectors)
+        np.testing.assert_allclose(log_probs, expected, atol=5e-5)
+        np.testing.assert_allclose(state, after, atol=5e-5, rtol=5e-5)
+
+
 @pytest.mark.parametrize("symbols", [1000, 8000])
 def test_many_symbols_of_little_probability_add_up(kernels, symbols):
     bias = np.full(symbols, -17.4, np.float32)
     bias[3] = 0
     layers = [(np.zeros((2, 4), np.float32), np.zeros(4, np.float32))]
     projection = np.zeros((1, symbols), np.float32), bias
-    stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
+    stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, None, layers, projection)
     log_probs = np.empty((1, symbols), np.float32)
     stack.advance(np.zeros((1, 1), np.float32), np.ones(1, np.int32), np.zeros((1, 2), np.float32), log_probs)
     expected = bias.astype(float) - np.logaddexp.reduce(bias.astype(float))
@@ -139,7 +196,8 @@ def test_more_streams_than_vectors_are_computed_at_once(kernels):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_stream_has_the_same_bits_in_any_company_and_however_it_is_cut(kernels, data):
-    stack = Stack(kernels, 9, [11, 8], 5, LEVEL, RUNNING_MEAN)
+    convolution = data.draw(st.sampled_from([None, Convolution(3, frames=3, width=2, pool=1, pooled_width=2)]))
+    stack = Stack(kernels, 9, [11, 8], 5, LEVEL, RUNNING_MEAN, convolution=convolution)
     lengths = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=40))
     place = data.draw(st.integers(0, len(lengths) - 1))
     streams = utterances(9, lengths)
@@ -159,15 +217,16 @@ def test_activations_far_out_and_near_zero_are_exact(kernels):
     for i, g in np.array(np.meshgrid(scores, scores)).reshape(2, -1).T:
         layers = [(np.zeros((2, 4), np.float32), np.float32([i, g, -100, 100]))]
         projection = np.float32([[1, 0]]), np.zeros(2, np.float32)
-        stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, layers, projection)
+        stack = kernels.LstmStack(np.zeros(1, np.float32), np.ones(1, np.float32), NONE, NONE, None, layers, projection)
         state, log_probs = np.zeros((1, 2), np.float32), np.empty((1, 2), np.float32)
         stack.advance(np.zeros((1, 1), np.float32), np.ones(1, np.int32), state, log_probs)
         cell = sigmoid(float(i)) * np.tanh(float(g))
         np.testing.assert_allclose(state[0], [cell, np.tanh(cell)], rtol=1e-6, atol=1e-37)
 
 
-def test_what_is_no_number_comes_out_as_none(kernels):
-    stack = Stack(kernels, 3, [5], 4)
+@pytest.mark.parametrize("convolution", [None, Convolution(3, frames=1, width=2, pool=2, pooled_width=1)])
+def test_what_is_no_number_comes_out_as_none(kernels, convolution):
+    stack = Stack(kernels, 3, [5], 4, convolution=convolution)
     vectors = np.float32([[1, 2, 3], [1, np.nan, 3]])
     (log_probs,), _ = stack.advance([vectors], [stack.start])
     assert np.isfinite(log_probs[0]).all()
@@ -209,22 +268,51 @@ def test_weights_that_do_not_fit_are_refused(kernels):
     def floats(*shape):
         return np.zeros(shape, np.float32)
 
-    good = [floats(3), floats(3), NONE, NONE, [(floats(5, 8), floats(8))], (floats(2, 4), floats(4))]
+    convolution = CONVOLUTIONS[2].compiled(kernels)
+    good = [floats(3), floats(3), NONE, NONE, None, [(floats(5, 8), floats(8))], (floats(2, 4), floats(4))]
     kernels.LstmStack(*good)
     for place, bad, why in (
         (1, floats(4), "mean and deviation"),
         (2, floats(1), "two numbers"),
         (3, floats(3), "four"),
-        (4, [], "expected layers"),
-        (4, [(floats(6, 8), floats(8))], r"layer 0: \[6, 8\]; expected \[5, 8\]"),
-        (4, [(floats(5, 8), floats(8)), (floats(2, 4), floats(4))], r"layer 1: \[2, 4\]; expected \[3, 4\]"),
-        (4, [(floats(5, 8), floats(7))], "four numbers for each cell"),
-        (5, (floats(3, 4), floats(4)), r"projection: \[3, 4\]; expected \[2, 4\]"),
-        (5, (floats(2, 4), floats(3)), r"projection: \[2, 4\]; expected \[2, 3\]"),
-        (5, (floats(2, 0), floats(0)), "symbols"),
+        (4, convolution, "vectors of other bins"),
+        (5, [], "expected layers"),
+        (5, [(floats(6, 8), floats(8))], r"layer 0: \[6, 8\]; expected \[5, 8\]"),
+        (5, [(floats(5, 8), floats(8)), (floats(2, 4), floats(4))], r"layer 1: \[2, 4\]; expected \[3, 4\]"),
+        (5, [(floats(5, 8), floats(7))], "four numbers for each cell"),
+        (6, (floats(3, 4), floats(4)), r"projection: \[3, 4\]; expected \[2, 4\]"),
+        (6, (floats(2, 4), floats(3)), r"projection: \[2, 4\]; expected \[2, 3\]"),
+        (6, (floats(2, 0), floats(0)), "symbols"),
     ):
         with pytest.raises(ValueError, match=why):
             kernels.LstmStack(*good[:place], bad, *good[place + 1 :])
+
+
+def test_weights_of_a_convolution_that_do_not_fit_are_refused(kernels):
+    def weights(terms, columns):
+        return np.zeros((terms, columns), np.float32), np.zeros(columns, np.float32)
+
+    good = [18, 3, 2, weights(6, 4), weights(8, 5), weights(5, 7)]  # 6 bins, windows of 2: 5 positions, 2 maxima
+    kernels.FrequencyConvolution(*good)
+    for place, bad, why in (
+        (0, 19, "bins of a vector"),
+        (1, 0, "frames"),
+        (2, 0, "pool"),
+        (3, weights(7, 4), "first filters"),
+        (3, weights(0, 4), "first filters"),
+        (3, weights(21, 4), "all bins"),
+        (3, (weights(6, 4)[0], np.zeros(3, np.float32)), r"first filters: \[6, 4\]; expected \[6, 3\]"),
+        (3, weights(6, 0), "first filters"),
+        (4, weights(9, 5), "second filters"),
+        (4, weights(0, 5), "second filters"),
+        (4, weights(12, 5), "all maxima"),
+        (4, (weights(8, 5)[0], np.zeros(6, np.float32)), r"second filters: \[8, 5\]; expected \[8, 6\]"),
+        (5, weights(6, 7), r"projection: \[6, 7\]; expected \[5, 7\]"),
+        (5, (weights(5, 7)[0], np.zeros(8, np.float32)), r"projection: \[5, 7\]; expected \[5, 8\]"),
+        (5, weights(5, 0), "projection"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            kernels.FrequencyConvolution(*good[:place], bad, *good[place + 1 :])
 
 
 def test_the_portable_kernels_are_what_they_are_called():
