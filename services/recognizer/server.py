@@ -49,6 +49,8 @@ _REFRESH_S = 5.0
 # Seconds for which new streams are refused with a status before the port closes: gRPC cancels those that arrive at that
 # moment without a reason, and a load balancer needs time to see it.
 _REFUSE_S = 0.5
+# gRPC would decompress a message before it looks at its size; the algorithms' bits are in the order of their numbers.
+_UNCOMPRESSED = 1 << grpc.Compression.NoCompression
 # Seconds before the end of a drain in which streams that are still open get their final results.
 _RESULT_S = 2.0
 
@@ -105,6 +107,7 @@ class RecognizerServer:
                 *SERVER_OPTIONS,
                 *KEEPALIVE_OPTIONS,  # of clients that vanish without a word, too, the slots are freed
                 ("grpc.max_receive_message_length", int(self._serving.max_message_mb * 2**20)),
+                ("grpc.compression_enabled_algorithms_bitset", _UNCOMPRESSED),
             ],
         )
         batch = BatchRecognizer(self.engine, self._serving, self._operations) if self._serving.recordings else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.errors import SonorantError
+from sonorant.serving.model_choice import NEWEST_VERSION
 
 __all__ = ["CANARY", "LABELS", "STABLE", "BadLabels", "Labels", "LabelsFile", "check_labels", "parse_labels"]
 
@@ -19,7 +20,6 @@ _SHARE = "canary_share"
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 _MOST_BYTES = 1 << 16
 _MOST = 8
-_NEWEST = 1 << 63  # versions are below: an int64 in TensorFlow Serving's messages
 
 
 class BadLabels(SonorantError):
@@ -70,7 +70,7 @@ def check_labels(versions: Mapping[str, Any]) -> None:
     for label, version in versions.items():
         if not _LABEL.fullmatch(label) or label == _SHARE:
             raise BadLabels(f"label {label[:80]!r}: expected a letter, and letters, digits, -, _ or . after it")
-        if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < _NEWEST:
+        if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= NEWEST_VERSION:
             raise BadLabels(f"{label}={str(version)[:40]}: expected a version, such as 3")
 
 

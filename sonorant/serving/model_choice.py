@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from sonorant.serving.errors import BadRequest
 
-__all__ = ["ModelChoice", "parse_choice"]
+__all__ = ["NEWEST_VERSION", "ModelChoice", "parse_choice"]
+
+NEWEST_VERSION = 2**63 - 1
+"""The largest number of a version: an int64 in the protocols."""
 
 _MOST_DIGITS = 19  # of a version, as an int64 has
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sonorant.serving.errors import UnknownModel
 from sonorant.serving.labels import check_labels
 from sonorant.serving.model import ServedModel
-from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.model_choice import NEWEST_VERSION, ModelChoice
 from sonorant.serving.model_versions import ModelVersions, VersionChange, VersionState
 
 __all__ = ["ModelStore", "VersionChange", "VersionState"]
@@ -104,6 +104,7 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _versions(folder: Path) -> dict[int, Path]:
-    """Versions below `folder`, newest first."""
-    found = {int(path.name): path for path in _subfolders(folder) if path.name.isdecimal()}
+    """Versions below `folder`, newest first; a name that is no number of the protocols' is that of another folder."""
+    names = {path.name: path for path in _subfolders(folder) if path.name.isascii() and path.name.isdecimal()}
+    found = {int(name): path for name, path in names.items() if int(name) <= NEWEST_VERSION}
     return dict(sorted(found.items(), reverse=True))

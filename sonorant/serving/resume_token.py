@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sonorant.serving.errors import BadRequest
-from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.model_choice import NEWEST_VERSION, ModelChoice
 from sonorant.serving.results import Answer, Result
 
 __all__ = ["ResumeToken", "parse_token", "resume_token"]
 
 _LONGEST = 1024  # characters of a token
 _LATEST_US = 10**15  # 31 years
-_NEWEST = 2**63 - 1
 _MOST_CHANNELS = 8
 
 
@@ -80,7 +79,7 @@ def parse_token(text: str) -> ResumeToken | None:
     except (ValueError, RecursionError, binascii.Error):
         document = None
     match document:
-        case [str(model), int(version), *places] if _number(version, _NEWEST) and _places(places):
+        case [str(model), int(version), *places] if _number(version, NEWEST_VERSION) and _places(places):
             return ResumeToken(model, version, tuple(places))
     raise BadRequest(f"resume_token={text[:40]!r}: expected the one with which a stream has ended, as it was sent")
 

@@ -36,6 +36,20 @@ def test_the_newest_version_is_served(exports):
     assert store.get().version == 2
 
 
+@pytest.mark.parametrize("name", ["20261127114300123456", "9223372036854775808", "٢", "²"])
+def test_a_folder_whose_name_is_no_version_of_the_protocols_is_none(exports, name):
+    shutil.copytree(exports / "babble" / "1", exports / "babble" / name)
+    store = ModelStore(exports, load_exported)
+    assert [change.path.name for change in store.refresh()] == ["1"]
+
+
+def test_the_largest_version_is_served(exports):
+    shutil.copytree(exports / "babble" / "1", exports / "babble" / str(2**63 - 1))
+    store = ModelStore(exports, load_exported)
+    store.refresh()
+    assert store.get().version == 2**63 - 1
+
+
 def test_a_new_version_is_taken_up_and_nothing_is_loaded_twice(store, exports):
     assert store.refresh() == []
     first = store.get()

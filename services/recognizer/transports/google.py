@@ -147,6 +147,7 @@ def _audio(message: bytes, recognizer: str) -> bytes:
     request = parsed(pb.StreamingRecognizeRequest, message)
     if request.WhichOneof("streaming_request") == "streaming_config":
         raise BadRequest("a second streaming_config: expected audio; open a new stream to change the config")
+    check_supported(request)
     if request.recognizer not in ("", recognizer):
         raise BadRequest(f"recognizer={request.recognizer!r}: the stream began with {recognizer!r}; open a new one")
     return request.audio

@@ -110,7 +110,10 @@ class BatchRecognizer:
             raise BadRequest(f"uri={uri!r}: {error}") from None
         if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in unquote(parts.path):
             raise BadRequest(f"uri={uri!r}: expected file:///PATH, below the folder of recordings (serving.recordings)")
-        path = Path(unquote(parts.path)).resolve()
+        try:
+            path = Path(unquote(parts.path)).resolve()
+        except (OSError, RuntimeError) as error:  # links in a circle
+            raise BadRequest(f"uri={uri!r}: cannot be found: {error}") from None
         if not path.is_relative_to(self._folder):
             raise BadRequest(f"uri={uri!r}: not below the folder of recordings (serving.recordings)")
         return path

@@ -15,7 +15,9 @@ from sonorant.serving.errors import FAULT, INTERNAL, TooManyStreams, code_of
 
 __all__ = ["abort", "fail"]
 
-_MOST_DETAILS = 1000  # characters; gRPC ends a call with more than 8 KiB of metadata in a way of its own
+# Of a message in UTF-8, of which gRPC sends three for each that is not ASCII; it ends a call with more than 8 KiB of
+# metadata in a way of its own.
+_MOST_BYTES = 1000
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -24,7 +26,7 @@ log = structlog.get_logger()
 
 async def abort(context: _Context, error: SonorantError, code: str) -> NoReturn:
     """End a call with an error's canonical code and its message, which may quote a client's field of any length."""
-    await context.abort(grpc.StatusCode[code], str(error)[:_MOST_DETAILS], _retry_details(error))
+    await context.abort(grpc.StatusCode[code], _shortened(str(error)), _retry_details(error))
     raise error
 
 
@@ -42,4 +44,8 @@ def _retry_details(error: SonorantError) -> tuple[tuple[str, bytes], ...]:
     number: int = grpc.StatusCode[code_of(error)].value[0]
     detail = any_pb2.Any()
     detail.Pack(RetryInfo(retry_delay=duration(error.retry_s)))
-    return tuple(to_status(Status(code=number, message=str(error)[:_MOST_DETAILS], details=[detail])).trailing_metadata)
+    return tuple(to_status(Status(code=number, message=_shortened(str(error)), details=[detail])).trailing_metadata)
+
+
+def _shortened(message: str) -> str:
+    return message.encode(errors="replace")[:_MOST_BYTES].decode(errors="ignore")

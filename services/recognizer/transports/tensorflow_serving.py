@@ -1,6 +1,7 @@
 """ModelService and PredictionService of TensorFlow Serving over the engine, so that its clients work here."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 
@@ -68,8 +69,7 @@ class ModelServicer:
         if caller is not None and not caller.admin:
             raise Forbidden(f"API key {caller.name!r}: no operator's; `admin` in its line of the file makes it one")
         configs = request.config.model_config_list.config
-        for config in configs:
-            _check_config(config)
+        _check_reload(request)
         response = pb.ReloadConfigResponse(status=pb.StatusProto())
         status = response.status
         try:
@@ -79,6 +79,18 @@ class ModelServicer:
         except BadLabels as error:
             status.error_code, status.error_message = _FAILED_PRECONDITION, str(error)
         return response
+
+
+def _check_reload(request: pb.ReloadConfigRequest) -> None:
+    """Raise BadRequest for what would have no effect."""
+    configs = request.config.model_config_list.config
+    for message in (request, request.config, request.config.model_config_list):
+        for unknown in UnknownFieldSet(message):
+            raise BadRequest(f"{message.DESCRIPTOR.name}: field number {unknown.field_number}, which is not supported")
+    for config in configs:
+        _check_config(config)
+    if twice := [name for name, count in Counter(config.name for config in configs).items() if count > 1]:
+        raise BadRequest(f"model_config_list: {twice[0]!r} twice: expected a config for each model")
 
 
 def _check_config(config: pb.ModelConfig) -> None:

@@ -81,6 +81,17 @@ def test_a_message_beyond_the_limit_exhausts_resources(store):
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+def test_compressed_messages_are_not_implemented_as_their_size_is_known_too_late(store):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            request = pb.RecognizeRequest(content=bytes(2**20))
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await connect(channel).Recognize(request, compression=grpc.Compression.Gzip)
+            return caught.value.code()
+
+    assert asyncio.run(run()) == grpc.StatusCode.UNIMPLEMENTED
+
+
 def test_the_same_limits_hold_for_whole_recordings(store):
     async def run():
         async with recognizer(store, max_stream_seconds=1.0) as (_, channel):

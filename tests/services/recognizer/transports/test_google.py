@@ -49,6 +49,9 @@ def audio(content=AUDIO):
     return pb.StreamingRecognizeRequest(audio=content)
 
 
+UNKNOWN = pb.StreamingRecognizeRequest.FromString(b"\x80\x7d\x01" + audio().SerializeToString())
+
+
 def biasing(*phrases, **features):
     sets = [pb.SpeechAdaptation.AdaptationPhraseSet(inline_phrase_set=pb.PhraseSet(phrases=phrases, **features))]
     return pb.SpeechAdaptation(phrase_sets=sets)
@@ -140,6 +143,7 @@ def test_audio_may_come_with_the_first_message_where_nothing_is_configured(store
         ([opening(""), audio()], "recognizer='': expected projects/PROJECT/locations/LOCATION/recognizers/MODEL"),
         ([opening(), audio(), opening()], "a second streaming_config"),
         ([opening(), pb.StreamingRecognizeRequest(recognizer="other", audio=AUDIO)], "recognizer='other': the stream"),
+        ([opening(), UNKNOWN], "field number 2000: unknown to this recognizer"),
         ([opening(f"{PARENT}/recognizers/babble", model="other")], "config.model='other': recognizer 'babble' is"),
         ([opening(explicit_decoding_config=pb.ExplicitDecodingConfig(encoding=4))], "encoding=AMR: unsupported"),
         ([opening(explicit_decoding_config=pb.ExplicitDecodingConfig(encoding=99))], "encoding=99: unsupported"),
@@ -164,6 +168,15 @@ def test_a_name_of_any_length_is_refused_with_a_status(store):
     code, details = refusal(store, "GetRecognizer", pb.GetRecognizerRequest(name="x" * 2**20))
     assert code == grpc.StatusCode.INVALID_ARGUMENT
     assert details.startswith("recognizer='xxx")
+
+
+@pytest.mark.parametrize("character", ["é", "한", "😀"])
+def test_what_an_error_quotes_takes_no_more_than_a_status_may_have(store, character):
+    """Of 8 KiB; gRPC refuses more of them the more often, the more there is."""
+    for _ in range(20):
+        code, details = refusal(store, "GetRecognizer", pb.GetRecognizerRequest(name=character * 5000))
+        assert code == grpc.StatusCode.INVALID_ARGUMENT
+        assert details.startswith(f"recognizer='{character * 50}")
 
 
 def test_a_model_that_is_not_served_is_not_found(store):

@@ -26,6 +26,7 @@ def recordings(tmp_path):
         (folder / f"{number}.pcm").write_bytes(AUDIO[: 8000 * (number + 2)])
     (tmp_path / "secret.pcm").write_bytes(AUDIO)
     (folder / "link.pcm").symlink_to(tmp_path / "secret.pcm")
+    (folder / "circle.pcm").symlink_to(folder / "circle.pcm")
     return folder
 
 
@@ -92,6 +93,7 @@ def test_each_file_has_its_transcript(store, recordings):
         ("file://{folder}/link.pcm", "not below the folder"),
         ("file://{folder}s/0.pcm", "not below the folder"),
         ("file://{folder}/%00", "expected file:///PATH"),
+        ("file://{folder}/circle.pcm", "cannot be found"),
     ],
 )
 def test_files_elsewhere_are_refused_at_once(store, recordings, uri, reason):

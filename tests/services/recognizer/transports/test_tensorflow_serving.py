@@ -143,6 +143,21 @@ def test_files_and_samples_have_the_transcripts_of_their_recordings(store):
             "INVALID_ARGUMENT",
             "'babble' has field number 7, which is not supported",
         ),
+        (
+            pb.ReloadConfigRequest.FromString(b"\x12\x01x"),
+            "INVALID_ARGUMENT",
+            "ReloadConfigRequest: field number 2, which is not supported",
+        ),
+        (
+            pb.ReloadConfigRequest.FromString(b"\x0a\x02\x12\x00"),
+            "INVALID_ARGUMENT",
+            "ModelServerConfig: field number 2, which is not supported",
+        ),
+        (
+            pb.ReloadConfigRequest(config={"model_config_list": {"config": [{"name": "babble"}, {"name": "babble"}]}}),
+            "INVALID_ARGUMENT",
+            "'babble' twice",
+        ),
     ],
 )
 def test_what_a_client_may_not_ask_is_refused_by_name(store, request_, code, reason):
