@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonorant.decoding import Hypothesis
 
-__all__ = ["Answer", "Result", "SpeechEvent", "join_results", "later", "nothing"]
+__all__ = ["Answer", "Result", "SpeechEvent", "from_then", "join_results", "later", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,16 @@ def later(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
         return hypothesis
     words = (replace(word, start_s=word.start_s + seconds, end_s=word.end_s + seconds) for word in hypothesis.words)
     return replace(hypothesis, words=tuple(words))
+
+
+def from_then(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
+    """Return a hypothesis whose words begin at `seconds` at the earliest."""
+    if not hypothesis.words or hypothesis.words[0].start_s >= seconds:
+        return hypothesis
+    cut = (
+        replace(word, start_s=max(word.start_s, seconds), end_s=max(word.end_s, seconds)) for word in hypothesis.words
+    )
+    return replace(hypothesis, words=tuple(cut))
 
 
 def join_results(results: Sequence[Result], most: int) -> Result:

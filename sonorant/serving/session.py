@@ -68,6 +68,7 @@ class Session:
         self._endpointed = self._begin  # samples before those of the endpointer
         self._utterance: Utterance | None = None
         self._ended_s = self._begin_s = self._at_s(0)  # end of the last utterance, or of the last silence that was told
+        self._spoken_s = self._begin_s  # end of the last word
         self._final: Result | None = None  # of the utterances so far, joined
         self._answers: list[Answer] = []  # to be returned
         self._samples = self._speech = 0
@@ -189,6 +190,7 @@ class Session:
     def _end(self, result: Result) -> None:
         """Return a final result, or keep it joined to those before."""
         self._ended_s = result.end_s
+        self._spoken_s = max([self._spoken_s, *(one.words[-1].end_s for one in result.alternatives if one.words)])
         if self._options.utterances:
             self._answers.append(self._written(result))
         else:
@@ -211,7 +213,8 @@ class Session:
         if isinstance(cut, Begin):
             start_s = self._at_s(cut.start)
             words = self._options.words or bool(self._options.written)
-            self._utterance = Utterance(self.model, self._scorer, start_s, self._options.max_alternatives, words=words)
+            most, spoken_s = self._options.max_alternatives, self._spoken_s
+            self._utterance = Utterance(self.model, self._scorer, start_s, most, spoken_s=spoken_s, words=words)
             self._add_event(SpeechEvent("begin", self._at_s(cut.speech)))
             return
         assert self._utterance is not None, f"{type(cut).__name__} outside utterances"

@@ -1,10 +1,12 @@
 """One utterance of a stream: samples in, results out, by a search of its own."""
 
+from collections.abc import Iterable
+
 from sonorant.arrays import Waveform
-from sonorant.decoding import Scorer, open_search
+from sonorant.decoding import Hypothesis, Scorer, open_search
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
-from sonorant.serving.results import Result, later
+from sonorant.serving.results import Result, from_then, later
 from sonorant.serving.steps import Steps
 from sonorant.serving.whole_words import keep_whole
 from sonorant.serving.word_starts import WordStarts
@@ -17,15 +19,23 @@ _EVERY = 100  # hypotheses of a beam
 class Utterance:
     """Recognizes one utterance, which begins with the model's initial state, as those of the training do.
 
-    scorer: of its search; start_s: where it begins in the stream; alternatives: length of its N-best list; words:
-    whether they have words.
+    scorer: of its search; start_s: where it begins in the stream; spoken_s: where the words before it have ended, which
+    may be in the pause that it begins with; alternatives: length of its N-best list; words: whether they have words.
     """
 
     def __init__(
-        self, model: ServedModel, scorer: Scorer, start_s: float, alternatives: int, *, words: bool = True
+        self,
+        model: ServedModel,
+        scorer: Scorer,
+        start_s: float,
+        alternatives: int,
+        *,
+        spoken_s: float = 0.0,
+        words: bool = True,
     ) -> None:
         decoding = model.recipe.decoding
         self.start_s = start_s
+        self._spoken_s = spoken_s
         self._model = model
         self._alternatives = alternatives
         self._words = words
@@ -68,11 +78,15 @@ class Utterance:
         kept = keep_whole(found, self._alternatives, self._model.units)
         if kept is None:
             return None
-        alternatives = tuple(later(hypothesis, self.start_s) for hypothesis in kept.alternatives)
+        alternatives = tuple(self._placed(kept.alternatives))
         return Result(alternatives, True, 1.0, self.start_s + kept.end_s, self.start_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         found = self._search.hypotheses(self._alternatives, words=self._words)
         if self._words:
-            found = [later(hypothesis, self.start_s) for hypothesis in self._starts.corrected(found)]
+            found = self._placed(self._starts.corrected(found))
         return Result(tuple(found), is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)
+
+    def _placed(self, found: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Return hypotheses with the times of their words in the stream."""
+        return [from_then(later(hypothesis, self.start_s), self._spoken_s) for hypothesis in found]

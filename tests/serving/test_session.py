@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 
 import numpy as np
@@ -140,6 +141,28 @@ def test_several_final_results_and_events_are_those_of_the_whole(model, cuts):
     assert answers(Session(model, options), TWO, sorted(2 * cut for cut in cuts)) == whole
     kinds = [answer.kind if isinstance(answer, SpeechEvent) else "final" for answer in whole]
     assert kinds == ["begin", "end", "final", "begin", "end", "final", "final"]
+
+
+@pytest.mark.parametrize("options", [SessionOptions(), SessionOptions(utterances=False), SessionOptions(written="en")])
+def test_words_are_in_order_across_utterances_that_share_a_pause(model, options, monkeypatch):
+    """Where a model emits the last word late in the pause, which belongs to both."""
+    corrected = WordStarts.corrected
+    monkeypatch.setattr(WordStarts, "corrected", lambda self, found: [late(one) for one in corrected(self, found)])
+    audio = b"".join(pcm16(murmur(1.5, seed=seed)) + bytes(2 * RATE_HZ) for seed in range(4))
+    found = answers(Session(model, options), audio, range(CHUNK, len(audio), CHUNK))
+    before = []
+    for answer in found:
+        times = [*before, *(time for word in answer.alternatives[0].words for time in (word.start_s, word.end_s))]
+        assert times == sorted(times)
+        if answer.is_final:
+            before = times
+    assert len(before) > 40
+
+
+def late(hypothesis):
+    *words, last = hypothesis.words or [None]
+    words += [dataclasses.replace(last, end_s=last.end_s + 1.2)] if last else []
+    return dataclasses.replace(hypothesis, words=tuple(words))
 
 
 def test_one_result_of_all_utterances_is_their_results_joined(model):
