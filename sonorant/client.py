@@ -88,7 +88,8 @@ class AsyncRecognizer:
     async def stream(self, chunks: AsyncIterator[bytes], rate_hz: int) -> AsyncGenerator[StreamEvent, None]:
         """Stream 16-bit little-endian samples; yield results, interim and final, as they arrive.
 
-        rate_hz: the model's. Arrivals count from the call, on the event loop's clock.
+        rate_hz: of the samples; recognizers resample any but the model's. Arrivals count from the call, on the event
+        loop's clock. Raises ValueError for no rate, and, behind the last result, an error of the chunks.
         """
         clock = asyncio.get_running_loop().time
         start_s = clock()

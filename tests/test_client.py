@@ -5,6 +5,7 @@ import doctest
 import threading
 
 import grpc
+import numpy as np
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
@@ -98,3 +99,42 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
                 break
         asyncio.run_coroutine_threadsafe(active(server), loop).result(timeout=30)
     blocked.set()
+
+
+@pytest.mark.parametrize(("chunk", "error"), [(OSError("unplugged"), OSError), ("text", TypeError)])
+def test_an_error_of_the_chunks_comes_behind_the_results_before_it(address, text, chunk, error):
+    def chunks():
+        yield AUDIO
+        if isinstance(chunk, Exception):
+            raise chunk
+        yield chunk
+
+    async def asynchronous():
+        for one in chunks():
+            yield one
+
+    async def run():
+        async with AsyncRecognizer(address) as recognizer:
+            async for result in recognizer.stream(asynchronous(), RATE_HZ):
+                found.append(result)
+
+    found = []
+    with Recognizer(address) as recognizer, pytest.raises(error):
+        found.extend(recognizer.stream(chunks(), RATE_HZ))
+    assert (found[-1].is_final, found[-1].text) == (True, text)
+    found = []
+    with pytest.raises(error):
+        asyncio.run(run())
+    assert (found[-1].is_final, found[-1].text) == (True, text)
+
+
+def test_chunks_may_be_any_buffers(address, text):
+    with Recognizer(address) as recognizer:
+        *_, final = recognizer.stream([bytearray(AUDIO), memoryview(b""), np.zeros(8, "<i2")], RATE_HZ)
+    assert final.text == text
+
+
+@pytest.mark.parametrize("rate_hz", [0, -8000])
+def test_a_rate_is_above_zero(address, rate_hz):
+    with Recognizer(address) as recognizer, pytest.raises(ValueError, match=f"rate_hz={rate_hz}: expected"):
+        next(recognizer.stream([AUDIO], rate_hz))

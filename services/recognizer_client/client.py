@@ -58,6 +58,7 @@ _RETRIES = {
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RETRIES}]})
+_USUAL_HZ = 16_000
 _PATIENCE_S = 60.0  # with a recognizer at capacity
 
 Waits: TypeAlias = Callable[[str, float], AbstractContextManager[None]]
@@ -168,8 +169,10 @@ async def stream_audio(
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
     recognized goes on in another. A stream that it has no capacity for is tried again for `patience_s`, when it says
-    so; until then it is in the context of `waits`.
+    so; until then it is in the context of `waits`. An error of the chunks is raised behind the last response.
     """
+    if rate_hz < 1:
+        raise ValueError(f"rate_hz={rate_hz}: expected samples a second; {_USUAL_HZ} are usual")
     clock = asyncio.get_running_loop().time
     wanted = pb.RecognitionConfig()
     wanted.CopyFrom(config or _everything())
@@ -200,6 +203,7 @@ async def stream_audio(
             ended = True
         finally:
             call.cancel()  # where the caller leaves in the midst of it
+    audio.check()
 
 
 async def _requests(

@@ -17,6 +17,12 @@ class Replay:
         self._sent = bytearray()
         self._begin = 0  # bytes before those
         self._over = False
+        self._error: Exception | None = None
+
+    def check(self) -> None:
+        """Raise the error by which the chunks have ended, if any; gRPC would make a cancelled call of it."""
+        if self._error is not None:
+            raise self._error
 
     @property
     def over(self) -> bool:
@@ -41,10 +47,16 @@ class Replay:
     async def _read(self) -> bytes | None:
         if self._next is None:
             self._next = asyncio.ensure_future(_next(self._chunks))
-        chunk = await asyncio.shield(self._next)  # a stream's end cancels its reader, not the source
+        chunk = None
+        try:
+            chunk = await asyncio.shield(self._next)  # a stream's end cancels its reader, not the source
+        except Exception as error:
+            self._error = error
         self._next = None
         return chunk
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(chunks, None)
+    """Return the next chunk; raises TypeError for what is no buffer."""
+    chunk = await anext(chunks, None)
+    return chunk if chunk is None else memoryview(chunk).tobytes()
