@@ -10,7 +10,7 @@ from sonorant.file_names import files_below, shown
 __all__ = ["Output", "outputs_of"]
 
 _SUFFIXES = frozenset(
-    {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav"}
+    {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav", ".webm"}
 )
 
 

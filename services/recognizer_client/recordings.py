@@ -14,27 +14,47 @@ from sonorant.arrays import Waveform
 from sonorant.corpus.containers import shortfall
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import path_fault, shown
+from sonorant.serving.audio_formats import AudioFormat, open_decoder
 
 __all__ = ["microphone", "read_recording"]
+
+
+_WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soundfile does not read
+_LONGEST_S = 86_400.0
+_EXPECTED = "expected a recording that soundfile reads, or Opus in WebM"
 
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
     """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio."""
     if fault := path_fault(path):  # also of a pipe, whose open would block
-        raise BadAudio(shown(path), f"{fault}; expected a recording that soundfile reads")
+        raise BadAudio(shown(path), f"{fault}; {_EXPECTED}")
     try:
-        with path.open("rb") as file:  # by its descriptor: soundfile refuses names that are not UTF-8
+        # By its descriptor, whose place a buffer would hide: soundfile refuses names that are not UTF-8.
+        with path.open("rb", buffering=0) as file:
+            if file.read(len(_WEBM)) == _WEBM:
+                return _webm(path, _WEBM + file.read(), rate_hz)
+            file.seek(0)
             if fault := shortfall(file.fileno()):
                 raise BadAudio(shown(path), fault)
             samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise BadAudio(shown(path), f"{error}; expected a recording that soundfile reads") from error
+    except soundfile.LibsndfileError as error:  # which names the descriptor
+        raise BadAudio(shown(path), f"{error.error_string.strip(' .')}; {_EXPECTED}") from error
+    except OSError as error:
+        raise BadAudio(shown(path), f"{error}; {_EXPECTED}") from error
     if not np.isfinite(samples).all():
         raise BadAudio(shown(path), "samples that are not finite; expected numbers in [-1, 1]")
     mono: Waveform = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if found_hz != rate_hz:
         mono = soxr.resample(mono, found_hz, rate_hz).astype(np.float32)
     return mono
+
+
+def _webm(path: Path, content: bytes, rate_hz: int) -> Waveform:
+    decoder = open_decoder(AudioFormat("WEBM_OPUS"), rate_hz, _LONGEST_S)
+    try:
+        return np.concatenate([*decoder.pieces(content), *decoder.last_pieces()])
+    except BadAudio as error:
+        raise BadAudio(shown(path), error.reason) from error
 
 
 @contextmanager

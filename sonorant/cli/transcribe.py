@@ -65,7 +65,7 @@ def command(
     words: bool,
     nbest: int,
 ) -> None:
-    """Stream FILES, in any format that soundfile reads, to a recognizer and print transcripts.
+    """Stream FILES, in any format that soundfile reads or Opus in WebM, to a recognizer and print transcripts.
 
     Of a folder all recordings below it are streamed. A file that cannot be read is named and skipped; the exit code is
     65 then.

@@ -12,12 +12,14 @@ import pytest
 import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.command_line import sonorant
+from rigs.encoded import encoded
 
 from services.recognizer.process import running_recognizer
 from services.recognizer_client.client import pcm16
 from sonorant.errors import Unavailable
 from sonorant.export.loading import load_exported
 from sonorant.run_folder import RunFolder
+from sonorant.serving.audio_formats import AudioFormat, open_decoder
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.text.transcripts import read_transcripts
 from sonorant.v1 import recognizer_pb2 as pb
@@ -159,6 +161,18 @@ def test_other_rates_and_channels_are_converted(server, tmp_path):
     assert json.loads(done.stdout)["audio_s"] == pytest.approx(1.5, abs=0.01)
 
 
+def test_what_a_browser_records_is_decoded_as_the_recognizer_does_it(server, heard, tmp_path):
+    content = encoded("WEBM_OPUS", np.repeat(murmur(1.5, seed=4), 48_000 // RATE_HZ), 48_000)
+    (tmp_path / "said.webm").write_bytes(content)
+    decoder = open_decoder(AudioFormat("WEBM_OPUS"), RATE_HZ, 60.0)
+    text = heard(np.concatenate([*decoder.pieces(content), *decoder.last_pieces()]))
+    assert transcribe("--server", server, tmp_path / "said.webm").stdout == f"{text}\n"
+    (tmp_path / "cut.webm").write_bytes(content[:20])
+    done = transcribe("--server", server, tmp_path)
+    assert (done.returncode, done.stdout) == (65, f"{tmp_path / 'said.webm'}: {text}\n")
+    assert f"{tmp_path / 'cut.webm'}: WebM: cut off in its header" in done.stderr
+
+
 def test_names_that_are_not_utf_8_are_transcribed_and_shown(server, heard, tmp_path):
     samples, names = [murmur(1.0, seed=seed) for seed in (4, 5)], (b"one\xff.wav", b"two\xfe.wav")
     paths = [tmp_path / os.fsdecode(name) for name in names]
@@ -203,6 +217,7 @@ def test_a_bad_file_is_named_and_the_others_are_transcribed(server, heard, tmp_p
     assert done.stdout == f"{good}: {heard(samples)}\n"
     assert f"{bad}: " in done.stderr
     assert reason in done.stderr
+    assert "Error opening" not in done.stderr  # and a descriptor's number
     assert "1 of 2 recordings" in done.stderr
 
 
