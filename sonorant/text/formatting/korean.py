@@ -26,7 +26,14 @@ def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
     counted, natively = partial(_counted, words_below=words_below), partial(_native, words_below=words_below)
     ranged = partial(_ranged, words_below=words_below)
-    return (_month, decimal, fraction, ranged, counted, natively, _unsure, _bare)
+    return (_written, _month, decimal, fraction, ranged, counted, natively, _unsure, _bare)
+
+
+def _written(tokens: Tokens, i: int) -> Match | None:
+    """Leave what round figures of a text that is written already count: 3만 세."""
+    before = tokens.at(i - 1)
+    written = before[:1].isdigit() and before[-1:] in ("만", "억", "조")
+    return Match(None, i + 1) if written and _counter(tokens.at(i)) else None
 
 
 def _month(tokens: Tokens, i: int) -> Match | None:
