@@ -1,6 +1,7 @@
 """English, in American style: 12,500; $5.50; 3:30 p.m.; March 5, 2025; 5 km.
 
 Numbers below ten that count nothing with a unit stay words, as The Associated Press Stylebook has them ("numerals").
+Two numbers of a range are written both, $5 to $10, 1 to 2%, or neither.
 """
 
 from collections.abc import Sequence

@@ -3,6 +3,7 @@
 A number is read with its counter, in one word with it or before it, where the counter says what kind of number it is;
 alone only where its syllables are hardly a word of their own (이사 is 24, and moving house). A number and its counter
 are written together, as 한글 맞춤법 (article 43) allows with figures.
+A number goes on in the next word after a power of ten: 백 이십 원 is 120원.
 """
 
 from collections.abc import Sequence
