@@ -124,3 +124,92 @@ def test_times(said, written):
 )
 def test_money_and_units(said, written):
     assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ten oh one",  # or 10:01
+        "five hundred oh one",
+        "eleven oh eight people",
+        "oh nine one one",  # or 911
+        "oh one two three four five",
+        "twenty double five",
+        "nineteen eighty's",
+        "twenty one's",
+        "nine hundred and ninety nine's",
+        "twenty one thirds",
+        "ten twelfths",
+        "ten and a half",
+        "ten dollars and a half",
+        "half a million dollars",
+        "hundred and twenty people",
+        "one point two point three",
+        "nineteen ninety point five",
+        "point five percent",
+        "three and twenty",
+        "nine out of ten",
+        "five plus twenty",
+        "five foot ten",
+        "six feet two",
+        "it costs five dollars and fifty",
+    ],
+)
+def test_no_half_of_a_number_is_written(text):
+    assert formatter("en").text(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "five to ten people",
+        "at twenty to five",  # or 4:40
+        "ten to five p m",
+        "twenty first to twenty second",
+        "one or two hundred",
+        "two to three thousand people",
+        "twenty to thirty thousand people",  # 20 or 20,000
+        "five or six hundred dollars",
+    ],
+)
+def test_of_a_range_that_is_not_sure_both_sides_stay(text):
+    assert formatter("en").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("five to ten dollars", "$5 to $10"),
+        ("one to two percent", "1 to 2%"),
+        ("between five and ten percent", "between 5 and 10%"),
+        ("he paid five and ten percent", "he paid five and 10%"),
+        ("five by ten feet", "5 by 10 feet"),
+        ("two to three million", "2 to 3 million"),
+        ("five to ten million dollars", "$5 to $10 million"),
+        ("ten million to twenty million dollars", "$10 million to $20 million"),
+        ("a hundred to two hundred dollars", "$100 to $200"),
+        ("fifty to one hundred people", "50 to 100 people"),
+        ("from five dollars in two thousand to ten dollars", "from $5 in 2000 to $10"),
+        ("this one or ten dollars", "this one or $10"),
+        ("from nine to five p m", "from 9 to 5 p.m."),
+        ("three thirty to four p m", "3:30 to 4 p.m."),
+    ],
+)
+def test_both_sides_of_a_range_are_written(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("oh seven nine four six", "07946"),
+        ("two thousand oh eight", "2008"),
+        ("one oh five point five", "105.5"),
+        ("two point five thousand dollars", "$2.5 thousand"),
+        ("ten dollars oh five", "$10.05"),
+        ("ten dollars and oh five cents", "$10.05"),
+        ("at this point five dollars", "at this point $5"),
+    ],
+)
+def test_an_oh_and_a_point_are_parts_of_a_number(said, written):
+    assert formatter("en").text(said) == written

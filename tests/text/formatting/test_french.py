@@ -96,3 +96,50 @@ def test_money_and_units(said, expected):
 
 def test_words_without_accents_are_read_too():
     assert written("trois virgule zero cinq") == written("trois virgule zéro cinq")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cinq à quinze personnes",
+        "deux à trois mille personnes",  # 2 or 2000
+        "cinq ou six cents euros",
+        "dix et demi",
+        "deux millions et demi d'euros",
+        "vingt cinq euros et demi",
+        "soixante et dix",  # 70
+        "dix mille et un",
+        "cent et une nuits",
+        "un million deux",  # 1.2 million
+        "un virgule deux virgule trois",
+        "virgule cinq pour cent",
+        "sept fois dix",
+        "cinq et six mars",
+    ],
+)
+def test_no_half_of_a_number_is_written(text):
+    assert written(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("cinq à dix euros", "5 à 10~€"),
+        ("un à deux pour cent", "1 à 2~%"),
+        ("entre cinq et dix pour cent", "entre 5 et 10~%"),
+        ("deux à trois millions d'euros", "2 à 3~millions d'euros"),
+        ("de huit à dix heures", "de 8 à 10~h"),
+        ("il y en a une à deux heures", "il y en a une à 2~h"),
+        ("du cinq au dix mars", "du 5 au 10 mars"),
+        ("le premier ou le deux mai", "le 1er ou le 2 mai"),
+        ("neuvième et dixième siècles", "IXe et Xe siècles"),
+        ("du seizième au dix-huitième siècle", "du XVIe au XVIIIe siècle"),
+    ],
+)
+def test_both_sides_of_a_range_are_written(said, expected):
+    assert written(said) == expected
+
+
+def test_a_zero_before_minutes_or_cents_is_part_of_them():
+    assert written("dix heures zéro cinq") == "10~h~05"
+    assert written("dix euros zéro cinq") == "10,05~€"

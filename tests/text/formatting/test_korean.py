@@ -52,3 +52,73 @@ def test_what_has_several_readings_stays_as_it_was_said(text):
 )
 def test_numbers_are_figures(said, written):
     assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "이십 점 이 사람",  # this person; 20.2
+        "구 점 팔 점",  # or 9 points, 8 points
+        "이점 오 퍼센트",  # advantage; 2.5
+        "이 분의 일",  # this person's work; 1/2
+        "이 만 원",  # this 10,000; 20,000
+        "이 천 오백 원",
+        "백 이백 명",  # 100 or 200
+        "이십 이 사람",
+        "십 대 칠로",
+        "오에서 육백 명",  # 500 to 600
+        "두 세 시",
+        "한 두 시간",
+        "스물 네 시",
+    ],
+)
+def test_no_half_of_a_number_is_written(text):
+    assert formatter("ko").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("이십오 점 오 도", "25.5도"),
+        ("이십오 점 오도", "25.5도"),
+        ("영 점 오 퍼센트", "0.5%"),
+        ("영점오 퍼센트", "0.5%"),
+        ("삼 점 일 사", "3.14"),
+        ("삼 점 일 사입니다", "3.14입니다"),
+        ("일 점 오 억 원", "1.5억 원"),
+        ("구십 점 이상", "90점 이상"),
+        ("이십 점 차로", "20점 차로"),
+        ("삼 분의 이", "3분의 2"),
+        ("십 분의 일", "10분의 1"),
+        ("삼분의 이가", "3분의 2가"),
+        ("십 분의 일만", "10분의 1만"),
+        ("백만 분의 일", "100만분의 1"),
+        ("삼 분의 휴식", "3분의 휴식"),
+    ],
+)
+def test_decimals_and_fractions(said, written):
+    assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("일억 이천만 원", "1억 2,000만 원"),
+        ("일조 이천억 원", "1조 2,000억 원"),
+        ("이십억 삼천만", "20억 3,000만"),
+        ("일억 이천삼백사십오만 육천칠백팔십구 원", "123,456,789원"),
+        ("십 만 원", "10만 원"),
+        ("오 조 이천억 원", "5조 2,000억 원"),
+        ("삼 천 원", "3,000원"),
+        ("백 이십 원", "120원"),
+        ("이백 오십명", "250명"),
+        ("이십 오 퍼센트", "25%"),
+        ("이십 일 동안", "20일 동안"),
+        ("이천 이십오 년", "2025년"),
+        ("열 두 시", "12시"),
+        ("백 스물다섯 명", "125명"),
+        ("이십에서 삼십 명", "20에서 30명"),
+    ],
+)
+def test_a_number_over_several_words_is_one(said, written):
+    assert formatter("ko").text(said) == written
