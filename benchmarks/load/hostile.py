@@ -34,13 +34,13 @@ def hostile(conditions: Conditions, results: Results, progress: Progress) -> Ite
     with conditions.serve() as target, Speakers(target, conditions.recordings) as speakers:
         progress(f"{streams} streams alone")
         alone = speakers.run(streams, conditions.seconds, conditions.models[0].name)
-        yield from step_rows(alone, f"{streams} streams, alone")
+        yield from step_rows(alone, f"{streams} streams, alone", progress)
         progress(f"{streams} streams beside {_CLIENTS} hostile clients")
         with Child(flood, target.address, list(target.client_cores)) as child:
             child.send()
             beside = speakers.run(streams, conditions.seconds, conditions.models[0].name)
             messages: int = child.query()
-    yield from step_rows(beside, f"{streams} streams, hostile beside")
+    yield from step_rows(beside, f"{streams} streams, hostile beside", progress)
     results.series |= {"alone": [alone], "beside hostile clients": [beside]}
     yield Row("hostile messages", f"of {_CLIENTS} clients", messages, "answered")
     if alone.finals_s and beside.finals_s:
