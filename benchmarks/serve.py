@@ -33,6 +33,7 @@ from benchmarks.load.server import started_recognizer, there
 from benchmarks.load.start import start
 from benchmarks.load.users import users
 from benchmarks.row import Progress, Row
+from services.recognizer_client.call_error import call_error
 from services.recognizer_client.client import ask_model, connect, open_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import find_run, host_port
@@ -76,6 +77,10 @@ OPTIONS = (
         ["--server"], metavar="HOST:PORT", callback=host_port("localhost:50051"),
         help="Recognizer to measure; absent: one is started.",
     ),
+    click.Option(
+        ["--model"], metavar="NAME", default="",
+        help="Model of --server, as clients choose one: NAME, NAME@LABEL or NAME@VERSION; absent: the only one.",
+    ),
     click.Option(["--run"], type=click.Path(path_type=Path), help="Run whose exports are served and recordings sent."),
     click.Option(
         ["--recordings"], type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -107,6 +112,7 @@ def rows(
     progress: Progress,
     preset: str = "ramp",
     server: str | None = None,
+    model: str = "",
     run: Path | None = None,
     recordings: Path | None = None,
     streams: Sequence[int] = (),
@@ -118,12 +124,14 @@ def rows(
     """Yield the figures of a preset; the options are those of `OPTIONS`."""
     if run is not None and server is not None:
         raise click.UsageError("give either --run or --server")
+    if model and server is None:
+        raise click.UsageError(f"--model {model}: chooses one of the models that --server serves; give --server")
     results = Results(preset, slo_ms, chunk_ms)
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         if server is None:
             subject = _own(Path(folder), run, progress, with_peers=preset == "ramp")
         else:
-            subject = _Subject(partial(there, server), [Model()], asyncio.run(_rate_hz(server)))
+            subject = _Subject(partial(there, server), [Model(model)], asyncio.run(_rate_hz(server, model)))
         said = [one._replace(chunk_s=chunk_ms / 1000) for one in _recordings(recordings, run, subject.rate_hz)]
         conditions = Conditions(
             subject.serve, subject.models, said, streams, seconds, slo_ms, subject.publish, subject.peers
@@ -183,12 +191,12 @@ def _publish(exports: Path, versions: Iterator[int]) -> None:
         copy_version(first, first.with_name(version))
 
 
-async def _rate_hz(server: str) -> int:
+async def _rate_hz(server: str, model: str) -> int:
     async with open_recognizer(server) as channel:
         try:
-            return (await ask_model(connect(channel))).sample_rate_hz
+            return (await ask_model(connect(channel), model)).sample_rate_hz
         except grpc.aio.AioRpcError as error:
-            raise Unavailable(f"{server}: no recognizer answers: {error.details()}") from error
+            raise call_error(server, error) from error
 
 
 def _write(folder: Path, results: Results) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sonorant.errors import Unavailable
+from sonorant.text.visible import visible
 
-__all__ = ["Below", "fault_of", "files_below", "is_text", "path_fault", "shown"]
+__all__ = ["Below", "as_text", "fault_of", "files_below", "is_text", "path_fault", "shown"]
 
 _OF_THE_PATH = {
     errno.ENOENT: "no such file",
@@ -41,8 +42,16 @@ class Below(NamedTuple):
 
 
 def shown(path: Path | str) -> str:
-    r"""Return a path as text for any file and terminal: a byte that is not UTF-8 as `\udcff`."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
+    r"""Return a path as text for any file and terminal, one line, by which names can be told apart.
+
+    A byte that is not UTF-8 is shown as `\udcff`, a line feed or an escape as `\n` or `\x1b`, a backslash as two.
+    """
+    return visible(str(path).replace("\\", r"\\"))
+
+
+def as_text(name: str) -> str:
+    r"""Return a name that can be written in UTF-8: itself, but for a byte that is not UTF-8, as `\udcff`."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def is_text(name: str) -> bool:

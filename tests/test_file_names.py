@@ -6,13 +6,32 @@ from pathlib import Path
 import pytest
 
 from sonorant.errors import Unavailable
-from sonorant.file_names import fault_of, files_below, is_text, path_fault, shown
+from sonorant.file_names import as_text, fault_of, files_below, is_text, path_fault, shown
 
 
 def test_names_are_shown_as_text_that_names_them_apart() -> None:
     assert shown("é/\u2028") == "é/\u2028"
     assert shown(Path(os.fsdecode(b"a\xff"))) == "a\\udcff"
     assert [is_text(name) for name in ("é", os.fsdecode(b"\xff"), "\ud800")] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a\nb", r"a\nb"),
+        ("a\r\tb", r"a\r\tb"),
+        ("\x1b[2J\x7f\x9b", r"\x1b[2J\x7f\x9b"),
+        ("a\u202eb", r"a\u202eb"),  # the rest would be written from right to left
+        (r"a\nb", r"a\\nb"),  # so that it is not taken for the first
+    ],
+)
+def test_a_name_is_shown_on_one_line_and_commands_no_terminal(name: str, text: str) -> None:
+    assert shown(name) == text
+
+
+def test_a_name_that_utf_8_can_write_is_text_as_it_is() -> None:
+    names = ("é\\\n\x1b", os.fsdecode(b"a\xff"))
+    assert [as_text(name) for name in names] == ["é\\\n\x1b", "a\\udcff"]
 
 
 def test_a_file_has_no_fault_and_everything_else_its_own(tmp_path: Path) -> None:

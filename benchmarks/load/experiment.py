@@ -73,8 +73,10 @@ class Results:
 Preset: TypeAlias = Callable[[Conditions, Results, Progress], Iterator[Row]]
 
 
-def step_rows(step: Step, case: str) -> Iterator[Row]:
-    """Yield the figures of a step that a terminal shows; the report has all of them."""
+def step_rows(step: Step, case: str, progress: Progress) -> Iterator[Row]:
+    """Yield the figures of a step that a terminal shows; the report has all of them. Say if it has no latencies."""
+    if not step.finals_s:
+        progress(f"{case}: no results came, so that no latency was measured")
     document = step.document()
     latencies: dict[str, dict[str, float]] = document["latency_ms"]  # type: ignore[assignment]
     for name, key, shown in (

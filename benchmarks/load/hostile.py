@@ -31,16 +31,17 @@ _LOOK_S = 0.1
 def hostile(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
     """Yield the figures of both, and by how much the others' p95 moves."""
     streams = (conditions.streams or (_STREAMS,))[0]
+    model = conditions.models[0].name
     with conditions.serve() as target, Speakers(target, conditions.recordings) as speakers:
         progress(f"{streams} streams alone")
-        alone = speakers.run(streams, conditions.seconds, conditions.models[0].name)
-        yield from step_rows(alone, f"{streams} streams, alone")
+        alone = speakers.run(streams, conditions.seconds, model)
+        yield from step_rows(alone, f"{streams} streams, alone", progress)
         progress(f"{streams} streams beside {_CLIENTS} hostile clients")
-        with Child(flood, target.address, list(target.client_cores)) as child:
+        with Child(flood, target.address, list(target.client_cores), model) as child:
             child.send()
-            beside = speakers.run(streams, conditions.seconds, conditions.models[0].name)
+            beside = speakers.run(streams, conditions.seconds, model)
             messages: int = child.query()
-    yield from step_rows(beside, f"{streams} streams, hostile beside")
+    yield from step_rows(beside, f"{streams} streams, hostile beside", progress)
     results.series |= {"alone": [alone], "beside hostile clients": [beside]}
     yield Row("hostile messages", f"of {_CLIENTS} clients", messages, "answered")
     if alone.finals_s and beside.finals_s:
@@ -48,15 +49,15 @@ def hostile(conditions: Conditions, results: Results, progress: Progress) -> Ite
         yield Row("p95 moves", f"{streams} streams, final result", 1000 * moved_s, "ms")
 
 
-def flood(connection: Connection, address: str, cores: list[int]) -> None:
+def flood(connection: Connection, address: str, cores: list[int], model: str) -> None:
     """Send the largest messages from a first request on until a second one, which is answered with their number."""
     os.sched_setaffinity(0, cores)
     with event_loop() as loop:
         while connection.recv() is not None:
-            connection.send(loop.run(_flood(address, connection)))
+            connection.send(loop.run(_flood(address, connection, model)))
 
 
-async def _flood(address: str, connection: Connection) -> int:
+async def _flood(address: str, connection: Connection, model: str) -> int:
     answered = 0
 
     async def client(request: Callable[[], Awaitable[object]]) -> None:
@@ -71,18 +72,19 @@ async def _flood(address: str, connection: Connection) -> int:
     options = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
     async with open_aio_channel(address, options) as channel:
         stub = connect(channel)
-        audio = await _largest(stub)
+        audio = await _largest(stub, model)
+        config = pb.RecognitionConfig(model=model)
 
         async def stream() -> None:
             requests = [
-                pb.StreamingRecognizeRequest(streaming_config=pb.StreamingRecognitionConfig()),
+                pb.StreamingRecognizeRequest(streaming_config=pb.StreamingRecognitionConfig(config=config)),
                 pb.StreamingRecognizeRequest(audio=audio),
             ]
             async for _ in stub.StreamingRecognize(iter(requests)):
                 pass
 
         async def whole() -> None:
-            await stub.Recognize(pb.RecognizeRequest(content=audio))
+            await stub.Recognize(pb.RecognizeRequest(config=config, content=audio))
 
         clients = [asyncio.create_task(client(request)) for request in (stream, whole)]
         while not connection.poll():
@@ -94,10 +96,10 @@ async def _flood(address: str, connection: Connection) -> int:
     return answered
 
 
-async def _largest(stub: "recognizer_pb2_grpc.RecognizerAsyncStub") -> bytes:
+async def _largest(stub: "recognizer_pb2_grpc.RecognizerAsyncStub", model: str) -> bytes:
     """Return as much audio as a message and a stream may have, which is no silence."""
-    model = await ask_model(stub)
-    seconds = _MOST_MESSAGE / _SAMPLE_BYTES / model.sample_rate_hz
-    piece = murmurs(model.sample_rate_hz, 1)[0]
-    size = round(min(seconds, model.max_stream_s or seconds) * model.sample_rate_hz) * _SAMPLE_BYTES
+    info = await ask_model(stub, model)
+    seconds = _MOST_MESSAGE / _SAMPLE_BYTES / info.sample_rate_hz
+    piece = murmurs(info.sample_rate_hz, 1)[0]
+    size = round(min(seconds, info.max_stream_s or seconds) * info.sample_rate_hz) * _SAMPLE_BYTES
     return (piece.audio * (size // len(piece.audio) + 1))[:size]

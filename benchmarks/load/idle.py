@@ -32,22 +32,24 @@ def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterat
     streams = (conditions.streams or (_STREAMS,))[0]
     with conditions.serve(**_ROOMY) as target:
         progress(f"{streams} idle streams")
-        before, with_streams, opened = asyncio.run(_measure(target, conditions.recordings[0], streams))
+        before, with_streams, opened = asyncio.run(
+            _measure(target, conditions.recordings[0], streams, conditions.models[0].name)
+        )
         yield Row("memory", "no streams", before / _KIB, "KiB")
         yield Row("memory", f"{opened} idle streams", with_streams / _KIB, "KiB")
         yield Row("memory, each", f"{opened} idle streams", (with_streams - before) / _KIB / max(1, opened), "KiB")
 
 
-async def _measure(target: Target, recording: Recording, streams: int) -> tuple[int, int, int]:
+async def _measure(target: Target, recording: Recording, streams: int, model: str) -> tuple[int, int, int]:
     """Return resident bytes with no streams and with all that were opened, and their number."""
     async with open_aio_channel(target.address) as channel:
-        first = await _open(channel, recording)  # what a first stream loads is none of the others'
+        first = await _open(channel, recording, model)  # what a first stream loads is none of the others'
         if first is not None:
             first.cancel()
         await asyncio.sleep(_SETTLE_S)
         pid = target.process
         before = usage.rss_bytes(pid)
-        calls = [await _open(channel, recording) for _ in range(streams)]
+        calls = [await _open(channel, recording, model) for _ in range(streams)]
         await asyncio.sleep(_SETTLE_S)
         after = usage.rss_bytes(pid)
         opened = [call for call in calls if call is not None]
@@ -56,10 +58,12 @@ async def _measure(target: Target, recording: Recording, streams: int) -> tuple[
     return before, after, len(opened)
 
 
-async def _open(channel: grpc.aio.Channel, recording: Recording) -> "grpc.aio.StreamStreamCall[Any, Any] | None":
+async def _open(
+    channel: grpc.aio.Channel, recording: Recording, model: str
+) -> "grpc.aio.StreamStreamCall[Any, Any] | None":
     """Return a stream that has had a recording, and noticed its speech; None if it was refused."""
     call = connect(channel).StreamingRecognize()
-    config = pb.RecognitionConfig()
+    config = pb.RecognitionConfig(model=model)
     config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
     wanted = pb.StreamingRecognitionFeatures(enable_voice_activity_events=True)
     opening = pb.StreamingRecognitionConfig(config=config, streaming_features=wanted)

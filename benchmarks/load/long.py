@@ -38,9 +38,10 @@ class StreamsTooShort(SonorantError):
 def long(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
     """Yield the server's CPU time an audio-second in the first and in the tenth minute; raises StreamsTooShort."""
     with conditions.serve(max_stream_seconds=_MINUTES * _MINUTE_S + 1) as target:
-        asyncio.run(_check_limit(target))
+        model = conditions.models[0].name
+        asyncio.run(_check_limit(target, model))
         progress(f"a stream of {_MINUTES} minutes")
-        minutes = asyncio.run(_minutes(target, conditions.recordings))
+        minutes = asyncio.run(_minutes(target, conditions.recordings, model))
         for minute in (1, _MINUTES):
             yield Row(
                 "CPU, server", f"minute {minute} of a stream", 1000 * minutes[minute - 1] / _MINUTE_S, "ms/audio-s"
@@ -48,15 +49,15 @@ def long(conditions: Conditions, results: Results, progress: Progress) -> Iterat
         yield Row("minute 10 / minute 1", "CPU of a stream", minutes[-1] / max(minutes[0], 1e-9), "1")
 
 
-async def _check_limit(target: Target) -> None:
+async def _check_limit(target: Target, model: str) -> None:
     async with open_aio_channel(target.address) as channel:
-        limit_s = (await ask_model(connect(channel))).max_stream_s
+        limit_s = (await ask_model(connect(channel), model)).max_stream_s
     if limit_s < _MINUTES * _MINUTE_S:
         wanted = f"serve it with --max-stream-seconds {_MINUTES * _MINUTE_S + 1:g}, or leave out --server"
         raise StreamsTooShort(f"long: {target.address} ends streams after {limit_s:g} s; {wanted}")
 
 
-async def _minutes(target: Target, recordings: Sequence[Recording]) -> list[float]:
+async def _minutes(target: Target, recordings: Sequence[Recording], model: str) -> list[float]:
     """Return the CPU seconds of each minute; the next is sent when the last is recognized, and the server idle."""
     rate_hz, pid = recordings[0].rate_hz, target.process
     said = b"".join(recording.audio for recording in recordings)
@@ -67,6 +68,7 @@ async def _minutes(target: Target, recordings: Sequence[Recording]) -> list[floa
         call = connect(channel).StreamingRecognize()
         wanted = pb.StreamingRecognitionFeatures(interim_results=True)
         opening = pb.StreamingRecognitionConfig(streaming_features=wanted)
+        opening.config.model = model
         opening.config.explicit_decoding_config.sample_rate_hertz = rate_hz
         await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
         results = _Results(call)

@@ -22,14 +22,15 @@ def render_page(results: Results) -> str:
         loader=jinja2.PackageLoader("benchmarks.load", "."), autoescape=True, undefined=jinja2.StrictUndefined
     )
     several = {name: steps for name, steps in results.series.items() if len(steps) > 1}
+    answered = any(step.finals_s for steps in results.series.values() for step in steps)
     page: str = environment.get_template("page.html.j2").render(
         results=results,
         rows=[row for row in results.rows if not results.series or row.name not in STEP_FIGURES],
         percentiles=list(PERCENTILES),
         figure=lambda value: "–" if value is None else f"{value:.3g}",
-        latency=_latency_plot(several, results.slo_ms) if several else None,
+        latency=_latency_plot(several, results.slo_ms) if several and answered else None,
         cpu=_cpu_plot(several) if several else None,
-        distribution=_distribution_plot(results.series, results.slo_ms) if results.series else None,
+        distribution=_distribution_plot(results.series, results.slo_ms) if answered else None,
         users=_users_plot(results.users) if results.users else None,
     )
     return page

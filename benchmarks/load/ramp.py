@@ -49,7 +49,8 @@ def _climb(
             steps.append(step := speakers.run(streams, conditions.seconds, model))
             if percentile(step.late_s, _CLIENTS) > _LATE_S:
                 progress("the clients are late themselves: this machine's figures, not the recognizer's")
-            yield from step_rows(step, f"{streams} streams" + (f", {series}" if series != _RECOGNIZER else ""))
+            case = f"{streams} streams" + (f", {series}" if series != _RECOGNIZER else "")
+            yield from step_rows(step, case, progress)
             if not conditions.streams and not step.meets(conditions.slo_ms):
                 break
 

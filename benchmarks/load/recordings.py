@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.errors import SonorantError
+from sonorant.file_names import shown
 
 __all__ = ["BadRecordings", "Recording", "murmurs", "read_recordings"]
 
@@ -42,13 +43,13 @@ def read_recordings(folder: Path) -> list[Recording]:
 
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".wav", ".flac"))
     if not paths:
-        raise BadRecordings(f"{folder}: no recordings; expected .wav or .flac files")
+        raise BadRecordings(f"{shown(folder)}: no recordings; expected .wav or .flac files")
     found = []
     for path in paths[:: -(-len(paths) // _MOST)]:
         try:
             samples, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
         except (OSError, soundfile.SoundFileError) as error:
-            raise BadRecordings(f"{path}: {error}") from error
+            raise BadRecordings(f"{shown(path)}: {error}") from error
         if len(samples):
             found.append(_recording(samples[:, 0], rate_hz))
     return found

@@ -22,10 +22,10 @@ def reload(conditions: Conditions, results: Results, progress: Progress) -> Iter
         seconds, name = max(conditions.seconds, _LEAST_S), conditions.models[0].name
         progress(f"{streams} streams")
         before = speakers.run(streams, seconds, name)
-        yield from step_rows(before, f"{streams} streams")
+        yield from step_rows(before, f"{streams} streams", progress)
         progress(f"{streams} streams while a version is loaded")
         during = speakers.run(streams, seconds, name, conditions.publish)
-        yield from step_rows(during, f"{streams} streams, reload")
+        yield from step_rows(during, f"{streams} streams, reload", progress)
     results.series |= {"without": [before], "with a reload": [during]}
     if before.finals_s and during.finals_s:
         added_s = percentile(during.finals_s, 0.99) - percentile(before.finals_s, 0.99)

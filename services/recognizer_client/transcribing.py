@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 import grpc
 
-from services.process.tls_probe import why_refused
 from services.recognizer.process import running_recognizer
-from services.recognizer_client.api_key import API_KEY_VARIABLE, BadApiKey
+from services.recognizer_client.api_key import API_KEY_VARIABLE
+from services.recognizer_client.call_error import Refused, call_error
 from services.recognizer_client.captions import Captions
 from services.recognizer_client.client import (
     ModelInfo,
@@ -28,7 +28,7 @@ from services.recognizer_client.outputs import Output, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.transcript import StreamedTranscript, read_event
 from sonorant.atomic import atomic_write
-from sonorant.errors import BadAudio, SonorantError, Unavailable
+from sonorant.errors import BadAudio, SonorantError
 from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
@@ -37,8 +37,11 @@ from sonorant.v1 import recognizer_pb2_grpc
 __all__ = ["Request", "transcribe", "transcribe_with_own_recognizer"]
 
 
-class _Refused(SonorantError):
-    """Recordings that could not be transcribed, or a request that the recognizer refused."""
+_KEY_ADVICE = f"set {API_KEY_VARIABLE}, or give --api-key-file FILE"
+
+
+class _NotTranscribed(SonorantError):
+    """Recordings that could not be transcribed; each has been named, with the reason."""
 
     exit_code = 65
 
@@ -80,20 +83,9 @@ def transcribe(address: str, request: Request) -> None:
     try:
         asyncio.run(_transcribe(address, request))
     except grpc.aio.AioRpcError as error:
-        raise _in_words(address, error) from error
+        raise call_error(address, error, _KEY_ADVICE) from error
     except ExceptionGroup as group:  # of the first of several recordings
         raise group.exceptions[0] from None
-
-
-def _in_words(address: str, error: grpc.aio.AioRpcError) -> SonorantError:
-    """Return the error of a call as a SonorantError."""
-    if error.code() == grpc.StatusCode.UNAUTHENTICATED:
-        return BadApiKey(f"{address}: {error.details()}; set {API_KEY_VARIABLE}, or give --api-key-file FILE")
-    if error.code() != grpc.StatusCode.UNAVAILABLE:
-        return _Refused(f"{address}: {error.code().name}: {error.details()}")
-    if why := why_refused(address):
-        return Unavailable(f"{address}: the recognizer refuses the connection: {why}")
-    return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")
 
 
 async def _transcribe(address: str, request: Request) -> None:
@@ -141,7 +133,7 @@ class _Batch:
         if self._lost:
             raise self._lost
         if failed:
-            raise _Refused(f"{failed} of {len(wanted)} recordings could not be transcribed")
+            raise _NotTranscribed(f"{failed} of {len(wanted)} recordings could not be transcribed")
 
     async def _one(self, output: Output, *, named: bool) -> str | SonorantError:
         """Transcribe a recording; return what is to be printed: nothing of one that is written to its file at once.
@@ -182,9 +174,9 @@ class _Batch:
             try:
                 await ask_model(self._stub, self._request.model)
             except grpc.aio.AioRpcError as gone:
-                self._lost = self._lost or _in_words(self._address, gone)
+                self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
                 return self._lost
-        return _Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
+        return Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
 
 
 async def _transcribe_microphone(

@@ -8,7 +8,7 @@ import click
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, resolve_recipe, set_option
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadShard
-from sonorant.file_names import shown
+from sonorant.file_names import as_text, shown
 from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
 
@@ -87,7 +87,7 @@ def _recorded(file: Path, utterance: str, epoch: int, recipe: Recipe) -> "Exampl
     """Return the example of a file; warn if its recording was scaled."""
     from sonorant.report.augmented import recorded_example
 
-    example, scaled = recorded_example(file, shown(utterance), epoch, recipe)
+    example, scaled = recorded_example(file, as_text(utterance), epoch, recipe)
     if scaled:
         click.echo(f"warning: {scaled}", err=True)
     return example

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from sonorant.text.alignment import Alignment, Kind, Unit
 from sonorant.text.scoring import ErrorRate, confusions
-from sonorant.text.side_by_side import blocks, render, visible
+from sonorant.text.side_by_side import blocks, render
+from sonorant.text.visible import visible
 from sonorant.text.word_times import WordTimes
 
 __all__ = ["Scored", "show_json", "show_text"]
@@ -67,7 +68,7 @@ def show_text(scored: Scored, alignments: bool, top: int) -> None:
         if console.is_terminal:
             console.print(_coloured(name, alignment, console.width))
         else:
-            click.echo(f"{name} ({alignment.errors} errors)\n{render(alignment)}")
+            click.echo(f"{visible(name)} ({alignment.errors} errors)\n{render(alignment)}")
     for said, heard, count in scored.common_errors(top):
         click.echo(f"{count:6} × {visible(said) or '(nothing)'} recognized as {visible(heard) or '(nothing)'}")
     click.echo("\n".join(scored.summary()))

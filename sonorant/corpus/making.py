@@ -110,7 +110,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     if not text:
         raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
     if recipe.text.numbers == "refuse" and (number := first_number(text)):
-        raise BadAudio(utterance.id, f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
+        raise BadAudio(shown(utterance.id), f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
     if not utterance.segments:
         return Record(utterance.id, utterance.speaker, text, corpus.sample_rate_hz, 0.0, "none", b""), []
     readings = [read_segment(segment, corpus) for segment in utterance.segments]
@@ -120,7 +120,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
         waveform = add_background(waveform, corpus.strings.background_db, rng)
     seconds = len(waveform) / corpus.sample_rate_hz
     if seconds > corpus.max_seconds:
-        raise BadAudio(utterance.id, f"is {seconds:.1f} s long; max_seconds is {corpus.max_seconds:g}")
+        raise BadAudio(shown(utterance.id), f"is {seconds:.1f} s long; max_seconds is {corpus.max_seconds:g}")
     record = Record(
         utterance=utterance.id,
         speaker=utterance.speaker,
@@ -136,14 +136,14 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
 
 def _origin(utterance: Utterance) -> str:
     """Return the first recording of an utterance; the id of one that is text alone."""
-    return shown(utterance.segments[0].path) if utterance.segments else utterance.id
+    return shown(utterance.segments[0].path if utterance.segments else utterance.id)
 
 
 def _check_spelling(record: Record, tokenizer: Units) -> None:
     try:
         tokenizer.labels(record.text)
     except RejectedExample as error:
-        raise BadAudio(record.utterance, error.reason) from error
+        raise BadAudio(shown(record.utterance), error.reason) from error
 
 
 def check_recordings(recipe: Recipe, utterances: Sequence[Utterance]) -> list[tuple[str, Skipped]]:

@@ -1,20 +1,19 @@
 """Reference and hypothesis one above the other, each word above its counterpart: as text, and as a page of HTML."""
 
 import html
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from sonorant.text.alignment import Alignment, Kind
+from sonorant.text.visible import visible
 
 __all__ = ["Column", "blocks", "page", "render", "visible"]
 
 _MARKS: Mapping[Kind, str] = {"hit": "", "substitution": "S", "insertion": "I", "deletion": "D"}
 _GAP = "*"
 _LABELS = ("REF:", "HYP:", "")
-_DIRECTIONS = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 
 
 class Column(NamedTuple):
@@ -47,11 +46,6 @@ def blocks(alignment: Alignment, width: int) -> Iterator[tuple[Column, ...]]:
     yield tuple(block)
 
 
-def visible(text: str) -> str:
-    """Return `text` with control characters, surrogates and changes of writing direction as escape sequences."""
-    return "".join(char.encode("unicode_escape").decode() if _is_control(char) else char for char in text)
-
-
 def page(title: str, summary: Iterable[str], alignments: Mapping[str, Alignment]) -> str:
     """Return a page of HTML with the lines of `summary` and the alignment of each utterance; all text is escaped.
 
@@ -77,10 +71,6 @@ def _padded(cells: tuple[str, str, str]) -> tuple[str, str, str]:
     width = max(map(cell_len, cells))
     first, second, third = (cell + " " * (width - cell_len(cell)) for cell in cells)
     return first, second, third
-
-
-def _is_control(char: str) -> bool:
-    return unicodedata.category(char) in ("Cc", "Cs") or char in _DIRECTIONS
 
 
 def _escaped(text: str) -> str:

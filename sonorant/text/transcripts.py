@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sonorant.errors import BadCorpus
+from sonorant.file_names import shown
+from sonorant.text.visible import visible
 
 __all__ = ["IDS", "Format", "Transcripts", "pair_up", "read_speakers", "read_transcripts"]
 
@@ -39,7 +41,9 @@ def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
     speakers: dict[str, str] = {}
     for number, utterance, text, speaker in _entries(path, lines, format):
         if utterance in texts:
-            raise BadCorpus(f"{path}:{number}: id {utterance!r} comes a second time; each utterance may stand once")
+            raise BadCorpus(
+                f"{shown(path)}:{number}: id {utterance!r} comes a second time; each utterance may stand once"
+            )
         texts[utterance] = text
         if speaker:
             speakers[utterance] = speaker
@@ -55,12 +59,12 @@ def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
     for number, line in enumerate(_lines(path), 1):
         fields = line.split()
         if len(fields) not in (0, 2):
-            raise BadCorpus(f"{path}:{number}: {len(fields)} fields, expected an utterance's id and its speaker")
+            raise BadCorpus(f"{shown(path)}:{number}: {len(fields)} fields, expected an utterance's id and its speaker")
         if fields:
             speakers[fields[0]] = fields[1]
     wanted = list(utterances)
     if missing := [utterance for utterance in wanted if utterance not in speakers]:
-        raise BadCorpus(f"{path}: no speaker of {len(missing)} of {len(wanted)} utterances: {_named(missing)}")
+        raise BadCorpus(f"{shown(path)}: no speaker of {len(missing)} of {len(wanted)} utterances: {_named(missing)}")
     return {utterance: speakers[utterance] for utterance in wanted}
 
 
@@ -69,21 +73,22 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
 
     Raises BadCorpus, naming ids, if an utterance is in one file only, or if one file has ids and the other has none.
     """
+    first, second = shown(reference.path), shown(hypothesis.path)
     if (reference.format == "plain") != (hypothesis.format == "plain"):
         raise BadCorpus(
-            f"{reference.path} looks {reference.format} and {hypothesis.path} looks {hypothesis.format}: ids and line "
+            f"{first} looks {reference.format} and {second} looks {hypothesis.format}: ids and line "
             "numbers cannot be compared; give --format if one of them is mistaken"
         )
     if reference.format == "plain" and len(reference.texts) != len(hypothesis.texts):
         raise BadCorpus(
-            f"{reference.path} has {len(reference.texts)} lines and {hypothesis.path} {len(hypothesis.texts)}: "
+            f"{first} has {len(reference.texts)} lines and {second} {len(hypothesis.texts)}: "
             "plain files must be parallel, with an empty line where nothing was recognised"
         )
     for these, those in ((reference, hypothesis), (hypothesis, reference)):
         if missing := [utterance for utterance in these.texts if utterance not in those.texts]:
             raise BadCorpus(
-                f"{len(missing)} of {len(these.texts)} utterances of {these.path} are not in {those.path}: "
-                f"{_named(missing)}; both files must have the same ids"
+                f"{len(missing)} of {len(these.texts)} utterances of {shown(these.path)} are not in "
+                f"{shown(those.path)}: {_named(missing)}; both files must have the same ids"
             )
     return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
 
@@ -101,16 +106,16 @@ def _lines(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadCorpus(f"{path}: {error}; expected a text file in UTF-8") from error
+        raise BadCorpus(f"{shown(path)}: {error}; expected a text file in UTF-8") from error
     if not lines[-1]:
         lines.pop()
     if not any(line.strip() for line in lines):
-        raise BadCorpus(f"{path}: no transcript in it; expected one a line")
+        raise BadCorpus(f"{shown(path)}: no transcript in it; expected one a line")
     return lines
 
 
 def _named(utterances: list[str]) -> str:
-    return ", ".join(utterances[:_SHOWN]) + (", …" if len(utterances) > _SHOWN else "")
+    return ", ".join(map(visible, utterances[:_SHOWN])) + (", …" if len(utterances) > _SHOWN else "")
 
 
 def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, str, str, str]]:
@@ -131,10 +136,10 @@ def _from_json(path: Path, number: int, line: str) -> tuple[str, str, str]:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits, or 100,000 brackets
-        raise BadCorpus(f"{path}:{number}: {error}; expected a JSON object a line") from error
+        raise BadCorpus(f"{shown(path)}:{number}: {error}; expected a JSON object a line") from error
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-        raise BadCorpus(f'{path}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
+        raise BadCorpus(f'{shown(path)}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
     for key in IDS:
         if key in entry:
             return str(entry[key]), entry["text"], str(entry.get("speaker") or "")
-    raise BadCorpus(f"{path}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")
+    raise BadCorpus(f"{shown(path)}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.errors import BadCorpus
+from sonorant.file_names import shown
 from sonorant.text.alignment import align
 from sonorant.text.transcripts import IDS
 
@@ -107,7 +108,7 @@ def read_word_times(path: Path) -> dict[str, list[TimedWord]]:
             found[name] = [_word(word) for word in entry.get("words") or []]
         except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
             raise BadCorpus(
-                f'{path}:{number}: no times of words in it; expected "words": [["one", 0.1, 0.5]] in seconds, '
+                f'{shown(path)}:{number}: no times of words in it; expected "words": [["one", 0.1, 0.5]] in seconds, '
                 'or [{"word": "one", "start_s": 0.1, "end_s": 0.5}], as `sonorant transcribe --json` writes them'
             ) from error
     return found

@@ -129,6 +129,16 @@ def test_mismatched_ids_end_with_one_line_and_exit_code_65(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+def test_names_and_ids_with_control_characters_keep_to_their_lines(tmp_path):
+    path = tmp_path / "two\nlines"
+    path.write_text(json.dumps({"id": "a\n\x1b[2J", "text": "one"}))
+    assert scored(path, path, "--alignments").stdout.startswith("a\\n\\x1b[2J (0 errors)\nREF: one\n")
+    (tmp_path / "hyp").write_text('{"id": "other", "text": "one"}')
+    done = scored(path, tmp_path / "hyp")
+    assert f"utterances of {tmp_path}/two\\nlines are not in {tmp_path}/hyp: a\\n\\x1b[2J;" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_names_and_ids_that_are_not_utf_8_are_scored_and_shown(tmp_path):
     """Files have such names, and `sonorant transcribe --json` takes ids from them."""
     path = tmp_path / os.fsdecode(b"\xff")

@@ -186,6 +186,20 @@ def test_names_that_are_not_utf_8_are_transcribed_and_shown(server, heard, tmp_p
     assert list(read_transcripts(tmp_path / "heard.jsonl").texts) == ["one\udcff", "two\udcfe"]
 
 
+def test_a_name_with_control_characters_keeps_to_its_line_and_json_has_it_as_it_is(server, heard, tmp_path):
+    samples = murmur(1.0, seed=4)
+    good = recording(tmp_path / "two\nlines \x1b[2J.wav", samples)
+    bad = tmp_path / "no\r\naudio.wav"
+    bad.write_bytes(b"not audio")
+    done = transcribe("--server", server, good, bad)
+    assert (done.returncode, done.stdout) == (65, f"{tmp_path}/two\\nlines \\x1b[2J.wav: {heard(samples)}\n")
+    said, total = done.stderr.splitlines()
+    assert said.startswith(f"sonorant: {tmp_path}/no\\r\\naudio.wav: ")
+    assert total == "sonorant: 1 of 2 recordings could not be transcribed"
+    result = json.loads(transcribe("--server", server, "--json", good).stdout)
+    assert (result["id"], result["file"]) == ("two\nlines \x1b[2J", str(good))
+
+
 @pytest.mark.parametrize(
     ("make", "kind"),
     [

@@ -31,6 +31,14 @@ def test_what_cannot_be_sent_is_named(tmp_path, content):
         read_recordings(tmp_path)
 
 
+def test_a_name_with_a_line_feed_is_named_on_one_line(tmp_path):
+    (tmp_path / "a\nb.wav").write_bytes(b"no audio")
+    with pytest.raises(BadRecordings) as raised:
+        read_recordings(tmp_path)
+    assert str(raised.value).startswith(f"{tmp_path}/a\\nb.wav: ")
+    assert "\n" not in str(raised.value)
+
+
 def test_murmurs_have_sound_and_pauses():
     for recording in murmurs(8000):
         levels = np.abs(np.frombuffer(recording.audio, np.int16)).reshape(-1, 1)

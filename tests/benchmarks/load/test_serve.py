@@ -1,13 +1,18 @@
 import json
+import shutil
 
 import pytest
 import soundfile
 from click.testing import CliRunner
-from rigs.babble import RATE_HZ, murmur
+from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.recognizer_thread import recognizer_on_a_thread
 
+from benchmarks.load import long
 from services.recognizer.transports import grpc_methods
 from sonorant.cli.bench import command
+from sonorant.errors import Unavailable
+from sonorant.export.loading import load_exported
+from sonorant.serving.model_store import ModelStore
 
 
 @pytest.fixture
@@ -19,10 +24,24 @@ def recordings(tmp_path):
     return folder
 
 
+@pytest.fixture(scope="module")
+def two_models(tmp_path_factory):
+    """A store of the models `babble` and `bubble`, whose exports are the same."""
+    exports = tmp_path_factory.mktemp("exports")
+    shutil.copytree(export_babble(exports).path.parent, exports / "bubble")
+    store = ModelStore(exports, load_exported)
+    store.refresh()
+    return store
+
+
 def bench(*options):
+    return {(row["name"], row["unit"]): row["value"] for row in measured(*options)}
+
+
+def measured(*options):
     result = CliRunner().invoke(command, ["serve", "--json", *options], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
-    return {(row["name"], row["unit"]): row["value"] for row in json.loads(result.stdout)}
+    return json.loads(result.stdout)
 
 
 def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, recordings, tmp_path):
@@ -49,6 +68,52 @@ def test_refusals_are_counted_and_break_the_slo(store, recordings, monkeypatch):
     assert rows["refused", "tries"] >= 1
     assert rows["failed", "streams"] == 0
     assert next(value for (name, _), value in rows.items() if name == "streams") == 0
+
+
+def test_a_model_among_several_is_measured_by_what_clients_call_it(two_models, recordings):
+    options = ("--recordings", str(recordings), "--streams", "1", "--seconds", "1.5", "--model", "bubble@1")
+    with recognizer_on_a_thread(two_models) as (_, _, address):
+        rows = bench("--server", address, *options)
+    assert rows["failed", "streams"] == 0
+    assert rows["final result", "ms (max)"] > 0
+
+
+def test_every_preset_for_a_server_that_is_there_measures_the_model_that_is_named(two_models, recordings, monkeypatch):
+    monkeypatch.setattr(long, "_MINUTES", 2)
+    monkeypatch.setattr(long, "_MINUTE_S", 1.0)
+    options = ("--recordings", str(recordings), "--streams", "1", "--seconds", "1.5", "--model", "bubble")
+    with recognizer_on_a_thread(two_models, max_stream_seconds=4) as (_, _, address):
+        rows = {each: bench("--server", address, "--preset", each, *options) for each in ("hostile", "users", "long")}
+        idle = measured("--server", address, "--preset", "idle", *options)
+    assert rows["hostile"]["failed", "streams"] == 0
+    assert rows["hostile"]["hostile messages", "answered"] > 0
+    assert [row["case"] for row in idle] == ["no streams", "1 idle streams", "1 idle streams"]
+    assert rows["users"]["request", "ms (p50)"] > 0
+    assert rows["long"]["CPU, server", "ms/audio-s"] > 0
+
+
+def refused(*options):
+    result = CliRunner().invoke(command, ["serve", *options])
+    return result.exception
+
+
+def test_what_a_server_says_of_the_model_is_the_error(two_models):
+    with recognizer_on_a_thread(two_models) as (_, _, address):
+        several, unknown = refused("--server", address), refused("--server", address, "--model", "babel")
+    assert str(several) == f"{address}: NOT_FOUND: model '': not served; served are: babble, bubble"
+    assert str(unknown) == f"{address}: NOT_FOUND: model 'babel': not served; served are: babble, bubble"
+
+
+def test_no_recognizer_answers_where_none_does():
+    none = refused("--server", "127.0.0.1:1")
+    assert isinstance(none, Unavailable)
+    assert str(none).startswith("127.0.0.1:1: no recognizer answers: ")
+
+
+def test_a_model_without_a_server_that_serves_it_is_a_usage_error():
+    result = CliRunner().invoke(command, ["serve", "--model", "digits"])
+    assert result.exit_code == 2
+    assert "--model digits: chooses one of the models that --server serves; give --server" in result.stderr
 
 
 @pytest.mark.parametrize(("option", "value"), [("--streams", "3,x"), ("--streams", "0"), ("--server", "localhost")])
