@@ -145,8 +145,13 @@ def _content(message: MutableMapping[str, Any]) -> _Message:
 
 
 def _parsed(text: str) -> dict[str, Any]:
+    """Return the object of a text; raises BadRequest for what is none, or has a text that UTF-8 cannot encode."""
     try:
         parsed = json.loads(text)
+        json.dumps(parsed, ensure_ascii=False).encode()  # an escape may be of a lone surrogate, RFC 8259, section 8.2
+    except UnicodeEncodeError as error:
+        found = f"a text message with a lone surrogate, \\u{ord(error.object[error.start]):04x}"
+        raise BadRequest(f"{found}: expected Unicode text in its JSON") from None
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):

@@ -124,6 +124,11 @@ def test_the_limit_is_that_of_the_whole_stream(store):
         (['{"type": "Configure", "words": 3}'], "", 4400, "words=3: expected true or false"),
         (['{"type": "Configure", "encoding": 16}'], "", 4400, "encoding=16: expected a text"),
         ([b"what is this"], "?encoding=AUTO", 4400, "no WAV, FLAC, MP3"),
+        ([r'{"type": "Configure", "\ud800": 1}'], "", 4400, r"with a lone surrogate, \ud800: expected Unicode text"),
+        ([r'{"type": "Configure", "words": "\ud800"}'], "", 4400, "lone surrogate"),
+        ([r'{"type": "Configure", "encoding": ["\uDC00\uD800"]}'], "", 4400, r"lone surrogate, \udc00"),
+        ([AUDIO, r'{"type": "\udfff"}'], "", 4400, "lone surrogate"),
+        ([r'{"type": "Configure", "model": "\ud83d\ude00"}'], "", 4404, "model '\U0001f600': not served"),
     ],
 )
 def test_what_a_client_may_not_send_is_named_and_closes_the_stream(store, messages, query, code, reason):
