@@ -90,15 +90,13 @@ async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> N
 
 
 async def _configured(inbox: Inbox[_Message]) -> dict[str, Any]:
-    """Return the keys of a Configure message, if there is one, when the message after it is there too."""
-    config: dict[str, Any] = {}
+    """Return the keys of the first message if that is Configure; another one is left to the stream."""
     first = await inbox.next()
     if isinstance(first, dict) and first.get("type") == "Configure":
-        config = {key: value for key, value in first.items() if key != "type"}
-        first = await inbox.next()
+        return {key: value for key, value in first.items() if key != "type"}
     if first is not None:
         inbox.put_back(first)
-    return config
+    return {}
 
 
 async def _recognize(inbox: Inbox[_Message], stream: Stream, writer: "_Writer") -> None:
