@@ -54,7 +54,7 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:
-                response = StreamingResponse(_events(engine, stream, content), media_type="text/event-stream")
+                response = await _begun(_events(engine, stream, content))
             else:
                 response = _answer(wanted, [result async for result in _finals(stream, content)], stream)
             await response(scope, receive, send)
@@ -187,18 +187,36 @@ def _text(finals: Iterable[Result]) -> str:
     return " ".join(text for result in finals if (text := result.alternatives[0].text))
 
 
+async def _begun(events: AsyncIterator[str]) -> Response:
+    """Return a response that has its first event; what is raised before it can have a status of its own yet."""
+    first = await anext(events)
+
+    async def every() -> AsyncIterator[str]:
+        yield first
+        async for event in events:
+            yield event
+
+    return StreamingResponse(every(), media_type="text/event-stream")
+
+
 async def _events(engine: Engine, stream: Stream, content: bytes) -> AsyncIterator[str]:
-    """Yield server-sent events: a delta for each final result, then the whole text; or an error."""
+    """Yield server-sent events: a delta for each final result, then the whole text; an error that comes after one.
+
+    Raises SonorantError before the first event.
+    """
     finals: list[Result] = []
     try:
         async for result in _finals(stream, content):
             if text := result.alternatives[0].text:
-                yield _event({"type": "transcript.text.delta", "delta": f" {text}" if _text(finals) else text})
-            finals.append(result)
-        yield _event({"type": "transcript.text.done", "text": _text(finals), "usage": _usage(stream.audio_s)})
+                yield _event({"type": "transcript.text.delta", "delta": f" {text}" if finals else text})
+                finals.append(result)
     except SonorantError as error:
+        if not finals:
+            raise
         _, _, content_of = error_answer(engine, error)
         yield _event({"type": "error", **content_of})
+    else:
+        yield _event({"type": "transcript.text.done", "text": _text(finals), "usage": _usage(stream.audio_s)})
 
 
 def _event(content: dict[str, Any]) -> str:

@@ -168,6 +168,19 @@ def test_audio_beyond_the_limit_is_too_large(store):
     assert "a stream may have 1 s" in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("file", "limits", "status", "code"),
+    [
+        (b"these are words", {}, 400, "invalid_argument"),
+        (WAV[:30], {}, 400, "invalid_argument"),
+        (WAV, {"max_stream_seconds": 1.0}, 413, "out_of_range"),
+    ],
+)
+def test_an_error_before_the_first_event_is_a_status(store, file, limits, status, code):
+    found, headers, error = posted(store, limits=limits, data={"stream": "true"}, files={"file": ("a.wav", file)})
+    assert (found, headers["content-type"], error["code"]) == (status, "application/json", code)
+
+
 def test_a_full_recognizer_says_when_to_try_again(store):
     status, headers, error = posted(store, limits={"max_streams": 1}, occupy=True, files={"file": ("a.wav", WAV)})
     assert (status, error["type"], headers["retry-after"]) == (429, "rate_limit_error", "10")
