@@ -41,7 +41,7 @@ class _Wanted:
     def stream_request(self) -> StreamRequest:
         """Return the request of the recording's stream; raises BadRequest for the model's name."""
         words = self.response_format not in ("json", "text")
-        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words, utterances=False)
+        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words)
 
 
 async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,14 +56,8 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
             if wanted.streamed:
                 response = await _begun(_events(engine, stream, content))
             else:
-                response = _answer(wanted, [result async for result in _finals(stream, content)], stream)
+                response = _answer(wanted, await stream.whole(content), stream)
             await response(scope, receive, send)
-
-
-async def _finals(stream: Stream, content: bytes) -> AsyncIterator[Result]:
-    """Yield the final results of a recording."""
-    for result in await stream.whole(content):
-        yield result
 
 
 def list_models(engine: Engine) -> Response:
@@ -154,19 +148,22 @@ def _verbose(wanted: _Wanted, text: str, finals: list[Result], stream: Stream) -
         "usage": _usage(stream.audio_s),
     }
     if "segment" in wanted.granularities or not wanted.granularities:
-        answer["segments"] = [_segment(number, result) for number, result in enumerate(finals)]
+        answer["segments"] = [_segment(number, result) for number, result in enumerate(filter(_has_text, finals))]
     if "word" in wanted.granularities:
         answer["words"] = [_word(word) for result in finals for word in result.alternatives[0].words]
     return answer
 
 
+def _has_text(result: Result) -> bool:
+    return bool(result.alternatives[0].text)
+
+
 def _segment(number: int, result: Result) -> dict[str, Any]:
     best = result.alternatives[0]
-    start_s = best.words[0].start_s if best.words else 0.0
     return {
         "id": number,
-        "start": start_s,
-        "end": best.words[-1].end_s if best.words else result.end_s,
+        "start": best.words[0].start_s,
+        "end": best.words[-1].end_s,
         "text": best.text,
         "avg_logprob": log(max(best.confidence, _LEAST_CONFIDENCE)),
         "seek": 0,
@@ -206,7 +203,7 @@ async def _events(engine: Engine, stream: Stream, content: bytes) -> AsyncIterat
     """
     finals: list[Result] = []
     try:
-        async for result in _finals(stream, content):
+        async for result in stream.results(content):
             if text := result.alternatives[0].text:
                 yield _event({"type": "transcript.text.delta", "delta": f" {text}" if finals else text})
                 finals.append(result)
