@@ -14,6 +14,7 @@ from services.recognizer.engine import Engine
 from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import HttpError, error_answer
 from services.recognizer.transports.http_upload import Fields, read_upload
+from services.recognizer.transports.model_status import parse_status_path, rest_status
 from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
@@ -65,10 +66,16 @@ def list_models(engine: Engine) -> Response:
     return JSONResponse({"object": "list", "data": [_model(name) for name in engine.models]})
 
 
-def show_model(engine: Engine, name: str) -> Response:
-    """Answer `GET /v1/models/NAME`, of a version's name, too; raises BadRequest or UnknownModel."""
-    engine.model(parse_choice(name))
-    return JSONResponse(_model(name))
+def show_model(engine: Engine, path: str) -> Response:
+    """Answer `GET /v1/models/NAME`, of a version's name, too, as OpenAI and as TensorFlow Serving, and its paths below.
+
+    Raises BadRequest or UnknownModel.
+    """
+    if (chosen := parse_status_path(path)) is not None:
+        return JSONResponse(rest_status(engine, chosen))
+    choice = parse_choice(path)
+    engine.model(choice)
+    return JSONResponse(_model(path) | rest_status(engine, choice))
 
 
 def _model(name: str) -> dict[str, Any]:
