@@ -18,6 +18,8 @@ from services.recognizer.transports.model_status import parse_status_path, rest_
 from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
+from sonorant.serving.errors import BadRequest
+from sonorant.serving.language import check_language
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
@@ -83,7 +85,8 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _wanted(fields: Fields) -> _Wanted:
-    """Read the form; raises HttpError for what is not supported, by name."""
+    """Read the form, in which an empty field is as none; raises HttpError for what is not supported, by name."""
+    fields = {name: filled for name, values in fields.items() if (filled := [value for value in values if value])}
     for name in sorted(fields.keys() - _KNOWN):
         raise HttpError(400, f"{name}: not supported; expected any of {', '.join(sorted(_KNOWN))}", name)
     response_format = _one(fields, "response_format") or "json"
@@ -125,10 +128,10 @@ def _number(text: str) -> float | None:
 
 
 def _check_language(language: str, stream: Stream) -> None:
-    if language and language != stream.language:
-        expected = stream.language or "none, as its recipe does not name it"
-        reason = f"language={language}: model {stream.model} has one language; expected {expected}"
-        raise HttpError(400, reason, "language")
+    try:
+        check_language(language, stream.served)
+    except BadRequest as error:
+        raise HttpError(400, str(error), "language") from None
 
 
 def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
@@ -149,7 +152,7 @@ def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
 def _verbose(wanted: _Wanted, text: str, finals: list[Result], stream: Stream) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "task": "transcribe",
-        "language": stream.language,
+        "language": stream.language or wanted.language,
         "duration": stream.audio_s,
         "text": text,
         "usage": _usage(stream.audio_s),

@@ -6,13 +6,15 @@ import httpx2 as httpx
 import numpy as np
 import openai
 import pytest
-from rigs.babble import RATE_HZ, murmur
+from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.recognizer import AUDIO, SPEECH
 
 from services.recognizer_client.client import pcm16
+from sonorant.export.loading import load_exported
 from sonorant.serving.errors import AudioTooLong
+from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 
 WAV = encoded("WAV", SPEECH, RATE_HZ)
@@ -181,7 +183,6 @@ def test_models_are_listed_and_shown(store):
         ({"model": "whisper-1"}, openai.NotFoundError, "served are: babble"),
         ({"prompt": "names"}, openai.BadRequestError, "prompt: not supported"),
         ({"temperature": 0.5}, openai.BadRequestError, "temperature=0.5"),
-        ({"language": "fr"}, openai.BadRequestError, "language=fr: model babble/1 has one language"),
         ({"response_format": "xml"}, openai.BadRequestError, "response_format=xml: expected json"),
         ({"timestamp_granularities": ["word"]}, openai.BadRequestError, "with response_format=json"),
         ({"include": ["logprobs"]}, openai.BadRequestError, "include: not supported"),
@@ -197,6 +198,38 @@ def test_what_is_wrong_or_not_supported_is_named(store, options, error, reason):
         return caught.value
 
     assert asked(store, ask).type == "invalid_request_error"
+
+
+@pytest.fixture(scope="module")
+def english(store, tmp_path_factory):
+    """A model whose recipe names its language."""
+
+    def load(folder):
+        model = load_exported(folder)
+        text = model.recipe.text.model_copy(update={"language": "en"})
+        model.recipe = model.recipe.model_copy(update={"text": text})
+        return model
+
+    exports = tmp_path_factory.mktemp("english")
+    export_babble(exports)
+    store = ModelStore(exports, load)
+    store.refresh()
+    return store
+
+
+def test_a_model_without_a_language_takes_any_and_one_with_it_its_own(store, english, heard):
+    for model, language in ((store, "fr"), (english, "en"), (english, "en-US")):
+        answer = transcribed(model, response_format="verbose_json", language=language)
+        assert answer.text == heard.text
+        assert answer.language == ("en" if model is english else language)
+    with pytest.raises(openai.BadRequestError, match="language=fr: model 'babble' is of en") as caught:
+        transcribed(english, language="fr")
+    assert (caught.value.type, caught.value.param) == ("invalid_request_error", "language")
+
+
+def test_an_empty_field_is_as_none(store, heard):
+    assert transcribed(store, prompt="", language="").text == heard.text
+    assert transcribed(store, timestamp_granularities=[""]).text == heard.text
 
 
 def posted(store, *, limits=None, occupy=False, **request):
