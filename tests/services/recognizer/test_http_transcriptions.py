@@ -1,28 +1,20 @@
 import asyncio
 import re
-import ssl
 
 import httpx2 as httpx
-import numpy as np
 import openai
 import pytest
-from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.babble import RATE_HZ, export_babble
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
+from rigs.openai_client import PLAIN, WAV, asked, transcribed, until_free
 from rigs.recognizer import AUDIO, SPEECH
 
-from services.recognizer_client.client import pcm16
 from sonorant.export.loading import load_exported
-from sonorant.serving.errors import AudioTooLong
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 
-WAV = encoded("WAV", SPEECH, RATE_HZ)
 FLAC = encoded("FLAC", SPEECH, RATE_HZ)
-SILENCE = np.zeros(RATE_HZ, np.float32)
-TWO = np.concatenate([SILENCE, murmur(1.0, seed=4), SILENCE, SILENCE, murmur(1.0, seed=9), SILENCE])
-TWO_UTTERANCES = ("two.wav", encoded("WAV", TWO, RATE_HZ))
-PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the system's certificates, which take long to load
 URL = "/v1/audio/transcriptions"
 
 
@@ -31,43 +23,6 @@ def heard(store):
     session = Session(store.get(), SessionOptions())
     session.push(AUDIO)
     return session.finish()[-1].alternatives[0]
-
-
-@pytest.fixture(scope="module")
-def uttered(store):
-    """The best hypotheses of two utterances, and the text of both."""
-    session = Session(store.get(), SessionOptions(interim_results=False))
-    answers = [*session.push(pcm16(TWO)), *session.finish()]
-    first, second, silence = (answer.alternatives[0] for answer in answers)
-    assert not silence.text
-    return first, second, f"{first.text} {second.text}"
-
-
-async def until_free(engine):
-    while engine.admission.active:  # the client may know first that its answer has ended
-        await asyncio.sleep(0.01)
-
-
-def asked(store, ask, **limits):
-    """What `ask` returns of OpenAI's own client."""
-
-    async def run():
-        async with (
-            http_recognizer(store, **limits) as (engine, address),
-            httpx.AsyncClient(verify=PLAIN) as http,
-            openai.AsyncOpenAI(
-                base_url=f"http://{address}/v1", api_key="any", max_retries=0, http_client=http
-            ) as client,
-        ):
-            found = await ask(client)
-            await until_free(engine)
-            return found
-
-    return asyncio.run(run())
-
-
-def transcribed(store, file=("speech.wav", WAV), **options):
-    return asked(store, lambda client: client.audio.transcriptions.create(file=file, model="babble", **options))
 
 
 def test_openais_client_gets_the_transcript_of_a_recording(store, heard):
@@ -87,29 +42,6 @@ def test_verbose_json_has_words_and_segments(store, heard):
     assert (answer.text, answer.duration) == (heard.text, 2.0)
 
 
-def test_each_utterance_is_a_segment(store, uttered):
-    first, second, text = uttered
-    answer = transcribed(
-        store, TWO_UTTERANCES, response_format="verbose_json", timestamp_granularities=["word", "segment"]
-    )
-    assert [(segment.id, segment.text, segment.start, segment.end) for segment in answer.segments] == [
-        (number, one.text, one.words[0].start_s, one.words[-1].end_s) for number, one in enumerate((first, second))
-    ]
-    assert [word.start for word in answer.words] == [word.start_s for word in (*first.words, *second.words)]
-    assert answer.text == text
-
-
-def test_silence_has_no_segments(store):
-    answer = transcribed(store, ("silence.wav", encoded("WAV", SILENCE, RATE_HZ)), response_format="verbose_json")
-    assert (answer.segments, answer.text, answer.duration) == ([], "", 1.0)
-
-
-def test_other_formats_join_the_utterances(store, uttered):
-    *_, text = uttered
-    assert transcribed(store, TWO_UTTERANCES).text == text
-    assert transcribed(store, TWO_UTTERANCES, response_format="text") == f"{text}\n"
-
-
 def test_text_and_captions_have_the_words(store, heard):
     assert transcribed(store, response_format="text") == heard.text + "\n"
     srt = transcribed(store, response_format="srt")
@@ -127,46 +59,15 @@ def test_words_are_computed_where_they_are_sent_alone(store, words_of_recordings
     assert list(map(bool, words_of_recordings)) == [False, False, True, True, True]
 
 
-def streamed(store, file):
-    """The events of a streamed answer, last the message of the error that ends it, if one does."""
-
-    async def ask(client):
-        stream = await client.audio.transcriptions.create(file=file, model="babble", stream=True)
-        return [event async for event in until_error(stream)]
-
-    return asked(store, ask)
-
-
-async def until_error(events):
-    try:
-        async for event in events:
-            yield event
-    except openai.APIError as error:
-        yield error.message
-
-
 def test_a_streamed_answer_has_deltas_and_the_whole_text(store, heard):
-    events = streamed(store, ("a.wav", WAV))
+    async def ask(client):
+        stream = await client.audio.transcriptions.create(file=("a.wav", WAV), model="babble", stream=True)
+        return [event async for event in stream]
+
+    events = asked(store, ask)
     assert {event.type for event in events[:-1]} == {"transcript.text.delta"}
     assert "".join(event.delta for event in events[:-1]) == heard.text
     assert (events[-1].type, events[-1].text) == ("transcript.text.done", heard.text)
-
-
-def test_a_streamed_answer_has_a_delta_for_each_utterance(store, uttered):
-    first, second, text = uttered
-    *deltas, done = streamed(store, TWO_UTTERANCES)
-    assert [event.delta for event in deltas] == [first.text, f" {second.text}"]
-    assert (done.text, done.usage.seconds) == (text, 6.0)
-
-
-def test_deltas_are_sent_as_they_are_recognized_and_an_error_behind_them_is_an_event(store, uttered, monkeypatch):
-    def fail(*_):
-        raise AudioTooLong("of the end of the recording")
-
-    monkeypatch.setattr(Session, "finish_steps", fail)
-    *deltas, message = streamed(store, TWO_UTTERANCES)
-    assert "".join(event.delta for event in deltas) == uttered[-1]
-    assert "of the end of the recording" in message
 
 
 def test_models_are_listed_and_shown(store):
