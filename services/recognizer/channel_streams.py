@@ -5,7 +5,7 @@ are due, and it counts as a stream in admission and metrics.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -162,6 +162,11 @@ class ChannelStreams:
         await self._begin(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
         found = await self._each(stream.whole(audio) for stream in self._streams)
         return [answer for answer in found if isinstance(answer, Result)]
+
+    async def results(self, audio: bytes) -> AsyncIterator[Result]:
+        """See `Stream`; those of all channels together, when they have ended."""
+        for result in await self.whole(audio):
+            yield result
 
     @property
     def _earliest(self) -> MonoStream:

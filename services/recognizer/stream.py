@@ -1,13 +1,14 @@
 """One client's stream: audio in, results out, computed on workers in its turn; its lag is measured."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import Protocol
 
 from services.recognizer.metrics import RecognizerMetrics
+from services.recognizer.piece_steps import NextSteps, decode_next, finish_next, recognize_next
 from services.recognizer.workers import Workers
 from sonorant.arrays import Waveform
 from sonorant.errors import SonorantError
@@ -26,10 +27,6 @@ __all__ = ["MonoStream", "Stream"]
 # Audio that one call recognizes: longer messages are cut, and streams queue for the workers piece by piece.
 _PIECE_S = 0.5
 _DECODED_S = 2  # of whole recordings, which are decoded before they are recognized
-
-
-_NextSteps = Callable[[Pieces, Session], Steps[tuple[list[Answer], bool]]]
-"""Computes the next piece; returns what is new, and whether there may be more."""
 
 
 class Stream(Protocol):
@@ -95,10 +92,12 @@ class Stream(Protocol):
         """End the stream, but not its audio: see `Session.suspend_steps`. Raises as `push`."""
 
     async def whole(self, audio: bytes) -> list[Result]:
-        """Return the final result of a whole recording; none if it is empty.
+        """Return the final results of a whole recording, as `results`."""
 
-        For streams that have one final result (`StreamRequest.utterances` is False). Raises as `push`; AudioTooLong
-        before anything is recognized.
+    def results(self, audio: bytes) -> AsyncIterator[Result]:
+        """Yield the final results of a whole recording, each as soon as it is there; none if it is empty.
+
+        Raises as `push`, errors of the audio before anything is recognized, and AudioTooLong too.
         """
 
 
@@ -174,7 +173,7 @@ class MonoStream:
         """See `Stream`."""
         try:
             with self._lag():
-                await self._compute(_recognize_next, chain.from_iterable(map(self._decoder.pieces, messages)))
+                await self._compute(recognize_next, chain.from_iterable(map(self._decoder.pieces, messages)))
         except STREAM_ENDS:
             raise
         except SonorantError as error:
@@ -198,37 +197,52 @@ class MonoStream:
 
     async def whole(self, audio: bytes) -> list[Result]:
         """See `Stream`."""
+        return [result async for result in self.results(audio)]
+
+    async def results(self, audio: bytes) -> AsyncIterator[Result]:
+        """See `Stream`."""
         began_s = time.perf_counter()
         samples = await self._decoded(chain(self._decoder.pieces(audio), self._decoder.last_pieces()))
         self._session.check(sum(map(len, samples)))
-        await self._compute(_recognize_next, iter(samples))
         if not audio:
-            return []
-        return [
-            answer for answer in await self._finish(began_s, self._session.finish_steps()) if isinstance(answer, Result)
-        ]
+            return
+        pieces, more = self._pieces(iter(samples)), True
+        while more:
+            more = await self._turn(recognize_next, pieces)
+            for result in _results(self._taken()):
+                yield result
+        for result in _results(await self._finish(began_s, self._session.finish_steps())):
+            yield result
 
     async def _decoded(self, samples: Iterator[Waveform]) -> list[Waveform]:
         pieces, found, more = Pieces(samples, _DECODED_S * self.rate_hz), [], True
         while more:
-            piece, more = await self._workers.run(_next(pieces))
+            piece, more = await self._workers.run(decode_next(pieces))
             found.append(piece)
         return found
 
-    async def _compute(self, steps: _NextSteps, samples: Iterator[Waveform], *, ends: bool = False) -> None:
+    async def _compute(self, steps: NextSteps, samples: Iterator[Waveform], *, ends: bool = False) -> None:
         """Compute the steps of `samples` on workers, piece by piece, each in this stream's turn.
 
         ends: whether they end the audio, which tells a cost without audio of its own: all of a whole-utterance model's.
         """
-        pieces, more = Pieces(samples, round(_PIECE_S * self.rate_hz)), True
+        pieces, more = self._pieces(samples), True
         while more:
-            due_s, before_s, session = self._turns.due_s(time.monotonic()), self.audio_s, self._session
-            told = () if ends else (partial(_speech_s, session),)
-            found, more = await self._workers.run(steps(pieces, session), due_s, *told)
-            self._turns.took(due_s, self.audio_s - before_s)
-            if self._turns.ahead(time.monotonic()):
-                self._headroom.lag.ended(self)  # a long message waits for nobody but its own time
-            self._answers += found
+            more = await self._turn(steps, pieces, ends=ends)
+
+    def _pieces(self, samples: Iterator[Waveform]) -> Pieces:
+        return Pieces(samples, round(_PIECE_S * self.rate_hz))
+
+    async def _turn(self, steps: NextSteps, pieces: Pieces, *, ends: bool = False) -> bool:
+        """Compute the steps of the next piece; return whether there may be more."""
+        due_s, before_s, session = self._turns.due_s(time.monotonic()), self.audio_s, self._session
+        told = () if ends else (partial(_speech_s, session),)
+        found, more = await self._workers.run(steps(pieces, session), due_s, *told)
+        self._turns.took(due_s, self.audio_s - before_s)
+        if self._turns.ahead(time.monotonic()):
+            self._headroom.lag.ended(self)  # a long message waits for nobody but its own time
+        self._answers += found
+        return more
 
     @contextmanager
     def _lag(self) -> Iterator[None]:
@@ -250,7 +264,7 @@ class MonoStream:
 
     async def _finish(self, received_s: float, last: Steps[list[Answer]]) -> list[Answer]:
         """Finish a stream whose audio was complete at `received_s`, by its `last` steps, and count it."""
-        await self._compute(partial(_finish_next, last), self._decoder.last_pieces(), ends=True)
+        await self._compute(partial(finish_next, last), self._decoder.last_pieces(), ends=True)
         self._metrics.latency.observe(time.perf_counter() - received_s)
         self._metrics.ended.inc()
         self._metrics.audio.inc(self.audio_s)
@@ -261,25 +275,9 @@ class MonoStream:
         return answers
 
 
+def _results(answers: Iterable[Answer]) -> Iterator[Result]:
+    return (answer for answer in answers if isinstance(answer, Result))
+
+
 def _speech_s(session: Session) -> float:
     return session.speech_s
-
-
-def _next(pieces: Pieces) -> Steps[tuple[Waveform, bool]]:
-    """Decode the next piece; return it, and whether there may be more."""
-    yield from ()
-    return pieces.next()
-
-
-def _recognize_next(pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
-    """Decode and recognize the next piece; return what is new, and whether there may be more."""
-    samples, more = pieces.next()
-    return (yield from session.push_steps(samples)), more
-
-
-def _finish_next(last: Steps[list[Answer]], pieces: Pieces, session: Session) -> Steps[tuple[list[Answer], bool]]:
-    """Recognize the next piece, and do the `last` steps with the last one: their results come of the same round."""
-    found, more = yield from _recognize_next(pieces, session)
-    if not more:
-        found += yield from last
-    return found, more

@@ -90,15 +90,13 @@ async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> N
 
 
 async def _configured(inbox: Inbox[_Message]) -> dict[str, Any]:
-    """Return the keys of a Configure message, if there is one, when the message after it is there too."""
-    config: dict[str, Any] = {}
+    """Return the keys of the first message if that is Configure; another one is left to the stream."""
     first = await inbox.next()
     if isinstance(first, dict) and first.get("type") == "Configure":
-        config = {key: value for key, value in first.items() if key != "type"}
-        first = await inbox.next()
+        return {key: value for key, value in first.items() if key != "type"}
     if first is not None:
         inbox.put_back(first)
-    return config
+    return {}
 
 
 async def _recognize(inbox: Inbox[_Message], stream: Stream, writer: "_Writer") -> None:
@@ -145,8 +143,13 @@ def _content(message: MutableMapping[str, Any]) -> _Message:
 
 
 def _parsed(text: str) -> dict[str, Any]:
+    """Return the object of a text; raises BadRequest for what is none, or has a text that UTF-8 cannot encode."""
     try:
         parsed = json.loads(text)
+        json.dumps(parsed, ensure_ascii=False).encode()  # an escape may be of a lone surrogate, RFC 8259, section 8.2
+    except UnicodeEncodeError as error:
+        found = f"a text message with a lone surrogate, \\u{ord(error.object[error.start]):04x}"
+        raise BadRequest(f"{found}: expected Unicode text in its JSON") from None
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):

@@ -14,9 +14,12 @@ from services.recognizer.engine import Engine
 from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import HttpError, error_answer
 from services.recognizer.transports.http_upload import Fields, read_upload
+from services.recognizer.transports.model_status import parse_status_path, rest_status
 from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
+from sonorant.serving.errors import BadRequest
+from sonorant.serving.language import check_language
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
@@ -41,7 +44,7 @@ class _Wanted:
     def stream_request(self) -> StreamRequest:
         """Return the request of the recording's stream; raises BadRequest for the model's name."""
         words = self.response_format not in ("json", "text")
-        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words, utterances=False)
+        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words)
 
 
 async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,16 +57,10 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:
-                response = StreamingResponse(_events(engine, stream, content), media_type="text/event-stream")
+                response = await _begun(_events(engine, stream, content))
             else:
-                response = _answer(wanted, [result async for result in _finals(stream, content)], stream)
+                response = _answer(wanted, await stream.whole(content), stream)
             await response(scope, receive, send)
-
-
-async def _finals(stream: Stream, content: bytes) -> AsyncIterator[Result]:
-    """Yield the final results of a recording."""
-    for result in await stream.whole(content):
-        yield result
 
 
 def list_models(engine: Engine) -> Response:
@@ -71,10 +68,16 @@ def list_models(engine: Engine) -> Response:
     return JSONResponse({"object": "list", "data": [_model(name) for name in engine.models]})
 
 
-def show_model(engine: Engine, name: str) -> Response:
-    """Answer `GET /v1/models/NAME`, of a version's name, too; raises BadRequest or UnknownModel."""
-    engine.model(parse_choice(name))
-    return JSONResponse(_model(name))
+def show_model(engine: Engine, path: str) -> Response:
+    """Answer `GET /v1/models/NAME`, of a version's name, too, as OpenAI and as TensorFlow Serving, and its paths below.
+
+    Raises BadRequest or UnknownModel.
+    """
+    if (chosen := parse_status_path(path)) is not None:
+        return JSONResponse(rest_status(engine, chosen))
+    choice = parse_choice(path)
+    engine.model(choice)
+    return JSONResponse(_model(path) | rest_status(engine, choice))
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -82,7 +85,8 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _wanted(fields: Fields) -> _Wanted:
-    """Read the form; raises HttpError for what is not supported, by name."""
+    """Read the form, in which an empty field is as none; raises HttpError for what is not supported, by name."""
+    fields = {name: filled for name, values in fields.items() if (filled := [value for value in values if value])}
     for name in sorted(fields.keys() - _KNOWN):
         raise HttpError(400, f"{name}: not supported; expected any of {', '.join(sorted(_KNOWN))}", name)
     response_format = _one(fields, "response_format") or "json"
@@ -124,10 +128,10 @@ def _number(text: str) -> float | None:
 
 
 def _check_language(language: str, stream: Stream) -> None:
-    if language and language != stream.language:
-        expected = stream.language or "none, as its recipe does not name it"
-        reason = f"language={language}: model {stream.model} has one language; expected {expected}"
-        raise HttpError(400, reason, "language")
+    try:
+        check_language(language, stream.served)
+    except BadRequest as error:
+        raise HttpError(400, str(error), "language") from None
 
 
 def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
@@ -148,25 +152,28 @@ def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
 def _verbose(wanted: _Wanted, text: str, finals: list[Result], stream: Stream) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "task": "transcribe",
-        "language": stream.language,
+        "language": stream.language or wanted.language,
         "duration": stream.audio_s,
         "text": text,
         "usage": _usage(stream.audio_s),
     }
     if "segment" in wanted.granularities or not wanted.granularities:
-        answer["segments"] = [_segment(number, result) for number, result in enumerate(finals)]
+        answer["segments"] = [_segment(number, result) for number, result in enumerate(filter(_has_text, finals))]
     if "word" in wanted.granularities:
         answer["words"] = [_word(word) for result in finals for word in result.alternatives[0].words]
     return answer
 
 
+def _has_text(result: Result) -> bool:
+    return bool(result.alternatives[0].text)
+
+
 def _segment(number: int, result: Result) -> dict[str, Any]:
     best = result.alternatives[0]
-    start_s = best.words[0].start_s if best.words else 0.0
     return {
         "id": number,
-        "start": start_s,
-        "end": best.words[-1].end_s if best.words else result.end_s,
+        "start": best.words[0].start_s,
+        "end": best.words[-1].end_s,
         "text": best.text,
         "avg_logprob": log(max(best.confidence, _LEAST_CONFIDENCE)),
         "seek": 0,
@@ -187,18 +194,36 @@ def _text(finals: Iterable[Result]) -> str:
     return " ".join(text for result in finals if (text := result.alternatives[0].text))
 
 
+async def _begun(events: AsyncIterator[str]) -> Response:
+    """Return a response that has its first event; what is raised before it can have a status of its own yet."""
+    first = await anext(events)
+
+    async def every() -> AsyncIterator[str]:
+        yield first
+        async for event in events:
+            yield event
+
+    return StreamingResponse(every(), media_type="text/event-stream")
+
+
 async def _events(engine: Engine, stream: Stream, content: bytes) -> AsyncIterator[str]:
-    """Yield server-sent events: a delta for each final result, then the whole text; or an error."""
+    """Yield server-sent events: a delta for each final result, then the whole text; an error that comes after one.
+
+    Raises SonorantError before the first event.
+    """
     finals: list[Result] = []
     try:
-        async for result in _finals(stream, content):
+        async for result in stream.results(content):
             if text := result.alternatives[0].text:
-                yield _event({"type": "transcript.text.delta", "delta": f" {text}" if _text(finals) else text})
-            finals.append(result)
-        yield _event({"type": "transcript.text.done", "text": _text(finals), "usage": _usage(stream.audio_s)})
+                yield _event({"type": "transcript.text.delta", "delta": f" {text}" if finals else text})
+                finals.append(result)
     except SonorantError as error:
+        if not finals:
+            raise
         _, _, content_of = error_answer(engine, error)
         yield _event({"type": "error", **content_of})
+    else:
+        yield _event({"type": "transcript.text.done", "text": _text(finals), "usage": _usage(stream.audio_s)})
 
 
 def _event(content: dict[str, Any]) -> str:

@@ -13,13 +13,13 @@ from services.recognizer.callers import CALLER
 from services.recognizer.engine import Engine
 from services.recognizer.stream import Stream
 from services.recognizer.transports.grpc_methods import unary
+from services.recognizer.transports.model_status import model_status
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
 from sonorant.serving.errors import BadRequest, Forbidden, UnknownModel
 from sonorant.serving.labels import BadLabels
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_choice import ModelChoice
-from sonorant.serving.model_store import VersionState
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.serving.results import Result
 from sonorant.v1 import tensorflow_serving_pb2 as pb
@@ -52,16 +52,7 @@ class ModelServicer:
         return grpc.method_handlers_generic_handler(_MODEL.full_name, methods)
 
     async def _status(self, request: pb.GetModelStatusRequest) -> pb.GetModelStatusResponse:
-        spec = request.model_spec
-        wanted, label = spec.version.value if spec.HasField("version") else None, spec.version_label
-        found = [
-            state
-            for state in self._engine.versions(spec.name)
-            if wanted in (None, state.version) and (not label or label in state.labels)
-        ]
-        if not found:
-            raise UnknownModel(f"model {spec.name!r}: no version {label or wanted!r}")
-        return pb.GetModelStatusResponse(model_version_status=[_version_status(state) for state in found])
+        return model_status(self._engine, _choice(request.model_spec))
 
     async def _reload(self, request: pb.ReloadConfigRequest) -> pb.ReloadConfigResponse:
         """Poll now, with these labels; the status is an error if a model or a label of the request cannot be had."""
@@ -175,14 +166,6 @@ def _check_signature(spec: pb.ModelSpec) -> None:
 
 def _choice(spec: pb.ModelSpec) -> ModelChoice:
     return ModelChoice(spec.name, spec.version.value if spec.HasField("version") else None, spec.version_label)
-
-
-def _version_status(state: VersionState) -> pb.ModelVersionStatus:
-    status = pb.StatusProto()
-    if state.refusal:
-        status = pb.StatusProto(error_code=_FAILED_PRECONDITION, error_message=state.refusal)
-    kinds = pb.ModelVersionStatus
-    return kinds(version=state.version, state=kinds.State.Value(state.state), status=status)
 
 
 def _spec_of(model: ServedModel) -> pb.ModelSpec:

@@ -74,6 +74,28 @@ def test_a_first_message_may_configure_a_container(store, heard):
     assert "words" not in read[1]["alternatives"][0]
 
 
+def test_a_configured_stream_is_ready_before_its_audio(store, heard):
+    async def run():
+        async with opened(store) as (_, call):
+            await call.send('{"type": "Configure", "sample_rate": 8000}')
+            ready = json.loads(await call.recv())
+            await call.send(AUDIO)
+            await call.send(CLOSE)
+            return [ready, *[json.loads(message) async for message in call]]
+
+    ready, final, _ = asyncio.run(run())
+    assert (ready["type"], ready["sample_rate"]) == ("Ready", RATE_HZ)
+    assert final["alternatives"][0]["transcript"] == heard.text
+
+
+@pytest.mark.parametrize(
+    ("config", "code"), [({"bogus": 1}, 4400), ({"model": "bubble"}, 4404), ({"channels": 99}, 4400)]
+)
+def test_a_wrong_configuration_is_refused_before_its_audio(store, config, code):
+    read, closed = told(store, json.dumps({"type": "Configure"} | config))
+    assert ([message["type"] for message in read], closed) == (["Error"], code)
+
+
 def test_finalize_ends_an_utterance_and_the_stream_goes_on(store, heard):
     finalize = json.dumps({"type": "Finalize"})
     read, _ = told(store, AUDIO, finalize, AUDIO, CLOSE, query="?words=true")
@@ -124,6 +146,11 @@ def test_the_limit_is_that_of_the_whole_stream(store):
         (['{"type": "Configure", "words": 3}'], "", 4400, "words=3: expected true or false"),
         (['{"type": "Configure", "encoding": 16}'], "", 4400, "encoding=16: expected a text"),
         ([b"what is this"], "?encoding=AUTO", 4400, "no WAV, FLAC, MP3"),
+        ([r'{"type": "Configure", "\ud800": 1}'], "", 4400, r"with a lone surrogate, \ud800: expected Unicode text"),
+        ([r'{"type": "Configure", "words": "\ud800"}'], "", 4400, "lone surrogate"),
+        ([r'{"type": "Configure", "encoding": ["\uDC00\uD800"]}'], "", 4400, r"lone surrogate, \udc00"),
+        ([AUDIO, r'{"type": "\udfff"}'], "", 4400, "lone surrogate"),
+        ([r'{"type": "Configure", "model": "\ud83d\ude00"}'], "", 4404, "model '\U0001f600': not served"),
     ],
 )
 def test_what_a_client_may_not_send_is_named_and_closes_the_stream(store, messages, query, code, reason):

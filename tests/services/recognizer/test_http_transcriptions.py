@@ -1,20 +1,20 @@
 import asyncio
 import re
-import ssl
 
 import httpx2 as httpx
 import openai
 import pytest
-from rigs.babble import RATE_HZ
+from rigs.babble import RATE_HZ, export_babble
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
+from rigs.openai_client import PLAIN, WAV, asked, transcribed, until_free
 from rigs.recognizer import AUDIO, SPEECH
 
+from sonorant.export.loading import load_exported
+from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 
-WAV = encoded("WAV", SPEECH, RATE_HZ)
 FLAC = encoded("FLAC", SPEECH, RATE_HZ)
-PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the system's certificates, which take long to load
 URL = "/v1/audio/transcriptions"
 
 
@@ -23,33 +23,6 @@ def heard(store):
     session = Session(store.get(), SessionOptions())
     session.push(AUDIO)
     return session.finish()[-1].alternatives[0]
-
-
-async def until_free(engine):
-    while engine.admission.active:  # the client may know first that its answer has ended
-        await asyncio.sleep(0.01)
-
-
-def asked(store, ask, **limits):
-    """What `ask` returns of OpenAI's own client."""
-
-    async def run():
-        async with (
-            http_recognizer(store, **limits) as (engine, address),
-            httpx.AsyncClient(verify=PLAIN) as http,
-            openai.AsyncOpenAI(
-                base_url=f"http://{address}/v1", api_key="any", max_retries=0, http_client=http
-            ) as client,
-        ):
-            found = await ask(client)
-            await until_free(engine)
-            return found
-
-    return asyncio.run(run())
-
-
-def transcribed(store, file=("speech.wav", WAV), **options):
-    return asked(store, lambda client: client.audio.transcriptions.create(file=file, model="babble", **options))
 
 
 def test_openais_client_gets_the_transcript_of_a_recording(store, heard):
@@ -111,7 +84,6 @@ def test_models_are_listed_and_shown(store):
         ({"model": "whisper-1"}, openai.NotFoundError, "served are: babble"),
         ({"prompt": "names"}, openai.BadRequestError, "prompt: not supported"),
         ({"temperature": 0.5}, openai.BadRequestError, "temperature=0.5"),
-        ({"language": "fr"}, openai.BadRequestError, "language=fr: model babble/1 has one language"),
         ({"response_format": "xml"}, openai.BadRequestError, "response_format=xml: expected json"),
         ({"timestamp_granularities": ["word"]}, openai.BadRequestError, "with response_format=json"),
         ({"include": ["logprobs"]}, openai.BadRequestError, "include: not supported"),
@@ -127,6 +99,38 @@ def test_what_is_wrong_or_not_supported_is_named(store, options, error, reason):
         return caught.value
 
     assert asked(store, ask).type == "invalid_request_error"
+
+
+@pytest.fixture(scope="module")
+def english(store, tmp_path_factory):
+    """A model whose recipe names its language."""
+
+    def load(folder):
+        model = load_exported(folder)
+        text = model.recipe.text.model_copy(update={"language": "en"})
+        model.recipe = model.recipe.model_copy(update={"text": text})
+        return model
+
+    exports = tmp_path_factory.mktemp("english")
+    export_babble(exports)
+    store = ModelStore(exports, load)
+    store.refresh()
+    return store
+
+
+def test_a_model_without_a_language_takes_any_and_one_with_it_its_own(store, english, heard):
+    for model, language in ((store, "fr"), (english, "en"), (english, "en-US")):
+        answer = transcribed(model, response_format="verbose_json", language=language)
+        assert answer.text == heard.text
+        assert answer.language == ("en" if model is english else language)
+    with pytest.raises(openai.BadRequestError, match="language=fr: model 'babble' is of en") as caught:
+        transcribed(english, language="fr")
+    assert (caught.value.type, caught.value.param) == ("invalid_request_error", "language")
+
+
+def test_an_empty_field_is_as_none(store, heard):
+    assert transcribed(store, prompt="", language="").text == heard.text
+    assert transcribed(store, timestamp_granularities=[""]).text == heard.text
 
 
 def posted(store, *, limits=None, occupy=False, **request):
@@ -166,6 +170,19 @@ def test_audio_beyond_the_limit_is_too_large(store):
     status, _, error = posted(store, limits={"max_stream_seconds": 1.0}, files={"file": ("a.wav", WAV)})
     assert (status, error["code"]) == (413, "out_of_range")
     assert "a stream may have 1 s" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("file", "limits", "status", "code"),
+    [
+        (b"these are words", {}, 400, "invalid_argument"),
+        (WAV[:30], {}, 400, "invalid_argument"),
+        (WAV, {"max_stream_seconds": 1.0}, 413, "out_of_range"),
+    ],
+)
+def test_an_error_before_the_first_event_is_a_status(store, file, limits, status, code):
+    found, headers, error = posted(store, limits=limits, data={"stream": "true"}, files={"file": ("a.wav", file)})
+    assert (found, headers["content-type"], error["code"]) == (status, "application/json", code)
 
 
 def test_a_full_recognizer_says_when_to_try_again(store):
