@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sonorant.text.formatting.rules import Tokens, listed
 
 __all__ = [
-    "DIGITS", "OHS", "Read", "below_hundred", "cardinal", "decimals", "digits", "goes_on", "is_number", "ordinal",
-    "run_end", "year",
+    "DIGITS", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_number", "ordinal", "run_end", "year",
 ]  # fmt: skip
 
 DIGITS = {word: i for i, word in enumerate(listed("zero one two three four five six seven eight nine"))}
@@ -23,12 +22,7 @@ _ORDINALS |= {f"{word[:-1]}ieth": word for word in _TENS}
 _ORDINALS |= {"first": "one", "second": "two", "third": "three", "fifth": "five", "eighth": "eight", "ninth": "nine"}
 _ORDINALS["twelfth"] = "twelve"
 _CARDINALS = DIGITS.keys() | _TEENS_BY_WORD.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
-_FRACTIONS = {f"{word}s" for word in _ORDINALS if word not in ("first", "second")}
 _REPEATED = {"double": 2, "triple": 3}
-OHS = ("oh", "o")
-_WITHIN = {*OHS, *_REPEATED, "point"}
-_MULTIPLIED = _SCALES.keys() | {"hundred"}
-_LONGEST = 32  # words: "nine hundred and ninety nine trillion ... nine hundred and ninety ninth" has 29
 
 
 class Read(NamedTuple):
@@ -39,32 +33,15 @@ class Read(NamedTuple):
 
 
 def is_number(token: str) -> bool:
-    """Return whether a token is a cardinal or ordinal number word, as "eighty's" and "eighths" are."""
-    word = token.removesuffix("'s")
-    return word in _CARDINALS or word in _ORDINALS or token in _FRACTIONS
-
-
-def goes_on(tokens: Tokens, i: int) -> bool:
-    """Return whether a number goes on at `i`: with a number word, "oh eight", "double five", "point five"."""
-    at = i
-    while tokens.at(at) in _WITHIN and at < i + 2:
-        at += 1
-    return is_number(tokens.at(at))
+    """Return whether a token is a cardinal or ordinal number word."""
+    return token in _CARDINALS or token in _ORDINALS
 
 
 def run_end(tokens: Tokens, i: int) -> int:
-    """Return the end of the run of number words from `i` on, "oh" and "point" between them included, in whole words."""
-    end = i
-    while is_number(tokens.at(end)) or (end > i and (goes_on(tokens, end) or _joined(tokens, end))):
-        end += 1
-    while end > i and end < len(tokens) and tokens.owners[end] == tokens.owners[end - 1]:
-        end -= 1
-    return end
-
-
-def _joined(tokens: Tokens, i: int) -> bool:
-    """Return whether an "and" continues a number: "hundred and five"."""
-    return tokens.at(i) == "and" and tokens.at(i - 1) in _MULTIPLIED and is_number(tokens.at(i + 1))
+    """Return the end of the number words from `i` on."""
+    while is_number(tokens.at(i)):
+        i += 1
+    return i
 
 
 def below_hundred(tokens: Tokens, i: int) -> Read | None:
@@ -118,27 +95,26 @@ def _ends(tokens: Tokens, i: int, *, scaled: bool = False) -> bool:
 
 def ordinal(tokens: Tokens, i: int) -> Read | None:
     """Read an ordinal: "third", "twenty first", "two hundred and fiftieth"."""
-    for end in range(i, i + _LONGEST):
-        if (last := _ORDINALS.get(tokens.at(end))) is not None:
-            read = cardinal(Tokens((*tokens.keys[i:end], last), tokens.owners[i : end + 1]), 0)
-            return Read(read.value, end + 1) if read and read.end == end + 1 - i else None
+    end = i
+    while tokens.at(end) not in _ORDINALS:
         if not is_number(tokens.at(end)) and (tokens.at(end) != "and" or end == i):
             return None
-    return None
+        end += 1
+    last = _ORDINALS[tokens.at(end)]
+    read = cardinal(Tokens((*tokens.keys[:end], last), tokens.owners[: end + 1]), i)
+    return read if read and read.end == end + 1 else None
 
 
 def year(tokens: Tokens, i: int) -> Read | None:
-    """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six", or "oh six"."""
+    """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six"."""
     century = below_hundred(Tokens((tokens.at(i),), (0,)), 0)  # the word alone
     if century and 11 <= century.value <= 20:
         at = i + 1
-        if tokens.at(at) in OHS and DIGITS.get(tokens.at(at + 1), 0):
+        if tokens.at(at) in ("oh", "o") and DIGITS.get(tokens.at(at + 1), 0):
             return Read(100 * century.value + DIGITS[tokens.at(at + 1)], at + 2)
         if (rest := below_hundred(tokens, at)) and rest.value >= 10:
             return Read(100 * century.value + rest.value, rest.end)
     whole = cardinal(tokens, i)
-    if whole and whole.value == 2000 and tokens.at(whole.end) in OHS and DIGITS.get(tokens.at(whole.end + 1), 0):
-        return Read(2000 + DIGITS[tokens.at(whole.end + 1)], whole.end + 2)
     if whole and 1100 <= whole.value <= 2099 and (whole.value >= 2000 or whole.value % 100 == 0):
         return whole
     return None
@@ -150,7 +126,7 @@ def digits(tokens: Tokens, i: int, *, inside: bool = False) -> tuple[str, int] |
     while True:
         times = _REPEATED.get(tokens.at(at), 0)
         word = tokens.at(at + bool(times))
-        digit = 0 if word in OHS and (found or times or inside) else DIGITS.get(word)
+        digit = 0 if word in ("oh", "o") and (found or times or inside) else DIGITS.get(word)
         if digit is None:
             break
         found += str(digit) * (times or 1)

@@ -1,6 +1,6 @@
 """English times of day: 3 p.m., 3:30 p.m., 3 o'clock; half past three, a quarter to four."""
 
-from sonorant.text.formatting.english_numbers import DIGITS, OHS, Read, below_hundred, goes_on
+from sonorant.text.formatting.english_numbers import DIGITS, Read, below_hundred, is_number
 from sonorant.text.formatting.rules import Match, Tokens, phrase
 
 __all__ = ["time"]
@@ -10,51 +10,28 @@ _HALVES = {
     ("a", "m"): "a.m.", ("p", "m"): "p.m.", ("a.m",): "a.m.", ("p.m",): "p.m.",
 }  # fmt: skip
 _TIMES_FOLLOW = {"at", "until", "till", "around", "before", "after", "by", "from"}
-_LINKS = {"to", "until", "till", "through"}
 _PARTS = {"half": 30, "quarter": 15}
 
 
 def time(tokens: Tokens, i: int) -> Match | None:
-    """Read a time of day; hour and minute alone count as one after "at" and the like, or before "to" and a time."""
+    """Read a time of day; hour and minute alone count as one after "at" and the like."""
     if relative := _relative(tokens, i):
         return relative
     hour = _hour(tokens, i)
     if hour is None:
         return None
-    if whole := _whole(tokens, hour):
-        return whole
-    minute = _minute(tokens, hour.end)
-    if minute is None:
-        return _begun(tokens, i, str(hour.value), hour.end, sure=hour.value not in (5, 10))
-    if goes_on(tokens, minute.end):
-        return None
-    text = f"{hour.value}:{minute.value:02}"
-    if tokens.at(i - 1) in _TIMES_FOLLOW and minute.end == len(tokens):
-        return Match(text, minute.end)
-    return _begun(tokens, i, text, minute.end, sure=True)
-
-
-def _whole(tokens: Tokens, hour: Read) -> Match | None:
-    """Read "o'clock" or "p m" after an hour, or after its minutes."""
     if tokens.at(hour.end) == "o'clock":
         return _closed(tokens, f"{hour.value} o'clock", hour.end + 1)
     if half := phrase(tokens, hour.end, _HALVES):
         return Match(f"{hour.value} {half.text}", half.end)
     minute = _minute(tokens, hour.end)
-    half = phrase(tokens, minute.end, _HALVES) if minute else None
-    return Match(f"{hour.value}:{minute.value:02} {half.text}", half.end) if minute and half else None
-
-
-def _begun(tokens: Tokens, i: int, text: str, end: int, *, sure: bool) -> Match | None:
-    """Read the first of two times, "nine to five p m"; "ten to five p m", if nothing comes before, may be one."""
-    spanned = tokens.at(i - 1) in ("from", "between")
-    if tokens.at(end) not in _LINKS and not (tokens.at(end) == "and" and tokens.at(i - 1) == "between"):
+    if minute is None or is_number(tokens.at(minute.end)):
         return None
-    hour = _hour(tokens, end + 1)
-    second = _whole(tokens, hour) if hour else None
-    if second is None:
-        return None
-    return Match(text, end) if sure or spanned else Match(None, second.end)
+    if half := phrase(tokens, minute.end, _HALVES):
+        return Match(f"{hour.value}:{minute.value:02} {half.text}", half.end)
+    if tokens.at(i - 1) in _TIMES_FOLLOW and minute.end == len(tokens):
+        return Match(f"{hour.value}:{minute.value:02}", minute.end)
+    return None
 
 
 def _relative(tokens: Tokens, i: int) -> Match | None:
@@ -67,7 +44,7 @@ def _relative(tokens: Tokens, i: int) -> Match | None:
     if not minutes or not (before or tokens.at(at + 1) == "past"):
         return None
     hour = _hour(tokens, at + 2)
-    if hour is None or goes_on(tokens, hour.end):
+    if hour is None or is_number(tokens.at(hour.end)):
         return None
     closed = hour.end == len(tokens) or phrase(tokens, hour.end, _HALVES) or tokens.at(i - 1) in _TIMES_FOLLOW
     if before and not closed:
@@ -87,7 +64,7 @@ def _hour(tokens: Tokens, i: int) -> Read | None:
 
 
 def _minute(tokens: Tokens, i: int) -> Read | None:
-    if tokens.at(i) in OHS and DIGITS.get(tokens.at(i + 1), 0):
+    if tokens.at(i) in ("oh", "o") and DIGITS.get(tokens.at(i + 1), 0):
         return Read(DIGITS[tokens.at(i + 1)], i + 2)
     read = below_hundred(tokens, i)
     return read if read and 10 <= read.value <= 59 else None

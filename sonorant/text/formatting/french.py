@@ -8,21 +8,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from sonorant.text.formatting.figures import grouped, roman
-from sonorant.text.formatting.french_amounts import FIXED, THIN, Amount, amount, counted, multiplied
-from sonorant.text.formatting.french_numbers import DIGITS, below_hundred, digits, goes_on, is_number, ordinal, run_end
+from sonorant.text.formatting.french_numbers import below_hundred, cardinal, digits, is_number, ordinal, run_end
 from sonorant.text.formatting.french_times import date, time
-from sonorant.text.formatting.rules import Match, Phrases, Rule, Tokens, phrase
+from sonorant.text.formatting.french_units import CURRENCIES, PER, SUBUNITS, UNITS
+from sonorant.text.formatting.rules import Match, Rule, Sign, Tokens, phrase
 
 __all__ = ["rules"]
 
+_THIN, _FIXED = "\u202f", "\u00a0"
+_SCALES = {"million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
 _FEWEST_DIGITS = 3  # spoken one by one
-_HALVES = (("et", "demi"), ("et", "demie"))
-_CENTURIES_JOINED: Phrases = {
-    (*words.split(),): words for words in ("au", "et", "et au", "et le", "ou", "ou au", "ou le")
-}
-_HOURS = ("heure", "heures")
-_LINKS: Phrases = {("a",): "à", ("ou",): "ou", ("sur",): "", ("et",): "", ("fois",): "", ("plus",): ""}
-"""Words between two numbers, and a text if both count the same; of "et" if "entre" comes first."""
 
 
 def rules(words_below: int) -> Sequence[Rule]:
@@ -36,7 +31,7 @@ def telephone(tokens: Tokens, i: int) -> Match | None:
         return None
     for pairs, end in _pairs(tokens, i, 5):
         if pairs[0][1] != "0" and not is_number(tokens.at(end)):
-            return Match(FIXED.join(pairs), end)
+            return Match(_FIXED.join(pairs), end)
     return None
 
 
@@ -54,53 +49,78 @@ def _pairs(tokens: Tokens, i: int, count: int) -> list[tuple[list[str], int]]:
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
     """Read a number and what it counts; a run of number words with several readings stays as it is."""
-    if tokens.at(i - 1) == "virgule" and tokens.at(i) in DIGITS:
-        return Match(None, run_end(tokens, i))  # the fraction of a number whose whole is not said
-    said = amount(tokens, i)
-    match = counted(tokens, said) if said else None
-    end = match.end if match else said.end if said else i
-    if said and tokens.keys[end : end + 2] in _HALVES:
-        return Match(None, end + 2)  # "deux millions et demi", "dix euros et demi"
-    if match:
-        return match
-    alone = _alone(tokens, i, said, words_below)
-    paired = _paired(tokens, i, said, alone, words_below) if alone else None
-    return paired or alone
-
-
-def _alone(tokens: Tokens, i: int, said: Amount | None, words_below: int) -> Match | None:
-    """Read a number that counts nothing known."""
     if ranked := _ordinal(tokens, i):
         return ranked
+    amount = _amount(tokens, i)
+    if amount and (counted := _counted(tokens, *amount)):
+        return counted
     spelt = digits(tokens, i)
-    if spelt and len(spelt[0]) >= _FEWEST_DIGITS and not goes_on(tokens, spelt[1]):
+    if spelt and len(spelt[0]) >= _FEWEST_DIGITS and not is_number(tokens.at(spelt[1])):
         return Match(None if spelt[0] in "123456789" else spelt[0], spelt[1])  # who counts up counts
-    if said:
-        text, end, value = said
+    if amount:
+        text, end, value = amount
         article = end == i + 1 and (tokens.at(i) in ("un", "une", "mille") or tokens.at(i - 1) == "pour")
         return Match(None if 0 <= value < words_below or (article and words_below) else text, end)
     end = run_end(tokens, i)
     return Match(None, end) if end > i else None
 
 
-def _paired(tokens: Tokens, i: int, said: Amount | None, alone: Match, words_below: int) -> Match | None:
-    """Read the first of two numbers: what the second one counts, it counts too; if one stays as it is, so do both."""
-    link = phrase(tokens, alone.end, _LINKS)
-    article = tokens.at(i) in ("un", "une") and "en" in tokens.keys[max(i - 3, 0) : max(i - 1, 0)]
-    if link is None or article:  # "il y en a une à deux heures"
+def _amount(tokens: Tokens, i: int) -> tuple[str, int, int] | None:
+    """Read a cardinal or decimal, all of its run; return its text, the end, and the value if it is whole, or -1."""
+    read = cardinal(tokens, i)
+    if read is None or is_number(tokens.at(read.end)):
         return None
-    second = amount(tokens, link.end)
-    match = counted(tokens, second) if second else None
-    if said and second and said.end == alone.end and (link.text or tokens.at(i - 1) == "entre"):
-        if multiplied(tokens, said, link.end, second):
-            return Match(None, match.end if match else second.end)
-        if match or tokens.at(second.end) in _HOURS or (second.text[-1].isalpha() and 0 <= said.value < 1000):
-            return Match(said.text, said.end)
-    if match:
-        return None
-    other = _alone(tokens, link.end, second, words_below)
-    joined = tokens.keys[alone.end - 1 : alone.end + 1] == ("soixante", "et")  # "soixante et dix": 70
-    return Match(None, other.end) if other and (joined or (alone.text is None) != (other.text is None)) else None
+    text, end, value = grouped(read.value, _THIN), read.end, read.value
+    scale = _SCALES.get(tokens.at(end - 1), 0)
+    if scale and value < 1000 * scale:
+        text = f"{value // scale}{_FIXED}{tokens.at(end - 1)}"
+    elif tokens.at(end) == "virgule" and (fraction := _decimals(tokens, end + 1)):
+        text, end, value = f"{text},{fraction[0]}", fraction[1], -1
+        if tokens.at(end) in _SCALES:
+            text, end = f"{text}{_FIXED}{tokens.at(end)}", end + 1
+    return text, end, value
+
+
+def _decimals(tokens: Tokens, i: int) -> tuple[str, int] | None:
+    """Read zeros and a number below thousand, or digits one by one."""
+    at = i
+    while tokens.at(at) == "zero":
+        at += 1
+    read = cardinal(tokens, at)
+    if read and read.value < 1000 and _ends(tokens, read.end):
+        return "0" * (at - i) + str(read.value), read.end
+    spelt = digits(tokens, i)
+    return spelt if spelt and _ends(tokens, spelt[1]) else None
+
+
+def _ends(tokens: Tokens, i: int) -> bool:
+    return not is_number(tokens.at(i)) or tokens.at(i) in _SCALES
+
+
+def _counted(tokens: Tokens, text: str, end: int, value: int) -> Match | None:
+    """Read what an amount counts: money, percent or a unit."""
+    if currency := phrase(tokens, end, CURRENCIES):
+        return _money(tokens, text, currency, whole=value >= 0 and not text[-1].isalpha())
+    if cents := phrase(tokens, end, SUBUNITS):
+        return Match(f"{text}{_FIXED}{cents.text}", cents.end)
+    if tokens.keys[end : end + 2] == ("pour", "cent") and not is_number(tokens.at(end + 2)):
+        return Match(f"{text}{_FIXED}%", end + 2)
+    if unit := phrase(tokens, end, UNITS):
+        per = phrase(tokens, unit.end, PER) if unit.text[-1] in "mg" else None
+        joined = "" if unit.text == "°" else _FIXED
+        return Match(f"{text}{joined}{unit.text}{per.text if per else ''}", per.end if per else unit.end)
+    return None
+
+
+def _money(tokens: Tokens, text: str, currency: Sign, *, whole: bool) -> Match:
+    """Add cents: "cinq euros cinquante", "cinq euros et vingt centimes"."""
+    at = currency.end + (tokens.at(currency.end) == "et")
+    cents = below_hundred(tokens, at) if whole else None
+    if cents and not is_number(tokens.at(cents.end)):
+        said = phrase(tokens, cents.end, SUBUNITS)
+        if said or (at == currency.end and cents.value >= 10 and cents.end == len(tokens)):
+            return Match(f"{text},{cents.value:02}{_FIXED}{currency.text}", said.end if said else cents.end)
+    return Match(f"{text}{_FIXED}{currency.text}", currency.end)
 
 
 def _ordinal(tokens: Tokens, i: int) -> Match | None:
@@ -108,8 +128,6 @@ def _ordinal(tokens: Tokens, i: int) -> Match | None:
     read = ordinal(tokens, i)
     if read is None or is_number(tokens.at(read.end)):
         return None
-    link = phrase(tokens, read.end, _CENTURIES_JOINED)
-    last = ordinal(tokens, link.end) if link else read  # "du seizième au dix-huitième siècle"
-    if last and tokens.at(last.end) in ("siecle", "siecles") and 1 <= read.value <= 30:
+    if tokens.at(read.end) in ("siecle", "siecles") and 1 <= read.value <= 30:
         return Match(f"{roman(read.value)}e", read.end)
-    return Match(f"{grouped(read.value, THIN)}e", read.end) if read.value >= 10 else Match(None, read.end)
+    return Match(f"{grouped(read.value, _THIN)}e", read.end) if read.value >= 10 else Match(None, read.end)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sonorant.text.formatting.rules import Tokens, listed
 
-__all__ = ["DIGITS", "Read", "below_hundred", "cardinal", "digits", "goes_on", "is_number", "ordinal", "run_end"]
+__all__ = ["DIGITS", "Read", "below_hundred", "cardinal", "digits", "is_number", "ordinal", "run_end"]
 
 DIGITS = {word: i for i, word in enumerate(listed("zero un deux trois quatre cinq six sept huit neuf"))}
 _ONES = DIGITS | {"une": 1}
@@ -16,7 +16,6 @@ _TENS = {"vingt": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante":
 _TENS |= {"septante": 70, "huitante": 80, "octante": 80, "nonante": 90}
 _TEENS_ADDED = {60, 80}  # soixante-dix, quatre-vingt-dix
 _SCALES = {"mille": 10**3, "mil": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
-_LONGEST = 32  # words of an ordinal
 _HUNDREDS = {"cent", "cents"}
 _WORDS = _ONES.keys() | _TEENS.keys() | _TENS.keys() | _SCALES.keys() | _HUNDREDS | {"vingts"}
 
@@ -45,18 +44,10 @@ def is_number(token: str) -> bool:
 
 
 def run_end(tokens: Tokens, i: int) -> int:
-    """Return the end of the run of number words from `i` on, "virgule" between them included, in whole words."""
-    end = i
-    while is_number(tokens.at(end)) or (end > i and goes_on(tokens, end)):
-        end += 1
-    while end > i and end < len(tokens) and tokens.owners[end] == tokens.owners[end - 1]:
-        end -= 1
-    return end
-
-
-def goes_on(tokens: Tokens, i: int) -> bool:
-    """Return whether a number goes on at `i`, with a number word or a "virgule" before one."""
-    return is_number(tokens.at(i + (tokens.at(i) == "virgule")))
+    """Return the end of the number words from `i` on."""
+    while is_number(tokens.at(i)):
+        i += 1
+    return i
 
 
 def below_hundred(tokens: Tokens, i: int) -> Read | None:
@@ -116,10 +107,11 @@ def cardinal(tokens: Tokens, i: int) -> Read | None:
 
 def ordinal(tokens: Tokens, i: int) -> Read | None:
     """Read an ordinal: "deuxieme", "vingt et unieme", "centieme"; "premier" is none."""
-    for at in range(i, min(i + _LONGEST, len(tokens))):
+    for at in range(i, len(tokens)):
         if (last := _ORDINALS.get(tokens.at(at))) is not None:
-            read = cardinal(Tokens((*tokens.keys[i:at], last[0]), tokens.owners[i : at + 1]), 0)
-            return Read(read.value, at + 1) if read and read.end == at + 1 - i else None
+            keys = (*tokens.keys[:at], last[0])
+            read = cardinal(Tokens(keys, tokens.owners[: at + 1]), i)
+            return read if read and read.end == at + 1 else None
         if not is_number(tokens.at(at)) and tokens.at(at) != "et":
             return None
     return None

@@ -3,44 +3,44 @@
 A number is read with its counter, in one word with it or before it, where the counter says what kind of number it is;
 alone only where its syllables are hardly a word of their own (이사 is 24, and moving house). A number and its counter
 are written together, as 한글 맞춤법 (article 43) allows with figures.
-A number goes on in the next word after a power of ten: 백 이십 원 is 120원.
 """
 
 from collections.abc import Sequence
 from functools import partial
 
-from sonorant.text.formatting.korean_counters import EXACT, NATIVE_COUNTERS, PARTICLES, SIGNS, SINO_COUNTERS
-from sonorant.text.formatting.korean_fractions import decimal, fraction
-from sonorant.text.formatting.korean_numbers import digits, figures, native, sino, sino_prefix
-from sonorant.text.formatting.rules import Match, Rule, Tokens
+from sonorant.text.formatting.figures import grouped
+from sonorant.text.formatting.korean_numbers import digits, native, sino, sino_prefix
+from sonorant.text.formatting.rules import Match, Rule, Tokens, listed
 
 __all__ = ["rules"]
 
+_EXACT = {"년": "년", "월": "월", "일": "일", "시": "시", "분": "분", "초": "초"}
+_SIGNS = {"퍼센트": "%", "그램": "g", "킬로그램": "kg", "밀리그램": "mg", "리터": "L", "밀리리터": "mL", "헤르츠": "Hz"}
+_SIGNS |= {"미터": "m", "킬로미터": "km", "센티미터": "cm", "밀리미터": "mm"}
+_COUNTERS = {
+    word: word for word in listed("원 달러 유로 명 개 살 세 번 층 도 권 마리 대 시간 개월 주년 주 호 점 배 인 장 위")
+}
+_SINO_COUNTERS = dict(
+    sorted((_EXACT | _SIGNS | _COUNTERS | {"킬로": "kg"}).items(), key=lambda item: -len(item[0]))
+)  # the longest first: 시간 before 시
+_NATIVE_COUNTERS = sorted(listed("시간 시 명 개 살 번 마리 대 권 장 달 사람 배 잔 병 가지"), key=len, reverse=True)
+_PARTICLES = set(
+    listed("은 는 이 가 을 를 에 의 도 로 으로 과 와 만 부터 까지 에서 에는 이나 이다 입니다 이고 에게 반 쯤 정도 짜리")
+) | {""}
 _MONTHS = {"유월": 6, "시월": 10}
 _LONG_ENOUGH = 3  # syllables of a number that is no other word
 _PHONE = 3
-_SCALES = "십백천만억조"
-_DIGITS_ALONE = set("삼육칠팔구")  # others are words too: 이 (this), 일 (work), 사 (buy), 오 (oh)
 
 
 def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
-    counted, natively = partial(_counted, words_below=words_below), partial(_native, words_below=words_below)
-    ranged = partial(_ranged, words_below=words_below)
-    return (_written, _month, decimal, fraction, ranged, counted, natively, _unsure, _bare)
-
-
-def _written(tokens: Tokens, i: int) -> Match | None:
-    """Leave what round figures of a text that is written already count: 3만 세."""
-    before = tokens.at(i - 1)
-    written = before[:1].isdigit() and before[-1:] in ("만", "억", "조")
-    return Match(None, i + 1) if written and _counter(tokens.at(i)) else None
+    return (_month, partial(_counted, words_below=words_below), partial(_native, words_below=words_below), _bare)
 
 
 def _month(tokens: Tokens, i: int) -> Match | None:
     """Read 유월 and 시월, whose numbers have lost a consonant."""
     for word, month in _MONTHS.items():
-        if tokens.at(i).startswith(word) and tokens.at(i)[2:] in PARTICLES:
+        if tokens.at(i).startswith(word) and tokens.at(i)[2:] in _PARTICLES:
             return Match(f"{month}월{tokens.at(i)[2:]}", i + 1)
     return None
 
@@ -56,31 +56,19 @@ def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
         name, rest = found
         if not _sure(tokens, i, number, value, name, joined=bool(text)):
             continue
-        if 0 <= value < words_below and name not in EXACT and name not in SIGNS and name not in ("원", "달러", "유로"):
+        if (
+            0 <= value < words_below
+            and name not in _EXACT
+            and name not in _SIGNS
+            and name not in ("원", "달러", "유로")
+        ):
             continue
-        if name == "대" and sino(tokens.at(at)[:1]) is not None and tokens.at(at)[1:] in PARTICLES:
-            return Match(None, at + 1)  # a score: 십 대 칠로
-        return Match(f"{_figures(value, number, name)}{SINO_COUNTERS[name]}{rest}", at)
+        return Match(f"{_figures(value, number, name)}{_SINO_COUNTERS[name]}{rest}", at)
     return None
 
 
-def _ranged(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
-    """Read the first number of 이십에서 삼십 명; of 오에서 육백 명, which may be from 500 on, neither."""
-    number = tokens.at(i).removesuffix("에서")
-    value, second = sino(number), sino(sino_prefix(tokens.at(i + 1)))
-    if number == tokens.at(i) or value is None or second is None or value >= second:
-        return None
-    if (len(number) == 1 and number not in _DIGITS_ALONE | {"오", "십", "백", "천"}) or number in ("이천", "사천"):
-        return None  # from here, from work; from Icheon
-    counted = decimal(tokens, i + 1) or _counted(tokens, i + 1, words_below=words_below)
-    if counted is None or counted.text is None:
-        return None
-    scaled = value < 10 and tokens.at(i + 1)[1:2] in ("백", "천")
-    return Match(None, counted.end) if scaled else Match(f"{_figures(value, number, '')}에서", i + 1)
-
-
 def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
-    """Return readings (number, value, rest of its word, end): the longest first, over words such as 이십 삼."""
+    """Return readings (number, value, rest of its word, end): the longest first, over words such as 만 이천."""
     said, end = "", i
     found: list[tuple[str, int, str, int]] = []
     while end < len(tokens):
@@ -88,25 +76,18 @@ def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
         syllables = sino_prefix(word)
         for length in range(len(syllables), 0, -1):
             value = sino(said + syllables[:length])
-            if value is not None and (length in (len(word), *range(2, 40)) or not said or value >= 10**4):
+            if value is not None and (length == len(word) or not said or value >= 10**4):
                 found.append((said + syllables[:length], value, word[length:], end + 1))
-        said, end = said + word, end + 1
-        if not syllables or syllables != word or sino(said) is None or not _joins(word, tokens.at(end)):
+        if not syllables or syllables != word or (syllables[-1] not in "만억조"):
             break
+        said, end = said + word, end + 1
     return sorted(found, key=lambda reading: (-reading[3], -len(reading[0])))
-
-
-def _joins(word: str, after: str) -> bool:
-    """Return whether a number goes on in the next word: after a power of ten, or of a digit with such a power."""
-    if word[-1] in _SCALES:
-        return True
-    return after[:1] in ("억", "조") or (word in _DIGITS_ALONE and after[:1] in set(_SCALES))
 
 
 def _counter(word: str) -> tuple[str, str] | None:
     """Return the counter that a word begins with, and the particle after it."""
-    for name in SINO_COUNTERS:
-        if word.startswith(name) and word[len(name) :] in PARTICLES:
+    for name in _SINO_COUNTERS:
+        if word.startswith(name) and word[len(name) :] in _PARTICLES:
             return name, word[len(name) :]
     return None
 
@@ -119,7 +100,7 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
         return value <= 12
     if name == "일" and len(number) == 1:
         return tokens.at(i - 1).endswith("월") and value <= 31
-    if name in SIGNS or (not joined and len(name) > 1):
+    if name in _SIGNS or (not joined and len(name) > 1):
         return True
     if name in ("년", "분", "초", "원"):
         return len(number) > 1 or not joined or tokens.at(i - 1).endswith(("시", "분"))
@@ -127,60 +108,31 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
 
 
 def _figures(value: int, number: str, counter: str) -> str:
-    """Return figures: a year without groups; a space before what round numbers count."""
+    """Return figures: a year without groups, round numbers with 만 and 억, others in groups of three."""
     if counter == "년":
         return str(value)
-    return f"{figures(value, number)} " if counter and number.endswith(("만", "억", "조")) else figures(value, number)
+    for scale, name in ((10**12, "조"), (10**8, "억"), (10**4, "만")):
+        if value % scale == 0 and value // scale and number.endswith(name):
+            return (
+                f"{grouped(value // scale, ',', 4)}{name} " if counter else f"{grouped(value // scale, ',', 4)}{name}"
+            )
+    return grouped(value, ",", 4)
 
 
 def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
     """Read a native number with its counter: 세 시, 스물다섯살이; of hours always, of others from ten on."""
-    tens = _tens_apart(tokens, i)
-    at = i + bool(tens)
-    word = tokens.at(at)
+    word = tokens.at(i)
     read = native(word)
     if read is None:
         return None
-    value, length = tens + read[0], read[1]
-    if length == len(word) and not tens and (native(tokens.at(i + 1)) or (0, 0))[0] == value + 1 < 10:
-        return Match(None, i + 2)  # 두 세 시: two or three
-    rest, end = (word[length:], at + 1) if length < len(word) else (tokens.at(at + 1), at + 2)
-    for name in NATIVE_COUNTERS:
-        if rest.startswith(name) and rest[len(name) :] in PARTICLES:
+    value, length = read
+    rest, end = (word[length:], i + 1) if length < len(word) else (tokens.at(i + 1), i + 2)
+    for name in _NATIVE_COUNTERS:
+        if rest.startswith(name) and rest[len(name) :] in _PARTICLES:
             hour = name == "시간" or (name == "시" and value <= 12)
             if hour or (value >= max(10, words_below) and name != "시"):
                 return Match(f"{value}{name}{rest[len(name) :]}", end)
-            return Match(None, end) if tens else None
     return None
-
-
-def _tens_apart(tokens: Tokens, i: int) -> int:
-    """Return the value of a word that a native number follows, as one number: 열 두 시, 백 스물다섯 명; else 0."""
-    word, after = tokens.at(i), native(tokens.at(i + 1))
-    if after is None:
-        return 0
-    if word[-1:] in ("백", "천"):
-        return sino(word) or 0
-    read = native(word)
-    return read[0] if read and read[1] == len(word) and read[0] % 10 == 0 and after[0] < 10 else 0
-
-
-def _unsure(tokens: Tokens, i: int) -> Match | None:
-    """Leave words of which a part alone would be another number: 백 이백 명, 이십 오, 이 만 원 (20,000, or this)."""
-    word, after = tokens.at(i), sino_prefix(tokens.at(i + 1))
-    whole = after == tokens.at(i + 1) or _counter(tokens.at(i + 1)[len(after) :]) is not None
-    if not after or not whole or not word or sino_prefix(word) != word:
-        return None
-    if word[-1] in _SCALES:
-        unsure = len(after) == 1 or sino(word + after) is None
-    else:
-        unsure = len(word) == 1 and after[0] in _SCALES
-    if not unsure:
-        return None
-    end = i + 2
-    while (syllables := sino_prefix(tokens.at(end))) and syllables == tokens.at(end):
-        end += 1
-    return Match(None, end)
 
 
 def _bare(tokens: Tokens, i: int) -> Match | None:
@@ -192,6 +144,6 @@ def _bare(tokens: Tokens, i: int) -> Match | None:
         return Match(spelt, end)
     for number, value, rest, at in _numbers(tokens, i):
         tens = len(number) == 2 and (number[1] in "십백" or number[0] == "십") and not rest
-        if rest in PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
+        if rest in _PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
             return Match(f"{_figures(value, number, '')}{rest}", at)
     return None
