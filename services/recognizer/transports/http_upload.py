@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
@@ -21,9 +22,7 @@ async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tupl
 
     Raises HttpError for a body that is no such form, is cut off or too large; IdleStream and Draining.
     """
-    kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != "multipart/form-data":
-        raise HttpError(415, f"content type {kind or 'missing'}: expected multipart/form-data")
+    _check_type(request.headers.get("content-type", ""))
     try:
         form = await _Parser(request.headers, _chunks(engine, request, most_bytes), most_bytes).parse()
     except MultiPartException as error:
@@ -41,6 +40,15 @@ async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tupl
     if content is None:
         raise HttpError(400, "no field `file`: expected the recording, with a file name", "file")
     return content, fields
+
+
+def _check_type(kind: str) -> None:
+    if kind.partition(";")[0].strip().lower() != "multipart/form-data":
+        raise HttpError(415, f"content type {kind or 'missing'}: expected multipart/form-data")
+    _, options = parse_options_header(kind)
+    charset = options.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in ("utf-8", "utf8"):  # the parser would decode the fields by any codec that Python has
+        raise HttpError(400, f"multipart form: charset={charset[:40]}: expected utf-8")
 
 
 class _Parser(MultiPartParser):

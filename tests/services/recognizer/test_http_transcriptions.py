@@ -218,6 +218,23 @@ def test_an_upload_that_stalls_is_ended(store):
     assert b" 408 " in asyncio.run(run())
 
 
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-7", "raw_unicode_escape", "latin-1", "no-such"])
+def test_fields_in_another_charset_than_utf_8_are_refused(store, charset):
+    body = b'--x\r\nContent-Disposition: form-data; name="language"\r\n\r\n\\ud800+2AA-\r\n--x--\r\n'
+    form = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    status, _, error = posted(store, content=body, headers=form)
+    assert (status, error["type"]) == (400, "invalid_request_error")
+    assert f"charset={charset}: expected utf-8" in error["message"]
+
+
+def test_utf_8_may_be_named(store):
+    body = b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nbabble\r\n--x--\r\n'
+    _, _, error = posted(
+        store, content=body, headers={"Content-Type": "multipart/form-data; charset=UTF-8; boundary=x"}
+    )
+    assert "no field `file`" in error["message"]
+
+
 def test_other_paths_and_methods_are_errors_of_the_same_form(store):
     async def run():
         async with http_recognizer(store) as (_, address), httpx.AsyncClient(verify=PLAIN) as client:
