@@ -9,10 +9,12 @@ from starlette.requests import ClientDisconnect, Request
 
 from services.recognizer.engine import Engine
 from services.recognizer.transports.http_errors import HttpError
+from sonorant.serving.errors import IdleStream
 
 __all__ = ["Fields", "read_upload"]
 
 _MOST_FIELDS = 50
+_LEAST_RATE = 4096  # bytes a second; the slot of an upload is held from its beginning
 
 Fields = dict[str, list[str]]
 
@@ -71,15 +73,24 @@ class _Parser(MultiPartParser):
 
 
 async def _chunks(engine: Engine, request: Request, most_bytes: int) -> AsyncIterator[bytes]:
-    """Yield the body; a client that stops sending is ended as an idle stream."""
+    """Yield the body; a client that sends it at less than the least rate over the idle limit is ended as idle."""
     _check(int(request.headers.get("content-length", 0)), most_bytes)
-    came = 0
+    came = counted = 0
+    least = int(_LEAST_RATE * engine.idle_s)
     async with engine.inbox(request.stream()) as inbox:
-        while (chunk := await inbox.next()) is not None:
-            came += len(chunk)
-            _check(came, most_bytes)
-            inbox.heard()
-            yield chunk
+        try:
+            while (chunk := await inbox.next()) is not None:
+                came += len(chunk)
+                _check(came, most_bytes)
+                if came >= counted + least:
+                    counted = came
+                    inbox.heard()
+                yield chunk
+        except IdleStream:
+            reason = (
+                f"an upload of {came - counted} bytes in {engine.idle_s:g} s: expected {least} at least, or its end"
+            )
+            raise IdleStream(reason) from None
 
 
 def _check(size: int, most_bytes: int) -> None:

@@ -218,6 +218,32 @@ def test_an_upload_that_stalls_is_ended(store):
     assert b" 408 " in asyncio.run(run())
 
 
+def test_an_upload_that_comes_byte_by_byte_is_ended_and_one_at_the_least_rate_is_not(store):
+    async def upload(address, chunk):
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        part = '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+        writer.write(f"{head}Content-Length: 999999\r\n\r\n{part}".encode())
+        answer = asyncio.create_task(reader.readline())
+        until_s = asyncio.get_running_loop().time() + 2.0
+        while not answer.done() and asyncio.get_running_loop().time() < until_s:
+            writer.write(chunk)
+            await asyncio.wait({answer}, timeout=0.05)
+        said = answer.result() if answer.done() else b""
+        answer.cancel()
+        writer.close()
+        return said
+
+    async def run():
+        async with http_recognizer(store, idle_timeout_s=0.5) as (_, address):
+            return await asyncio.gather(upload(address, b"1"), upload(address, bytes(1024)))
+
+    slow, fast = asyncio.run(run())
+    assert b" 408 " in slow
+    assert fast == b""
+
+
 @pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-7", "raw_unicode_escape", "latin-1", "no-such"])
 def test_fields_in_another_charset_than_utf_8_are_refused(store, charset):
     body = b'--x\r\nContent-Disposition: form-data; name="language"\r\n\r\n\\ud800+2AA-\r\n--x--\r\n'
