@@ -22,6 +22,7 @@ _SPARE = 256  # connections beside streams: for requests without a slot, and cli
 _OF_DESCRIPTORS = 0.75  # of the process' limit; the rest is gRPC's, models' and logs'
 _LOOKS = 10  # in the longest wait
 _TICK_S = 0.1  # uvicorn's
+_MOST_UNREAD = 1 << 23  # bytes; more than any answer: pings are answered whether the answers are read or not
 _ROOM = 16  # a 16th of the connections is released at once, so that a flood costs a look for each 16th alone
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel has for a client that does not read is dropped too
 
@@ -60,9 +61,11 @@ class Connections:
         self._aborted: set[Any] = set()  # not yet lost
 
     def look(self, now_s: float) -> None:
-        """Abort the connections that have waited for too long."""
+        """Abort the connections that have waited for too long, and those of which too much is unread."""
         self._note(now_s)
         self._abort([one for one, wait in self._waits.items() if now_s - wait.since_s >= self._wait_s])
+        unread = {one: one.transport.get_write_buffer_size() for one in self._opened - self._aborted}
+        self._abort([one for one, size in unread.items() if size > _MOST_UNREAD])
 
     def opened(self, connection: H11Protocol, now_s: float) -> None:
         """Let a new connection wait for a request; abort those that have waited longest, if there are too many."""

@@ -12,6 +12,7 @@ from rigs.keyed import tls, trusting
 from rigs.recognizer import AUDIO
 from websockets.asyncio.client import connect
 
+from services.recognizer.transports import http_connections
 from services.recognizer.transports.http_connections import most_connections
 
 WAIT_S = 0.4
@@ -119,6 +120,17 @@ def test_a_stream_whose_results_are_not_read_is_released_after_it_ended(store):
                     await asyncio.sleep(0.01)
                 pings = _frame(9, bytes(125)) * 500  # whose answers fill the way back
                 await reset(client, pings + _frame(2, AUDIO[:1600]) + _frame(1, b'{"type": "Finalize"}'))
+
+    asyncio.run(run())
+
+
+def test_pings_whose_answers_are_not_read_end_an_open_stream(store, monkeypatch):
+    monkeypatch.setattr(http_connections, "_MOST_UNREAD", 1 << 20)
+
+    async def run():
+        async with http_recognizer(store, SOON) as (_, address):
+            with unread(address, HANDSHAKE + KEY) as client:
+                await reset(client, _frame(9, bytes(125)) * 500 + _frame(1, b'{"type": "KeepAlive"}'))
 
     asyncio.run(run())
 
