@@ -131,6 +131,11 @@ class Engine:
         """Longest audio of a stream, in seconds."""
         return self._serving.max_stream_seconds
 
+    @property
+    def idle_s(self) -> float:
+        """Longest time without audio, in seconds."""
+        return self._serving.idle_timeout_s
+
     def check(self, request: StreamRequest) -> ServedModel:
         """Return the model of a request, no canary unless it is named; raises what `stream` would, and opens none."""
         model = self._store.get(request.model)

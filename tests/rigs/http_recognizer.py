@@ -15,14 +15,14 @@ from sonorant.serving.headroom import Headroom
 
 
 @asynccontextmanager
-async def http_recognizer(store, **limits):
-    """Yield its engine and "host:port"."""
+async def http_recognizer(store, connections=None, **limits):
+    """Yield its engine and "host:port". connections: limits of `HttpServer`, not of the recipe."""
     serving = ServingRecipe(**limits)
     workers = Workers(1)
     admission = Admission(serving.max_streams)
     metrics = RecognizerMetrics(CollectorRegistry(), admission, lambda: 0.0)
     engine = Engine(store, serving, workers, admission, metrics, Headroom(120.0, 1, MOST_JOBS))
-    server = HttpServer(engine, serving)
+    server = HttpServer(engine, serving, **(connections or {}))
     port = await server.start("127.0.0.1", 0)
     try:
         async with asyncio.timeout(60):

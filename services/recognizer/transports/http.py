@@ -20,6 +20,7 @@ from services.process.keys import process_keys
 from services.process.tls import server_context
 from services.recognizer.engine import Engine
 from services.recognizer.key_file import KeyFile
+from services.recognizer.transports.http_connections import BoundedServer, most_connections
 from services.recognizer.transports.http_errors import error_answer, linger
 from services.recognizer.transports.http_keys import KeyedApplication
 from services.recognizer.transports.http_page import page_routes
@@ -37,6 +38,7 @@ _PING_S = 5.0  # between WebSocket's pings, whose answers wait behind a client's
 # Connections whose peer has vanished end after some 15 s.
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 2}
 _KEPT_S = 5.0  # an idle connection
+_WAIT_S = 10.0  # for a whole request, and for a client to read what it was sent
 _STOP_S = 2.0  # for connections to end, when streams have
 _LOOK_EVERY_S = 0.01
 
@@ -44,10 +46,18 @@ _LOOK_EVERY_S = 0.01
 class HttpServer:
     """Serves HTTP in the event loop of `start`, in TLS if this process has a certificate.
 
-    api_keys: None: requests need none. Raises BadKeys.
+    api_keys: None: requests need none. wait_s: for how long a connection may wait for its client. most: connections; 0:
+    by `most_connections`. Raises BadKeys.
     """
 
-    def __init__(self, engine: Engine, serving: ServingRecipe, api_keys: KeyFile | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        serving: ServingRecipe,
+        api_keys: KeyFile | None = None,
+        wait_s: float = _WAIT_S,
+        most: int = 0,
+    ) -> None:
         self._engine = engine
         self._most_bytes = int(serving.max_message_mb * 2**20)
         self._open = 0  # requests and streams
@@ -76,7 +86,7 @@ class HttpServer:
         )
         config.load()
         config.ssl = server_context(process_keys())  # its own options take the names of files
-        self._server = _Server(config)
+        self._server = BoundedServer(config, wait_s, most or most_connections(serving.max_streams))
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port; raises Unavailable if it is taken."""
@@ -108,6 +118,7 @@ class HttpServer:
         self._server.should_exit = True
         await asyncio.wait({self._task}, timeout=_STOP_S)
         self._server.force_exit = True
+        self._server.connections.abort_all()
         await self._task
 
     @contextmanager
@@ -154,15 +165,6 @@ class HttpServer:
     async def _stream(self, client: WebSocket) -> None:
         with self._counted(), suppress(WebSocketDisconnect):
             await serve_stream(self._engine, client)
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to the process."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
 
 
 class _Post:

@@ -2,16 +2,19 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from services.recognizer.engine import Engine
 from services.recognizer.transports.http_errors import HttpError
+from sonorant.serving.errors import IdleStream
 
 __all__ = ["Fields", "read_upload"]
 
 _MOST_FIELDS = 50
+_LEAST_RATE = 4096  # bytes a second; the slot of an upload is held from its beginning
 
 Fields = dict[str, list[str]]
 
@@ -21,9 +24,7 @@ async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tupl
 
     Raises HttpError for a body that is no such form, is cut off or too large; IdleStream and Draining.
     """
-    kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != "multipart/form-data":
-        raise HttpError(415, f"content type {kind or 'missing'}: expected multipart/form-data")
+    _check_type(request.headers.get("content-type", ""))
     try:
         form = await _Parser(request.headers, _chunks(engine, request, most_bytes), most_bytes).parse()
     except MultiPartException as error:
@@ -41,6 +42,15 @@ async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tupl
     if content is None:
         raise HttpError(400, "no field `file`: expected the recording, with a file name", "file")
     return content, fields
+
+
+def _check_type(kind: str) -> None:
+    if kind.partition(";")[0].strip().lower() != "multipart/form-data":
+        raise HttpError(415, f"content type {kind or 'missing'}: expected multipart/form-data")
+    _, options = parse_options_header(kind)
+    charset = options.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in ("utf-8", "utf8"):  # the parser would decode the fields by any codec that Python has
+        raise HttpError(400, f"multipart form: charset={charset[:40]}: expected utf-8")
 
 
 class _Parser(MultiPartParser):
@@ -63,15 +73,24 @@ class _Parser(MultiPartParser):
 
 
 async def _chunks(engine: Engine, request: Request, most_bytes: int) -> AsyncIterator[bytes]:
-    """Yield the body; a client that stops sending is ended as an idle stream."""
+    """Yield the body; a client that sends it at less than the least rate over the idle limit is ended as idle."""
     _check(int(request.headers.get("content-length", 0)), most_bytes)
-    came = 0
+    came = counted = 0
+    least = int(_LEAST_RATE * engine.idle_s)
     async with engine.inbox(request.stream()) as inbox:
-        while (chunk := await inbox.next()) is not None:
-            came += len(chunk)
-            _check(came, most_bytes)
-            inbox.heard()
-            yield chunk
+        try:
+            while (chunk := await inbox.next()) is not None:
+                came += len(chunk)
+                _check(came, most_bytes)
+                if came >= counted + least:
+                    counted = came
+                    inbox.heard()
+                yield chunk
+        except IdleStream:
+            reason = (
+                f"an upload of {came - counted} bytes in {engine.idle_s:g} s: expected {least} at least, or its end"
+            )
+            raise IdleStream(reason) from None
 
 
 def _check(size: int, most_bytes: int) -> None:

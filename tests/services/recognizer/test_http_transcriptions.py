@@ -235,6 +235,49 @@ def test_an_upload_that_stalls_is_ended(store):
     assert b" 408 " in asyncio.run(run())
 
 
+def test_an_upload_that_comes_byte_by_byte_is_ended_and_one_at_the_least_rate_is_not(store):
+    async def upload(address, chunk):
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        part = '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+        writer.write(f"{head}Content-Length: 999999\r\n\r\n{part}".encode())
+        answer = asyncio.create_task(reader.readline())
+        until_s = asyncio.get_running_loop().time() + 2.0
+        while not answer.done() and asyncio.get_running_loop().time() < until_s:
+            writer.write(chunk)
+            await asyncio.wait({answer}, timeout=0.05)
+        said = answer.result() if answer.done() else b""
+        answer.cancel()
+        writer.close()
+        return said
+
+    async def run():
+        async with http_recognizer(store, idle_timeout_s=0.5) as (_, address):
+            return await asyncio.gather(upload(address, b"1"), upload(address, bytes(1024)))
+
+    slow, fast = asyncio.run(run())
+    assert b" 408 " in slow
+    assert fast == b""
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-7", "raw_unicode_escape", "latin-1", "no-such"])
+def test_fields_in_another_charset_than_utf_8_are_refused(store, charset):
+    body = b'--x\r\nContent-Disposition: form-data; name="language"\r\n\r\n\\ud800+2AA-\r\n--x--\r\n'
+    form = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    status, _, error = posted(store, content=body, headers=form)
+    assert (status, error["type"]) == (400, "invalid_request_error")
+    assert f"charset={charset}: expected utf-8" in error["message"]
+
+
+def test_utf_8_may_be_named(store):
+    body = b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nbabble\r\n--x--\r\n'
+    _, _, error = posted(
+        store, content=body, headers={"Content-Type": "multipart/form-data; charset=UTF-8; boundary=x"}
+    )
+    assert "no field `file`" in error["message"]
+
+
 def test_other_paths_and_methods_are_errors_of_the_same_form(store):
     async def run():
         async with http_recognizer(store) as (_, address), httpx.AsyncClient(verify=PLAIN) as client:
