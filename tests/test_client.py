@@ -101,7 +101,10 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
     blocked.set()
 
 
-@pytest.mark.parametrize(("chunk", "error"), [(OSError("unplugged"), OSError), ("text", TypeError)])
+@pytest.mark.parametrize(
+    ("chunk", "error"),
+    [(OSError("unplugged"), OSError), ("text", TypeError), (np.zeros(9), TypeError)],
+)
 def test_an_error_of_the_chunks_comes_behind_the_results_before_it(address, text, chunk, error):
     def chunks():
         yield AUDIO

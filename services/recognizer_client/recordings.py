@@ -52,9 +52,12 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
 def _webm(path: Path, content: bytes, rate_hz: int) -> Waveform:
     decoder = open_decoder(AudioFormat("WEBM_OPUS"), rate_hz, _LONGEST_S)
     try:
-        return np.concatenate([*decoder.pieces(content), *decoder.last_pieces()])
+        samples: Waveform = np.concatenate([np.empty(0, np.float32), *decoder.pieces(content), *decoder.last_pieces()])
     except BadAudio as error:
         raise BadAudio(shown(path), error.reason) from error
+    if len(samples) > _LONGEST_S * rate_hz:
+        raise BadAudio(shown(path), f"more than {_LONGEST_S / 3600:g} h of audio; cut it")
+    return samples
 
 
 @contextmanager

@@ -21,6 +21,8 @@ class Replay:
 
     def check(self) -> None:
         """Raise the error by which the chunks have ended, if any; gRPC would make a cancelled call of it."""
+        if self._next is not None and self._next.done():  # after the last stream
+            self._next.result()
         if self._error is not None:
             raise self._error
 
@@ -45,6 +47,8 @@ class Replay:
         self._over = True
 
     async def _read(self) -> bytes | None:
+        if self._error is not None:
+            return None
         if self._next is None:
             self._next = asyncio.ensure_future(_next(self._chunks))
         chunk = None
@@ -57,6 +61,10 @@ class Replay:
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    """Return the next chunk; raises TypeError for what is no buffer."""
-    chunk = await anext(chunks, None)
-    return chunk if chunk is None else memoryview(chunk).tobytes()
+    """Return the next chunk; raises TypeError for what is no buffer of bytes, or of 16-bit samples."""
+    if (chunk := await anext(chunks, None)) is None:
+        return None
+    view = memoryview(chunk)
+    if view.format.lstrip("<=") not in ("B", "b", "c", "h"):
+        raise TypeError(f"a chunk of format {view.format!r}: expected bytes, or 16-bit samples")
+    return view.tobytes()

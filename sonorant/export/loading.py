@@ -16,7 +16,7 @@ from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch
-from sonorant.export.lstm_stack import StackBatch
+from sonorant.export.lstm_stack import STACKS, StackBatch
 from sonorant.export.manifest import (
     ENSEMBLE,
     LANGUAGE_MODEL,
@@ -116,8 +116,8 @@ class _Stream(ExportedModel):
         graphs = PackedStream(self._signatures, self._output, self.framing.block, states)
         self._graphs = FixedBatch(graphs, self.no_frames)
         self._batch: FixedBatch | StackBatch = self._graphs
-        if "lstm_stack" in self._signatures:
-            self._batch = StackBatch(self._signatures["lstm_stack"]())
+        for name in set(STACKS) & self._signatures.keys():
+            self._batch = StackBatch(self._signatures[name]())
         self._start = StreamState(graphs.start, np.empty((0, manifest.bins), np.float32), 0)
         padding = start["padding"][0] if self.framing.tail else None
         self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending

@@ -17,7 +17,10 @@ from sonorant.export.denormals import flushed_denormals
 from sonorant.export.kernels import FrequencyConvolution, LstmStack
 from sonorant.export.packed_stream import PackedState
 
-__all__ = ["StackBatch"]
+__all__ = ["STACKS", "StackBatch"]
+
+STACKS = ("lstm_stack", "convolution_lstm_stack")
+"""Signatures of an export, one of which returns the weights."""
 
 
 class StackBatch:
@@ -54,10 +57,10 @@ class StackBatch:
 
 
 def _convolution(weights: Mapping[str, NDArray[Any]]) -> FrequencyConvolution | None:
-    """Return the convolution over frequency, if there is one; exports of before have no word of it."""
-    if not len(sizes := weights.get("convolution", ())):
+    """Return the convolution over frequency, if there is one."""
+    if "convolution" not in weights:
         return None
-    frames, pool = map(int, sizes)
+    frames, pool = map(int, weights["convolution"])
     first, second = ((weights[f"filters_weight_{i}"], weights[f"filters_bias_{i}"]) for i in range(2))
     projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
     return FrequencyConvolution(len(weights["mean"]), frames, pool, first, second, projection)

@@ -1,8 +1,8 @@
 """The functions of an exported model, as a module that TensorFlow saves.
 
 A `Streaming` model has `start`, number of streams in, their first state out; `stream`, features and state in,
-log-probabilities and the state after them out. For recognizers it has `lstm_stack`, its weights, if it is no more than
-a stack of LSTM layers (`sonorant.models.stack_functions`); else `blocks_1` to `blocks_4`, features of so many blocks
+log-probabilities and the state after them out. For recognizers it has its weights, if it is no more than a stack of
+LSTM layers (`sonorant.models.stack_functions`); else `blocks_1` to `blocks_4`, features of so many blocks
 and `packed` states of `BATCH` streams in, log-probabilities and the packed states after each block out
 (`packed_stream`). Any other model has one, `whole`: padded utterances and their lengths in, log-probabilities and the
 lengths of these out. A `LabelSynchronous` model has encoded frames (`encoded`) in place of log-probabilities, and the
@@ -44,7 +44,7 @@ def signatures(model: Model) -> tuple[tf.Module, dict[str, Any]]:
 
 
 def _stream(model: Streaming) -> dict[str, Any]:
-    """Return `start` and `stream`, of any number of streams, and `lstm_stack`, or else `blocks_1` to `blocks_4`.
+    """Return `start` and `stream`, of any number of streams, and weights, or else `blocks_1` to `blocks_4`.
 
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.

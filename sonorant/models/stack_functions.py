@@ -14,12 +14,12 @@ __all__ = ["stack_functions"]
 def stack_functions(model: Model) -> dict[str, Any]:
     """Return `lstm_stack` if the model is a stack of LSTM layers, and no less of it is used.
 
-    That is an input normalisation, a convolution over frequency, if any, LSTM layers and a projection. The function
-    takes nothing, and returns `mean` and `deviation`, `level` and `running_mean` (the `constants` of these layers;
-    Float32[0] where the model has none), `convolution` (Int32[2]: frames of a vector, and positions of a maximum;
-    Int32[0]: none) with `filters_weight_0`, `filters_bias_0`, `filters_weight_1`, `filters_bias_1`,
-    `filters_projection_weight` and `filters_projection_bias`, `weight_0`, `bias_0`, ... of the LSTM layers, and
-    `projection_weight` and `projection_bias`.
+    That is an input normalisation, LSTM layers and a projection; with a convolution over frequency before the layers it
+    is `convolution_lstm_stack`, which recognizers of before leave alone. It takes nothing, and returns `mean` and
+    `deviation`, `level` and `running_mean` (the `constants` of these layers; Float32[0] where the model has none),
+    `weight_0`, `bias_0`, ... of the LSTM layers, and `projection_weight` and `projection_bias`; of a convolution
+    `convolution` (Int32[2]: frames of a vector, and positions of a maximum), `filters_weight_0`, `filters_bias_0`,
+    `filters_weight_1`, `filters_bias_1`, `filters_projection_weight` and `filters_projection_bias`.
     """
     if not isinstance(model, LstmCtc) or not model.uses_all_layers:
         return {}
@@ -35,12 +35,13 @@ def stack_functions(model: Model) -> dict[str, Any]:
         found |= _dense("projection", model.projection)
         return {name: tf.identity(tensor) for name, tensor in found.items()}
 
-    return {"lstm_stack": graph_function(lstm_stack, input_signature=[])}
+    name = "lstm_stack" if model.convolution.recipe is None else "convolution_lstm_stack"
+    return {name: graph_function(lstm_stack, input_signature=[])}
 
 
 def _convolution(layer: FrequencyConvolution) -> dict[str, tf.Tensor]:
     if (recipe := layer.recipe) is None:
-        return {"convolution": tf.zeros(0, tf.int32)}
+        return {}
     found = {"convolution": tf.constant([recipe.frames, recipe.pool_bins])}
     for i, filters in enumerate(layer.convolutions):
         found |= {f"filters_weight_{i}": filters.kernel.value, f"filters_bias_{i}": filters.bias.value}

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from sonorant.serving.errors import BadRequest
 
-__all__ = ["NEWEST_VERSION", "ModelChoice", "parse_choice"]
+__all__ = ["NEWEST_VERSION", "ModelChoice", "is_version", "parse_choice"]
 
 NEWEST_VERSION = 2**63 - 1
 """The largest number of a version: an int64 in the protocols."""
-
-_MOST_DIGITS = 19  # of a version, as an int64 has
+_MOST_DIGITS = len(str(NEWEST_VERSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,14 @@ def parse_choice(text: str) -> ModelChoice:
     name, at, which = text.rpartition("@")
     if not at:
         name, slash, version = text.rpartition("/")
-        return ModelChoice(name, int(version)) if slash and _is_version(version) else ModelChoice(text)
-    if _is_version(which):
+        return ModelChoice(name, int(version)) if slash and is_version(version) else ModelChoice(text)
+    if is_version(which):
         return ModelChoice(name, int(which))
     if not which or which.isdecimal():
         raise BadRequest(f"model={text[:80]!r}: expected MODEL, MODEL@LABEL or MODEL@VERSION")
     return ModelChoice(name, label=which)
 
 
-def _is_version(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+def is_version(text: str) -> bool:
+    """Return whether it is the number of a version."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= NEWEST_VERSION

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonorant.decoding import Hypothesis
 
-__all__ = ["Answer", "Result", "SpeechEvent", "from_then", "join_results", "later", "nothing"]
+__all__ = ["Answer", "Result", "SpeechEvent", "clamped", "join_results", "later", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def later(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
     return replace(hypothesis, words=tuple(words))
 
 
-def from_then(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
+def clamped(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
     """Return a hypothesis whose words begin at `seconds` at the earliest."""
     if not hypothesis.words or hypothesis.words[0].start_s >= seconds:
         return hypothesis

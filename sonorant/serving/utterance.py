@@ -6,7 +6,7 @@ from sonorant.arrays import Waveform
 from sonorant.decoding import Hypothesis, Scorer, open_search
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
-from sonorant.serving.results import Result, from_then, later
+from sonorant.serving.results import Result, clamped, later
 from sonorant.serving.steps import Steps
 from sonorant.serving.whole_words import keep_whole
 from sonorant.serving.word_starts import WordStarts
@@ -89,4 +89,4 @@ class Utterance:
 
     def _placed(self, found: Iterable[Hypothesis]) -> list[Hypothesis]:
         """Return hypotheses with the times of their words in the stream."""
-        return [from_then(later(hypothesis, self.start_s), self._spoken_s) for hypothesis in found]
+        return [clamped(later(hypothesis, self.start_s), self._spoken_s) for hypothesis in found]

@@ -173,6 +173,13 @@ def test_what_a_browser_records_is_decoded_as_the_recognizer_does_it(server, hea
     assert f"{tmp_path / 'cut.webm'}: WebM: cut off in its header" in done.stderr
 
 
+def test_what_a_browser_records_may_have_no_audio(server, tmp_path):
+    content = encoded("WEBM_OPUS", np.zeros(4800, np.float32), 48_000)
+    (tmp_path / "said.webm").write_bytes(content[: content.index(b"\x1f\x43\xb6\x75")])  # up to its first cluster
+    done = transcribe("--server", server, tmp_path / "said.webm")
+    assert (done.returncode, done.stdout) == (0, "\n")
+
+
 def test_names_that_are_not_utf_8_are_transcribed_and_shown(server, heard, tmp_path):
     samples, names = [murmur(1.0, seed=seed) for seed in (4, 5)], (b"one\xff.wav", b"two\xfe.wav")
     paths = [tmp_path / os.fsdecode(name) for name in names]

@@ -112,8 +112,8 @@ class BatchRecognizer:
             raise BadRequest(f"uri={uri!r}: expected file:///PATH, below the folder of recordings (serving.recordings)")
         try:
             path = Path(unquote(parts.path)).resolve()
-        except (OSError, RuntimeError) as error:  # links in a circle
-            raise BadRequest(f"uri={uri!r}: cannot be found: {error}") from None
+        except (OSError, RuntimeError):  # links in a circle
+            raise BadRequest(f"uri={uri!r}: cannot be found") from None
         if not path.is_relative_to(self._folder):
             raise BadRequest(f"uri={uri!r}: not below the folder of recordings (serving.recordings)")
         return path

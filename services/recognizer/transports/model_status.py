@@ -6,14 +6,13 @@ import grpc
 
 from services.recognizer.engine import Engine
 from sonorant.serving.errors import UnknownModel
-from sonorant.serving.model_choice import ModelChoice
+from sonorant.serving.model_choice import ModelChoice, is_version
 from sonorant.serving.model_store import VersionState
 from sonorant.v1 import tensorflow_serving_pb2 as pb
 
 __all__ = ["model_status", "parse_status_path", "rest_status"]
 
 _REFUSED = grpc.StatusCode.FAILED_PRECONDITION
-_MOST_DIGITS = 19  # of a version, as an int64 has
 
 
 def model_status(engine: Engine, choice: ModelChoice) -> pb.GetModelStatusResponse:
@@ -30,7 +29,7 @@ def parse_status_path(path: str) -> ModelChoice | None:
     """Return what `MODEL/versions/VERSION` or `MODEL/labels/LABEL` means, None for another; raises UnknownModel."""
     match path.rsplit("/", 2):
         case [name, "versions", version]:
-            if not (version.isascii() and version.isdecimal() and len(version) <= _MOST_DIGITS):
+            if not is_version(version):
                 raise UnknownModel(f"model {name!r}: no version {version[:80]!r}")
             return ModelChoice(name, int(version))
         case [name, "labels", label] if label:
