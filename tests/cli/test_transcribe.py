@@ -175,7 +175,8 @@ def test_what_a_browser_records_is_decoded_as_the_recognizer_does_it(server, hea
 
 def test_what_a_browser_records_may_have_no_audio(server, tmp_path):
     content = encoded("WEBM_OPUS", np.zeros(4800, np.float32), 48_000)
-    (tmp_path / "said.webm").write_bytes(content[: content.index(b"\x1f\x43\xb6\x75")])  # up to its first cluster
+    cluster = b"\x1f\x43\xb6\x75"
+    (tmp_path / "said.webm").write_bytes(content[: content.index(cluster)] + cluster + b"\x80")  # an empty one
     done = transcribe("--server", server, tmp_path / "said.webm")
     assert (done.returncode, done.stdout) == (0, "\n")
 
