@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from sonorant.text.alignment import Alignment, Kind
 from sonorant.text.visible import visible
 
-__all__ = ["Column", "blocks", "page", "render", "visible"]
+__all__ = ["Column", "blocks", "page", "render"]
 
 _MARKS: Mapping[Kind, str] = {"hit": "", "substitution": "S", "insertion": "I", "deletion": "D"}
 _GAP = "*"
