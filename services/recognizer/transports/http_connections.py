@@ -1,18 +1,24 @@
 """HTTP's connections: those that wait for their clients are released in time, and their number is bounded."""
 
 import asyncio
+import fcntl
 import resource
 import socket
+import ssl
 import struct
-from collections.abc import Callable, Iterator
+import sys
+import termios
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
+import h11
 import structlog
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from services.recognizer.transports.connection_limits import ConnectionLimits, Sight
 
 __all__ = ["BoundedServer", "Connections", "most_connections"]
 
@@ -23,8 +29,9 @@ _OF_DESCRIPTORS = 0.75  # of the process' limit; the rest is gRPC's, models' and
 _LOOKS = 10  # in the longest wait
 _TICK_S = 0.1  # uvicorn's
 _MOST_UNREAD = 1 << 23  # bytes; more than any answer: pings are answered whether the answers are read or not
-_ROOM = 16  # a 16th of the connections is released at once, so that a flood costs a look for each 16th alone
+_TLS_END_S = 3600.0  # what TLS flushes as it closes may be read slowly: the looks bound it
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: what the kernel has for a client that does not read is dropped too
+_TCP_INFO = struct.Struct("=120xQQ")  # tcpi_bytes_acked and tcpi_bytes_received of Linux's struct tcp_info, since 4.1
 
 
 def most_connections(max_streams: int) -> int:
@@ -34,104 +41,206 @@ def most_connections(max_streams: int) -> int:
     return most if descriptors == resource.RLIM_INFINITY else min(most, int(_OF_DESCRIPTORS * descriptors))
 
 
-@dataclass(slots=True)
-class _Wait:
-    """What a connection waits for."""
-
-    since_s: float
-    cycle: RequestResponseCycle | None  # of the last request
-    unread: int  # bytes
-
-
 class Connections:
-    """Aborts connections that wait for their clients: for a whole request, or until what was sent is read.
+    """Aborts connections by `ConnectionLimits`.
 
     For one event loop. While an application serves a connection, and its client reads, the limits are the
-    application's. A client that has read some of what waits, or has had another request, begins a new wait.
+    application's.
 
-    opened: uvicorn's protocols, each of an open connection. wait_s: longest wait. most: connections; one more takes the
-    places of those that have waited longest.
+    served: uvicorn's protocols, each of an open connection; those in TLS' handshake are counted beside them.
+    wait_s: longest wait. most: connections; one more takes the places of those that have waited longest.
     """
 
-    def __init__(self, opened: set[Any], wait_s: float, most: int) -> None:
-        self._opened = opened
-        self._wait_s = wait_s
-        self._most = most
-        self._waits: dict[Any, _Wait] = {}
+    def __init__(self, served: set[Any], wait_s: float, most: int) -> None:
+        self._served = served
+        self._handshakes: set[Any] = set()
+        self._tcp: dict[Any, asyncio.Transport] = {}  # beneath the transports of TLS
         self._aborted: set[Any] = set()  # not yet lost
+        self._most = most
+        self._limits: ConnectionLimits[Any] = ConnectionLimits(wait_s, most, _MOST_UNREAD)
 
     def look(self, now_s: float) -> None:
         """Abort the connections that have waited for too long, and those of which too much is unread."""
-        self._note(now_s)
-        self._abort([one for one, wait in self._waits.items() if now_s - wait.since_s >= self._wait_s])
-        unread = {one: one.transport.get_write_buffer_size() for one in self._opened - self._aborted}
-        self._abort([one for one, size in unread.items() if size > _MOST_UNREAD])
+        connections = self._open()
+        secured = {one.transport for one in connections}
+        self._tcp = {transport: tcp for transport, tcp in self._tcp.items() if transport in secured}
+        overdue = self._limits.overdue(self._sights(connections), now_s)
+        for reason in sorted(set(overdue.values())):
+            self._abort([one for one in overdue if overdue[one] == reason], reason)
 
-    def opened(self, connection: H11Protocol, now_s: float) -> None:
-        """Let a new connection wait for a request; abort those that have waited longest, if there are too many."""
-        self._waits[connection] = _Wait(now_s, None, 0)
-        self._aborted &= self._opened
-        if len(self._opened) - len(self._aborted) <= self._most:
-            return
-        self._note(now_s)
-        longest = sorted(self._waits, key=lambda one: self._waits[one].since_s)
-        self._abort(longest[: max(1, self._most // _ROOM)])
+    def accepted(self, connection: "H11Protocol | _Handshake", now_s: float) -> None:
+        """Let a new connection wait; abort those that have waited longest, if there are too many."""
+        if isinstance(connection, _Handshake):
+            self._handshakes.add(connection)
+        self._limits.begin(connection, now_s)
+        connections = self._open()
+        if len(connections) > self._most:
+            sights = self._sights([one for one in connections if _awaits_client(one)])
+            self._abort(self._limits.surplus(sights, connection, now_s), "too_many")
+
+    def secured(self, handshake: "_Handshake", connection: H11Protocol, now_s: float) -> None:
+        """Let a connection wait for its first request: its handshake has ended."""
+        self._tcp[connection.transport] = handshake.transport
+        self._limits.begin(connection, now_s)
+
+    def handshake_ended(self, handshake: "_Handshake") -> None:
+        """Count a handshake no more."""
+        self._handshakes.discard(handshake)
 
     def abort_all(self) -> None:
         """Abort every connection."""
-        self._abort([one for one in self._opened if one not in self._aborted])
+        self._abort(self._open(), "stopped")
 
-    def _note(self, now_s: float) -> None:
-        """Note who waits, and since when."""
-        self._aborted &= self._opened
-        waits = {}
-        for one in self._opened:
-            if one in self._aborted or not _waits(one):
-                continue
-            wait = _Wait(now_s, getattr(one, "cycle", None), one.transport.get_write_buffer_size())
-            before = self._waits.get(one)
-            if before is not None and before.cycle is wait.cycle and before.unread <= wait.unread:
-                wait.since_s = before.since_s
-            waits[one] = wait
-        self._waits = waits
+    def _open(self) -> set[Any]:
+        connections = self._served | self._handshakes
+        self._aborted &= connections
+        return connections - self._aborted
 
-    def _abort(self, connections: list[Any]) -> None:
+    def _sights(self, connections: Collection[Any]) -> dict[Any, Sight]:
+        """Return what is seen of connections; abort those that cannot be measured, so that the others are."""
+        sights, odd = {}, []
+        for one in connections:
+            try:
+                sights[one] = _sight(one, self._beneath(one))
+            except Exception as error:
+                log.warning("connection_not_measured", error=repr(error))
+                odd.append(one)
+        self._abort(odd, "not_measured")
+        return sights
+
+    def _beneath(self, connection: Any) -> asyncio.Transport:
+        transport: asyncio.Transport = connection.transport
+        return self._tcp.get(transport, transport)
+
+    def _abort(self, connections: Collection[Any], reason: str) -> None:
         for one in connections:
             self._aborted.add(one)
-            self._waits.pop(one, None)
-            with suppress(OSError):
-                one.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            one.transport.abort()
+            tcp = self._beneath(one)
+            with suppress(OSError, ValueError, AttributeError):  # lost, and HTTP is not told yet
+                tcp.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            tcp.abort()
         if connections:
-            log.info("connections_aborted", count=len(connections))
+            log.info("connections_aborted", count=len(connections), reason=reason)
 
 
-def _waits(connection: H11Protocol | WebSocketsSansIOProtocol) -> bool:
+def _awaits_client(connection: Any) -> bool:
     """Return whether a connection waits for its client."""
-    if connection.transport.is_closing():  # what was written is to be read yet
+    if isinstance(connection, _Handshake) or connection.transport.is_closing():  # what was written is to be read yet
         return True
     if isinstance(connection, WebSocketsSansIOProtocol):
         return connection.close_sent  # an open stream has limits of its own
     return connection.cycle is None or connection.cycle.response_complete or connection.flow.write_paused
 
 
+def _drains(connection: Any) -> bool:
+    """Return whether the rest of a body arrives whose request is answered."""
+    if not isinstance(connection, H11Protocol) or connection.transport.is_closing() or connection.cycle is None:
+        return False
+    return connection.cycle.response_complete and connection.conn.their_state is h11.SEND_BODY
+
+
+def _sight(connection: Any, tcp: asyncio.Transport) -> Sight:
+    kernel = tcp.get_extra_info("socket")
+    unread = tcp.get_write_buffer_size() + _queued(kernel)
+    transport = connection.transport
+    if transport is not tcp and not transport.is_closing():  # closing, it holds no more than TCP's has room for
+        unread += transport.get_write_buffer_size()
+    acknowledged, received = _acknowledged_and_received(kernel)
+    drained = received if _drains(connection) else 0
+    return Sight(_awaits_client(connection), getattr(connection, "cycle", None), unread, acknowledged, drained)
+
+
+def _queued(kernel: Any) -> int:
+    """Return how many bytes the kernel holds that the client has not acknowledged; 0 where it does not tell."""
+    with suppress(OSError):
+        return int.from_bytes(fcntl.ioctl(kernel.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+    return 0
+
+
+def _acknowledged_and_received(kernel: Any) -> tuple[int, int]:
+    """Return how many bytes the client has acknowledged and sent, in all; zeros where the kernel does not count."""
+    with suppress(OSError):
+        info = kernel.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+        if len(info) == _TCP_INFO.size:
+            return _TCP_INFO.unpack(info)
+    return 0, 0
+
+
 class _Connection(H11Protocol):
     """A connection that tells when it is open."""
 
-    def __init__(self, opened: Callable[[H11Protocol], None], *state: Any) -> None:
+    def __init__(self, connections: Connections, *state: Any) -> None:
         super().__init__(*state)
-        self._opened = opened
+        self._connections = connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Tell that it is open."""
         super().connection_made(transport)
-        self._opened(self)
+        self._connections.accepted(self, self.loop.time())
+
+
+class _Handshake(asyncio.Protocol):
+    """A connection in TLS from its accept on, until its handshake has ended and it is HTTP's."""
+
+    def __init__(self, connections: Connections, http: H11Protocol, context: ssl.SSLContext, wait_s: float) -> None:
+        self._connections = connections
+        self._http = http
+        self._context = context
+        self._wait_s = wait_s
+        self._early = b""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin the handshake."""
+        self.transport = transport
+        self._connections.accepted(self, self._http.loop.time())
+        self._task = self._http.loop.create_task(self._shake())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the handshake, if TLS has not begun: otherwise it is told."""
+        self._task.cancel()
+        self._connections.handshake_ended(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Keep it for TLS, which begins in the loop's next round, or, after the handshake, for HTTP."""
+        self._early += data
+
+    def _read_early(self) -> None:
+        """Let TLS read what came before it began."""
+        tls: Any = self.transport.get_protocol()
+        while self._early and tls is not self:
+            room = tls.get_buffer(len(self._early))
+            size = min(len(room), len(self._early))
+            room[:size], self._early = self._early[:size], self._early[size:]
+            tls.buffer_updated(size)
+
+    async def _shake(self) -> None:
+        loop, transport = self._http.loop, None
+        loop.call_soon(self._read_early)  # when `start_tls` has set its protocol, before its reading goes on
+        try:
+            with suppress(OSError):
+                transport = await loop.start_tls(
+                    self.transport,
+                    self,
+                    self._context,
+                    server_side=True,
+                    ssl_handshake_timeout=self._wait_s,
+                    ssl_shutdown_timeout=_TLS_END_S,
+                )
+            if transport is None or transport.is_closing():
+                return
+            transport.set_protocol(self._http)
+            self._http.connection_made(transport)
+            self._connections.secured(self, self._http, loop.time())
+            if self._early:
+                self._http.data_received(self._early)
+        finally:
+            self._connections.handshake_ended(self)
 
 
 class BoundedServer(uvicorn.Server):
     """A server whose connections are bounded in time and number; it leaves signals to the process.
 
-    See `Connections`; wait_s also bounds the handshake of TLS, and its end.
+    See `Connections`; wait_s also bounds the handshake of TLS.
     """
 
     def __init__(self, config: uvicorn.Config, wait_s: float, most: int) -> None:
@@ -142,22 +251,16 @@ class BoundedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen at the sockets."""
         loop = asyncio.get_running_loop()
-        config, state, connections = self.config, self.server_state, self.connections
+        config, state = self.config, self.server_state
 
-        def accepted() -> _Connection:
-            return _Connection(lambda one: connections.opened(one, loop.time()), config, state, {}, loop)
+        def protocol() -> asyncio.Protocol:
+            if config.ssl is None:
+                return _Connection(self.connections, config, state, {}, loop)
+            return _Handshake(self.connections, H11Protocol(config, state, {}, loop), config.ssl, self._wait_s)
 
-        tls_s = self._wait_s if config.ssl is not None else None
         await self.lifespan.startup()
         self.servers = [
-            await loop.create_server(
-                accepted,
-                sock=one,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=tls_s,
-                ssl_shutdown_timeout=tls_s,
-            )
+            await loop.create_server(protocol, sock=one, backlog=config.backlog)  # TLS follows the accept
             for one in sockets or []
         ]
         self.started = True
