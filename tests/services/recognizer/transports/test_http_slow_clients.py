@@ -5,13 +5,15 @@ import select
 import socket
 import ssl
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trustme
 import uvicorn
 import uvloop
 from rigs.keyed import trusting
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from services.recognizer.transports.http_connections import BoundedServer, Connections
 
@@ -225,3 +227,36 @@ def test_a_newcomer_takes_the_place_of_the_one_that_is_idle():
     said, reset = asyncio.run(run())
     assert b"200 OK" in said
     assert reset == [False] * 47 + [True]
+
+
+def test_uvicorn_has_what_the_limits_rely_on():
+    async def run():
+        loop = asyncio.get_running_loop()
+        config = uvicorn.Config(answer, log_config=None, http="h11", ws="websockets-sansio")
+        config.load()
+        server = BoundedServer(config, WAIT_S, 10)
+        protocol = H11Protocol(config, server.server_state, {}, loop)
+        stream = WebSocketsSansIOProtocol(config, server.server_state, {}, loop)
+        near, far = socket.socketpair()
+        transport, _ = await loop.create_connection(lambda: protocol, sock=near)
+        assert server.server_state.connections == {protocol}
+        assert protocol.transport is transport
+        assert (protocol.cycle, protocol.flow.write_paused, protocol.loop) == (None, False, loop)
+        assert protocol.conn.their_state is not None
+        assert (stream.close_sent, stream.transport) == (False, None)
+        assert config.ws_protocol_class is WebSocketsSansIOProtocol
+        far.sendall(GET % b"")
+        while protocol.cycle is None:
+            await asyncio.sleep(0)
+        assert isinstance(protocol.cycle, RequestResponseCycle)
+        assert protocol.cycle.response_complete is False
+        far.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                while server.server_state.connections:
+                    await asyncio.sleep(0)
+        assert not server.server_state.connections
+
+    asyncio.run(run())
+    names = ["startup", "on_tick", "capture_signals"]
+    assert all(hasattr(uvicorn.Server, name) for name in names)
