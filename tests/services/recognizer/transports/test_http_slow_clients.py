@@ -211,6 +211,22 @@ def test_silent_connections_are_bounded_in_number(secured):
     assert b"200 OK" in asyncio.run(run())
 
 
+@pytest.mark.usefixtures("loops")
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01", GET % b""], ids=["nothing", "half", "plain"])
+def test_handshakes_that_clients_break_off_are_counted_no_more(sent):
+    async def run():
+        async with served(secured=True, wait_s=LONG_S, most=3) as (_, port):
+            for _ in range(20):
+                opened(port, sent).close()
+            with opened(port) as client:
+                said = [await asked(port, secured=True) for _ in range(2)]
+                return said, is_reset(client)
+
+    said, reset = asyncio.run(run())
+    assert all(b"200 OK" in one for one in said)
+    assert not reset
+
+
 def test_a_newcomer_takes_the_place_of_the_one_that_is_idle():
     async def run():
         async with served(wait_s=LONG_S, most=48) as (server, port):
