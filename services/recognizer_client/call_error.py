@@ -8,8 +8,6 @@ from sonorant.errors import SonorantError, Unavailable
 
 __all__ = ["Refused", "call_error"]
 
-_UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-
 
 class Refused(SonorantError):
     """A request that the recognizer refused: the message has its status, and what it said."""
@@ -24,7 +22,7 @@ def call_error(address: str, error: grpc.aio.AioRpcError, key_advice: str = f"se
     """
     if error.code() == grpc.StatusCode.UNAUTHENTICATED:
         return BadApiKey(f"{address}: {error.details()}; {key_advice}")
-    if error.code() not in _UNANSWERED:
+    if error.code() != grpc.StatusCode.UNAVAILABLE:
         return Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
         return Unavailable(f"{address}: the recognizer refuses the connection: {why}")

@@ -58,7 +58,7 @@ class StackBatch:
 
 def _convolution(weights: Mapping[str, NDArray[Any]]) -> FrequencyConvolution | None:
     """Return the convolution over frequency, if there is one."""
-    if "convolution" not in weights:
+    if not len(weights.get("convolution", ())):
         return None
     frames, pool = map(int, weights["convolution"])
     first, second = ((weights[f"filters_weight_{i}"], weights[f"filters_bias_{i}"]) for i in range(2))

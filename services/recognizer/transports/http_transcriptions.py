@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -13,12 +14,13 @@ from starlette.types import Receive, Scope, Send
 from services.recognizer.engine import Engine
 from services.recognizer.stream import Stream
 from services.recognizer.transports.http_errors import HttpError, error_answer
+from services.recognizer.transports.http_leaving import while_connected
 from services.recognizer.transports.http_upload import Fields, read_upload
 from services.recognizer.transports.model_status import parse_status_path, rest_status
 from sonorant.captions import cues, srt, vtt
 from sonorant.decoding import Word
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import BadRequest
+from sonorant.serving.errors import BadRequest, UnknownModel
 from sonorant.serving.language import check_language
 from sonorant.serving.model_choice import parse_choice
 from sonorant.serving.request import AudioFormat, StreamRequest
@@ -57,9 +59,9 @@ async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Rec
             _check_language(wanted.language, stream)
             response: Response
             if wanted.streamed:
-                response = await _begun(_events(engine, stream, content))
+                response = await while_connected(receive, _begun(_events(engine, stream, content)))
             else:
-                response = _answer(wanted, await stream.whole(content), stream)
+                response = _answer(wanted, await while_connected(receive, stream.whole(content)), stream)
             await response(scope, receive, send)
 
 
@@ -76,8 +78,11 @@ def show_model(engine: Engine, path: str) -> Response:
     if (chosen := parse_status_path(path)) is not None:
         return JSONResponse(rest_status(engine, chosen))
     choice = parse_choice(path)
-    engine.model(choice)
-    return JSONResponse(_model(path) | rest_status(engine, choice))
+    status = rest_status(engine, choice)
+    with suppress(UnknownModel):  # none of the versions is in service: the status says why
+        engine.model(choice)
+        status |= _model(path)
+    return JSONResponse(status)
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -8,13 +8,16 @@ from functools import partial
 
 from sonorant.text.formatting import english_dates, english_times
 from sonorant.text.formatting.english_numbers import (
+    OHS,
     Read,
     below_hundred,
     cardinal,
     decimals,
     digits,
+    is_figure,
     is_number,
     ordinal,
+    possessive_end,
     run_end,
     year,
 )
@@ -27,6 +30,10 @@ __all__ = ["rules"]
 _SCALES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
 _YEARS_FOLLOW = {"in", "since", "until", "till", "by", "from", "before", "after", "during", "year", "of", "circa"}
 _FEWEST_DIGITS = 3  # spoken one by one
+_LED_DIGITS = 5  # of a ZIP code, "oh seven nine four six"; of other lengths the "oh" may be an interjection
+_NO_OH_AFTER = {*OHS, "point", "double", "triple"}
+_NO_DIGITS_BEFORE = {*OHS, *listed("point double triple percent per p pm p.m. am a.m. o'clock past")}
+_LONG_RUN = 64  # words
 _CENTURIES = {"seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20}
 _DECADES = listed("tens twenties thirties forties fifties sixties seventies eighties nineties")
 
@@ -37,7 +44,19 @@ def rules(words_below: int) -> Sequence[Rule]:
 
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read a number and what it counts; a long run that ends within a word is not read again from each of its words."""
+    match = _read(tokens, i, words_below)
+    if match and match.end - i > _LONG_RUN and not tokens.whole(i, match.end):
+        return Match(None, tokens.word_end(match.end))
+    return match
+
+
+def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
     """Read a number and what it counts; a run of number words with several readings stays as it is."""
+    if (named := possessive_end(tokens, i)) is not None:
+        return Match(None, named)
+    if tokens.at(i) == "oh":
+        return _led_digits(tokens, i)
     amount = _amount(tokens, i)
     if amount and (counted := _counted(tokens, *amount)):
         return counted
@@ -49,13 +68,23 @@ def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
     return Match(None, end) if end > i else None
 
 
+def _goes_on(tokens: Tokens, i: int) -> bool:
+    """Return whether a number follows, also one that is written already: "thirty $10 bills"."""
+    return is_number(tokens.at(i)) or is_figure(tokens.at(i))
+
+
 def _amount(tokens: Tokens, i: int) -> tuple[str, int, float] | None:
     """Read a cardinal or decimal, all of its run; return its text, the end, and the value if it is whole, or -1."""
     read = cardinal(tokens, i)
-    if read is None or is_number(tokens.at(read.end)):
+    if read is None or _goes_on(tokens, read.end):
         return None
-    if tokens.at(read.end) == "point" and (fraction := decimals(tokens, read.end + 1)):
-        text, end = f"{grouped(read.value, ',')}.{fraction[0]}", fraction[1]
+    whole, at = grouped(read.value, ","), read.end
+    if tokens.at(at) in OHS and (spelt := _digits(tokens, i)) and spelt.text and spelt.text[0] != "0":
+        whole, at = spelt.text, spelt.end  # "one oh five point five"
+    if tokens.at(at) == "point" and (fraction := decimals(tokens, at + 1)):
+        if at > read.end and tokens.at(fraction[1]) == "point":  # "one oh five point two point three"
+            return _rounded(tokens, read), read.end, read.value
+        text, end = f"{whole}.{fraction[0]}", fraction[1]
         return (f"{text} {tokens.at(end)}", end + 1, -1) if tokens.at(end) in _SCALES else (text, end, -1)
     return _rounded(tokens, read), read.end, read.value
 
@@ -98,10 +127,12 @@ def _money(tokens: Tokens, text: str, currency: Sign, *, whole: bool) -> Match:
 
 def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
     """Read a number that counts nothing known, if there is one reading of the whole run."""
-    for read in (_digits, _year, _decade, _ordinal):
-        if (match := read(tokens, i)) and not is_number(tokens.at(match.end)):
-            return match
     amount = _amount(tokens, i)
+    if amount and amount[2] < 0:
+        return Match(*amount[:2])
+    for read in (_digits, _year, _decade, _ordinal):
+        if (match := read(tokens, i)) and not _goes_on(tokens, match.end):
+            return match
     if amount is None or (tokens.at(i) in ("a", "an") and amount[1] == i + 2):
         return None
     text, end, value = amount
@@ -112,7 +143,23 @@ def _digits(tokens: Tokens, i: int) -> Match | None:
     read = digits(tokens, i)
     if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
         return None
+    if read[1] - i > _LONG_RUN and is_number(tokens.at(read[1])):
+        return Match(None, run_end(tokens, read[1]))
     return Match(*read)
+
+
+def _led_digits(tokens: Tokens, i: int) -> Match | None:
+    """Read the five digits of a ZIP code whose first is an "oh"."""
+    before = tokens.at(i - 1)
+    if len(before) == 1 or before in _NO_OH_AFTER or before[:1].isdigit() or is_number(before):
+        return None
+    read = digits(tokens, i + 1)
+    if read is None or len(read[0]) != _LED_DIGITS - 1 or read[0] in "123456789" or is_number(tokens.at(read[1])):
+        return None
+    counts = any(phrase(tokens, read[1], signs) for signs in (CURRENCIES, SUBUNITS, UNITS))
+    if counts or tokens.at(read[1]) in _NO_DIGITS_BEFORE:
+        return None
+    return Match(f"0{read[0]}", read[1])
 
 
 def _year(tokens: Tokens, i: int) -> Match | None:

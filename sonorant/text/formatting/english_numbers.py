@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sonorant.text.formatting.rules import Tokens, listed
 
 __all__ = [
-    "DIGITS", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_number", "ordinal", "run_end", "year",
+    "DIGITS", "OHS", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_figure", "is_number", "ordinal",
+    "possessive_end", "run_end", "year",
 ]  # fmt: skip
 
 DIGITS = {word: i for i, word in enumerate(listed("zero one two three four five six seven eight nine"))}
@@ -23,6 +24,10 @@ _ORDINALS |= {"first": "one", "second": "two", "third": "three", "fifth": "five"
 _ORDINALS["twelfth"] = "twelve"
 _CARDINALS = DIGITS.keys() | _TEENS_BY_WORD.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
 _REPEATED = {"double": 2, "triple": 3}
+OHS = ("oh", "o")
+_NO_YEARS_BEFORE = {*OHS, *_REPEATED, *listed("point percent per cents p pm p.m. am a.m. o'clock past")}
+_SIGNS = set("$€¥₹£₩")
+_LONGEST = 32  # words: "nine hundred and ninety nine trillion ... nine hundred and ninety ninth" has 29
 
 
 class Read(NamedTuple):
@@ -37,11 +42,29 @@ def is_number(token: str) -> bool:
     return token in _CARDINALS or token in _ORDINALS
 
 
+def is_figure(token: str) -> bool:
+    """Return whether a token is a number that is written already: 11, $5."""
+    return token[:1].isdigit() or (token[:1] in _SIGNS and token[1:2].isdigit())
+
+
 def run_end(tokens: Tokens, i: int) -> int:
     """Return the end of the number words from `i` on."""
     while is_number(tokens.at(i)):
         i += 1
     return i
+
+
+def possessive_end(tokens: Tokens, i: int) -> int | None:
+    """Return the end of a number whose last word, not its first, has an "'s": "nineteen eighty's", "twenty one's"."""
+    end = i
+    while end < i + _LONGEST and (is_number(tokens.at(end)) or (end > i and tokens.at(end) in ("and", *OHS))):
+        end += 1
+    last = tokens.at(end).removesuffix("'s")
+    if end == i or last == tokens.at(end) or not is_number(last):
+        return None
+    said = Tokens((*tokens.keys[i:end], last), tokens.owners[i : end + 1])
+    reads = (cardinal(said, 0), year(said, 0))
+    return end + 1 if any(read and read.end == len(said) for read in reads) else None
 
 
 def below_hundred(tokens: Tokens, i: int) -> Read | None:
@@ -95,26 +118,27 @@ def _ends(tokens: Tokens, i: int, *, scaled: bool = False) -> bool:
 
 def ordinal(tokens: Tokens, i: int) -> Read | None:
     """Read an ordinal: "third", "twenty first", "two hundred and fiftieth"."""
-    end = i
-    while tokens.at(end) not in _ORDINALS:
+    for end in range(i, i + _LONGEST):
+        if (last := _ORDINALS.get(tokens.at(end))) is not None:
+            read = cardinal(Tokens((*tokens.keys[i:end], last), tokens.owners[i : end + 1]), 0)
+            return Read(read.value, end + 1) if read and read.end == end + 1 - i else None
         if not is_number(tokens.at(end)) and (tokens.at(end) != "and" or end == i):
             return None
-        end += 1
-    last = _ORDINALS[tokens.at(end)]
-    read = cardinal(Tokens((*tokens.keys[:end], last), tokens.owners[: end + 1]), i)
-    return read if read and read.end == end + 1 else None
+    return None
 
 
 def year(tokens: Tokens, i: int) -> Read | None:
-    """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six"."""
+    """Read a year from 1100 to 2099: "nineteen oh five", "twenty twenty five", "two thousand six", or "oh six"."""
     century = below_hundred(Tokens((tokens.at(i),), (0,)), 0)  # the word alone
     if century and 11 <= century.value <= 20:
         at = i + 1
-        if tokens.at(at) in ("oh", "o") and DIGITS.get(tokens.at(at + 1), 0):
+        if tokens.at(at) in OHS and DIGITS.get(tokens.at(at + 1), 0):
             return Read(100 * century.value + DIGITS[tokens.at(at + 1)], at + 2)
         if (rest := below_hundred(tokens, at)) and rest.value >= 10:
             return Read(100 * century.value + rest.value, rest.end)
     whole = cardinal(tokens, i)
+    if tokens.keys[i : i + 2] == ("two", "thousand") and tokens.at(i + 2) in OHS and DIGITS.get(tokens.at(i + 3), 0):
+        return whole if tokens.at(i + 4) in _NO_YEARS_BEFORE else Read(2000 + DIGITS[tokens.at(i + 3)], i + 4)
     if whole and 1100 <= whole.value <= 2099 and (whole.value >= 2000 or whole.value % 100 == 0):
         return whole
     return None
@@ -126,19 +150,22 @@ def digits(tokens: Tokens, i: int, *, inside: bool = False) -> tuple[str, int] |
     while True:
         times = _REPEATED.get(tokens.at(at), 0)
         word = tokens.at(at + bool(times))
-        digit = 0 if word in ("oh", "o") and (found or times or inside) else DIGITS.get(word)
+        digit = 0 if word in OHS and (found or times or inside) else DIGITS.get(word)
         if digit is None:
             break
         found += str(digit) * (times or 1)
         at += 1 + bool(times)
-    while found and tokens.at(at - 1) == "o":  # an interjection more often than a digit at the end
-        found, at = found[:-1], at - 1
-    return (found, at) if found else None
+    last = at
+    while last > i and tokens.at(last - 1) == "o":  # an interjection more often than a digit at the end
+        last -= 1
+    found = found[: len(found) - (at - last)]
+    return (found, last) if found else None
 
 
 def decimals(tokens: Tokens, i: int) -> tuple[str, int] | None:
     """Read what follows "point": digits, or a number below hundred; returns digits and the end."""
-    if (read := digits(tokens, i, inside=True)) and _ends(tokens, read[1], scaled=True):
+    read = digits(tokens, i, inside=True)
+    if read and _ends(tokens, read[1], scaled=True) and not is_figure(tokens.at(read[1])):
         return read
     number = below_hundred(tokens, i)
     return (str(number.value), number.end) if number and _ends(tokens, number.end, scaled=True) else None

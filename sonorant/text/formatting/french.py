@@ -18,6 +18,7 @@ __all__ = ["rules"]
 _THIN, _FIXED = "\u202f", "\u00a0"
 _SCALES = {"million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
 _FEWEST_DIGITS = 3  # spoken one by one
+_LONG_RUN = 64  # words
 
 
 def rules(words_below: int) -> Sequence[Rule]:
@@ -48,6 +49,14 @@ def _pairs(tokens: Tokens, i: int, count: int) -> list[tuple[list[str], int]]:
 
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read a number and what it counts; a long run that ends within a word is not read again from each of its words."""
+    match = _read(tokens, i, words_below)
+    if match and match.end - i > _LONG_RUN and not tokens.whole(i, match.end):
+        return Match(None, tokens.word_end(match.end))
+    return match
+
+
+def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
     """Read a number and what it counts; a run of number words with several readings stays as it is."""
     if ranked := _ordinal(tokens, i):
         return ranked
@@ -61,14 +70,15 @@ def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
         text, end, value = amount
         article = end == i + 1 and (tokens.at(i) in ("un", "une", "mille") or tokens.at(i - 1) == "pour")
         return Match(None if 0 <= value < words_below or (article and words_below) else text, end)
-    end = run_end(tokens, i)
+    read = cardinal(tokens, i)
+    end = run_end(tokens, read.end if read else i)  # of "vingt et un cent" nothing is written
     return Match(None, end) if end > i else None
 
 
 def _amount(tokens: Tokens, i: int) -> tuple[str, int, int] | None:
     """Read a cardinal or decimal, all of its run; return its text, the end, and the value if it is whole, or -1."""
     read = cardinal(tokens, i)
-    if read is None or is_number(tokens.at(read.end)):
+    if read is None or is_number(tokens.at(read.end)) or tokens.at(read.end)[:1].isdigit():
         return None
     text, end, value = grouped(read.value, _THIN), read.end, read.value
     scale = _SCALES.get(tokens.at(end - 1), 0)

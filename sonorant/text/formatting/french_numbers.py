@@ -16,6 +16,7 @@ _TENS = {"vingt": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante":
 _TENS |= {"septante": 70, "huitante": 80, "octante": 80, "nonante": 90}
 _TEENS_ADDED = {60, 80}  # soixante-dix, quatre-vingt-dix
 _SCALES = {"mille": 10**3, "mil": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
+_LONGEST = 32  # words of an ordinal
 _HUNDREDS = {"cent", "cents"}
 _WORDS = _ONES.keys() | _TEENS.keys() | _TENS.keys() | _SCALES.keys() | _HUNDREDS | {"vingts"}
 
@@ -107,11 +108,10 @@ def cardinal(tokens: Tokens, i: int) -> Read | None:
 
 def ordinal(tokens: Tokens, i: int) -> Read | None:
     """Read an ordinal: "deuxieme", "vingt et unieme", "centieme"; "premier" is none."""
-    for at in range(i, len(tokens)):
+    for at in range(i, min(i + _LONGEST, len(tokens))):
         if (last := _ORDINALS.get(tokens.at(at))) is not None:
-            keys = (*tokens.keys[:at], last[0])
-            read = cardinal(Tokens(keys, tokens.owners[: at + 1]), i)
-            return read if read and read.end == at + 1 else None
+            read = cardinal(Tokens((*tokens.keys[i:at], last[0]), tokens.owners[i : at + 1]), 0)
+            return Read(read.value, at + 1) if read and read.end == at + 1 - i else None
         if not is_number(tokens.at(at)) and tokens.at(at) != "et":
             return None
     return None

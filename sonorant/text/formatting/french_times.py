@@ -44,7 +44,13 @@ def time(tokens: Tokens, i: int) -> Match | None:
         return _written(read.value, minutes)
     if read.value == 1 and tokens.at(i - 1) != "a":
         return None
-    return None if is_number(tokens.at(at)) else Match(f"{read.value}{_FIXED}h", at)
+    return None if _number_at(tokens, at) else Match(f"{read.value}{_FIXED}h", at)
+
+
+def _number_at(tokens: Tokens, i: int) -> bool:
+    """Return whether a number follows the hours, also one that is written already: "cinq heures 1000"."""
+    century = tokens.at(i).strip("ivx") == "e" and tokens.at(i + 1) in ("siecle", "siecles")
+    return is_number(tokens.at(i)) or tokens.at(i)[:1].isdigit() or century
 
 
 def _written(hour: int, minutes: Read) -> Match:

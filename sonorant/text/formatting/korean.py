@@ -8,25 +8,13 @@ are written together, as 한글 맞춤법 (article 43) allows with figures.
 from collections.abc import Sequence
 from functools import partial
 
-from sonorant.text.formatting.figures import grouped
-from sonorant.text.formatting.korean_numbers import digits, native, sino, sino_prefix
-from sonorant.text.formatting.rules import Match, Rule, Tokens, listed
+from sonorant.text.formatting.korean_counters import EXACT, NATIVE_COUNTERS, PARTICLES, SIGNS, SINO_COUNTERS
+from sonorant.text.formatting.korean_fractions import decimal, fraction
+from sonorant.text.formatting.korean_numbers import digits, figures, native, sino, sino_prefix
+from sonorant.text.formatting.rules import Match, Rule, Tokens
 
 __all__ = ["rules"]
 
-_EXACT = {"년": "년", "월": "월", "일": "일", "시": "시", "분": "분", "초": "초"}
-_SIGNS = {"퍼센트": "%", "그램": "g", "킬로그램": "kg", "밀리그램": "mg", "리터": "L", "밀리리터": "mL", "헤르츠": "Hz"}
-_SIGNS |= {"미터": "m", "킬로미터": "km", "센티미터": "cm", "밀리미터": "mm"}
-_COUNTERS = {
-    word: word for word in listed("원 달러 유로 명 개 살 세 번 층 도 권 마리 대 시간 개월 주년 주 호 점 배 인 장 위")
-}
-_SINO_COUNTERS = dict(
-    sorted((_EXACT | _SIGNS | _COUNTERS | {"킬로": "kg"}).items(), key=lambda item: -len(item[0]))
-)  # the longest first: 시간 before 시
-_NATIVE_COUNTERS = sorted(listed("시간 시 명 개 살 번 마리 대 권 장 달 사람 배 잔 병 가지"), key=len, reverse=True)
-_PARTICLES = set(
-    listed("은 는 이 가 을 를 에 의 도 로 으로 과 와 만 부터 까지 에서 에는 이나 이다 입니다 이고 에게 반 쯤 정도 짜리")
-) | {""}
 _MONTHS = {"유월": 6, "시월": 10}
 _LONG_ENOUGH = 3  # syllables of a number that is no other word
 _PHONE = 3
@@ -34,15 +22,46 @@ _PHONE = 3
 
 def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
-    return (_month, partial(_counted, words_below=words_below), partial(_native, words_below=words_below), _bare)
+    counted, natively = partial(_counted, words_below=words_below), partial(_native, words_below=words_below)
+    return (_written, _month, decimal, fraction, _amount, counted, natively, _bare)
+
+
+def _written(tokens: Tokens, i: int) -> Match | None:
+    """Leave what round figures of a text that is written already count: 3만 세."""
+    before = tokens.at(i - 1)
+    written = before[:1].isdigit() and before[-1:] in ("만", "억", "조")
+    return Match(None, i + 1) if written and _counter(tokens.at(i)) else None
 
 
 def _month(tokens: Tokens, i: int) -> Match | None:
     """Read 유월 and 시월, whose numbers have lost a consonant."""
     for word, month in _MONTHS.items():
-        if tokens.at(i).startswith(word) and tokens.at(i)[2:] in _PARTICLES:
+        if tokens.at(i).startswith(word) and tokens.at(i)[2:] in PARTICLES:
             return Match(f"{month}월{tokens.at(i)[2:]}", i + 1)
     return None
+
+
+def _amount(tokens: Tokens, i: int) -> Match | None:
+    """Read money whose 억 or 조 is a word of its own, 오 조 이천억 원; 삼 조 오 명 is group three, 이 조 this group."""
+    number, end = tokens.at(i), i + 2
+    scale, before = tokens.at(i + 1)[:1], tokens.at(i - 1)
+    if scale not in ("억", "조") or sino_prefix(number) != number or number in ("이", "일"):
+        return None
+    if before.endswith("점") or before[:1].isdigit() or sino_prefix(before):
+        return None
+    number, rest = f"{number}{scale}", tokens.at(i + 1)[1:]
+    if not rest:
+        below = sino_prefix(tokens.at(end))
+        if below:
+            number, rest, end = f"{number}{below}", tokens.at(end)[len(below) :], end + 1
+        if below and below[-1] != {"조": "억", "억": "만"}[scale]:
+            return None
+        if not rest:
+            rest, end = tokens.at(end), end + 1
+    value, counter = sino(number), _counter(rest)
+    if value is None or counter is None or counter[0] not in ("원", "달러"):
+        return None
+    return Match(f"{_figures(value, number, counter[0])}{counter[0]}{counter[1]}", end)
 
 
 def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
@@ -56,14 +75,9 @@ def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
         name, rest = found
         if not _sure(tokens, i, number, value, name, joined=bool(text)):
             continue
-        if (
-            0 <= value < words_below
-            and name not in _EXACT
-            and name not in _SIGNS
-            and name not in ("원", "달러", "유로")
-        ):
+        if 0 <= value < words_below and name not in EXACT and name not in SIGNS and name not in ("원", "달러", "유로"):
             continue
-        return Match(f"{_figures(value, number, name)}{_SINO_COUNTERS[name]}{rest}", at)
+        return Match(f"{_figures(value, number, name)}{SINO_COUNTERS[name]}{rest}", at)
     return None
 
 
@@ -81,13 +95,15 @@ def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
         if not syllables or syllables != word or (syllables[-1] not in "만억조"):
             break
         said, end = said + word, end + 1
+        if sino(said) is None:
+            break
     return sorted(found, key=lambda reading: (-reading[3], -len(reading[0])))
 
 
 def _counter(word: str) -> tuple[str, str] | None:
     """Return the counter that a word begins with, and the particle after it."""
-    for name in _SINO_COUNTERS:
-        if word.startswith(name) and word[len(name) :] in _PARTICLES:
+    for name in SINO_COUNTERS:
+        if word.startswith(name) and word[len(name) :] in PARTICLES:
             return name, word[len(name) :]
     return None
 
@@ -100,7 +116,7 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
         return value <= 12
     if name == "일" and len(number) == 1:
         return tokens.at(i - 1).endswith("월") and value <= 31
-    if name in _SIGNS or (not joined and len(name) > 1):
+    if name in SIGNS or (not joined and len(name) > 1):
         return True
     if name in ("년", "분", "초", "원"):
         return len(number) > 1 or not joined or tokens.at(i - 1).endswith(("시", "분"))
@@ -108,15 +124,10 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
 
 
 def _figures(value: int, number: str, counter: str) -> str:
-    """Return figures: a year without groups, round numbers with 만 and 억, others in groups of three."""
+    """Return figures: a year without groups; a space before what round numbers count."""
     if counter == "년":
         return str(value)
-    for scale, name in ((10**12, "조"), (10**8, "억"), (10**4, "만")):
-        if value % scale == 0 and value // scale and number.endswith(name):
-            return (
-                f"{grouped(value // scale, ',', 4)}{name} " if counter else f"{grouped(value // scale, ',', 4)}{name}"
-            )
-    return grouped(value, ",", 4)
+    return f"{figures(value, number)} " if counter and number.endswith(("만", "억", "조")) else figures(value, number)
 
 
 def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
@@ -127,8 +138,8 @@ def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
         return None
     value, length = read
     rest, end = (word[length:], i + 1) if length < len(word) else (tokens.at(i + 1), i + 2)
-    for name in _NATIVE_COUNTERS:
-        if rest.startswith(name) and rest[len(name) :] in _PARTICLES:
+    for name in NATIVE_COUNTERS:
+        if rest.startswith(name) and rest[len(name) :] in PARTICLES:
             hour = name == "시간" or (name == "시" and value <= 12)
             if hour or (value >= max(10, words_below) and name != "시"):
                 return Match(f"{value}{name}{rest[len(name) :]}", end)
@@ -144,6 +155,6 @@ def _bare(tokens: Tokens, i: int) -> Match | None:
         return Match(spelt, end)
     for number, value, rest, at in _numbers(tokens, i):
         tens = len(number) == 2 and (number[1] in "십백" or number[0] == "십") and not rest
-        if rest in _PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
+        if rest in PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
             return Match(f"{_figures(value, number, '')}{rest}", at)
     return None

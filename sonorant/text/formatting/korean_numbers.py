@@ -2,9 +2,10 @@
 
 import re
 
+from sonorant.text.formatting.figures import grouped
 from sonorant.text.formatting.rules import listed
 
-__all__ = ["digits", "native", "sino", "sino_prefix"]
+__all__ = ["DIGIT", "SINO", "digits", "figures", "native", "sino", "sino_prefix"]
 
 _DIGITS = {word: i for i, word in enumerate(listed("영 일 이 삼 사 오 육 칠 팔 구"))} | {"공": 0, "륙": 6}
 _SMALL = {"십": 10, "백": 100, "천": 1000}
@@ -15,7 +16,10 @@ _NATIVE_TENS = dict(zip(listed("열 스물 서른 마흔 쉰 예순 일흔 여�
     "스무": 20
 }
 _NATIVE = re.compile(f"({'|'.join(_NATIVE_TENS)})?({'|'.join(_NATIVE_ONES)})?")
-_SINO = re.compile(f"[{''.join(_DIGITS)}{''.join(_SMALL)}{''.join(_LARGE)}]+")
+DIGIT = f"[{''.join(_DIGITS)}]"
+SINO = f"[{''.join(_DIGITS)}{''.join(_SMALL)}{''.join(_LARGE)}]"
+_LONGEST = 40  # syllables: the longest number below 10**16 has 31
+_SINO = re.compile(f"{SINO}{{1,{_LONGEST}}}")
 
 
 def sino_prefix(word: str) -> str:
@@ -62,6 +66,14 @@ def _below_ten_thousand(word: str) -> int | None:
                 return None
             total, digit, below = total + (digit or 1) * scale, None, scale
     return total + (digit or 0)
+
+
+def figures(value: int, number: str) -> str:
+    """Return figures, of round numbers with 만, 억 and 조, "1억 2,000만"; of others in groups of three."""
+    if not number.endswith(tuple(_LARGE)):
+        return grouped(value, ",", 4)
+    parts = [(value // scale % 10**4, name) for name, scale in reversed(_LARGE.items())]
+    return " ".join(f"{grouped(part, ',', 4)}{name}" for part, name in parts if part)
 
 
 def digits(word: str) -> str | None:

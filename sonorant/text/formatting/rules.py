@@ -51,6 +51,12 @@ class Tokens:
             end == len(self.keys) or self.owners[end] != self.owners[end - 1]
         )
 
+    def word_end(self, end: int) -> int:
+        """Return the end of the word that the token before `end` is a part of."""
+        while 0 < end < len(self.keys) and self.owners[end] == self.owners[end - 1]:
+            end += 1
+        return end
+
 
 Rule = Callable[[Tokens, int], Match | None]
 """Reads what begins at a token; None: nothing that it knows."""

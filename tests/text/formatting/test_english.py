@@ -124,3 +124,62 @@ def test_times(said, written):
 )
 def test_money_and_units(said, written):
     assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nineteen eighty's",
+        "twenty one's",
+        "nine hundred and ninety nine's",
+        "nineteen oh five's",
+        "oh one two three four five",
+    ],
+)
+def test_possessives_and_runs_of_several_readings_stay_as_they_were_said(text):
+    assert formatter("en").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("oh seven nine four six", "07946"),
+        ("my zip code is oh double seven nine four", "my zip code is 07794"),
+        ("two thousand oh eight", "2008"),
+        ("march fifth two thousand oh eight", "March 5, 2008"),
+        ("one oh five point five", "105.5"),
+    ],
+)
+def test_an_oh_is_a_part_of_a_number(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("oh nine one one", "oh 911"),
+        ("oh five five five one two three four", "oh 5551234"),
+        ("oh one hundred people", "oh 100 people"),
+        ("b oh seven nine four six", "b oh 7946"),
+        ("one oh five point two point three", "105 point 2.3"),
+        ("two thousand oh eight p m", "2000 oh 8 p.m."),
+    ],
+)
+def test_an_oh_that_may_be_an_interjection_is_none(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("five to ten dollars", "five to $10"),
+        ("no one until five p m", "no one until 5 p.m."),
+        ("i was born in nineteen seventy four and two years later", "i was born in 1974 and two years later"),
+        ("call five five five one two three four or one of our agents", "call 5551234 or one of our agents"),
+        ("covid nineteen or ten dollars", "covid 19 or $10"),
+        ("in nineteen seventy four one's choices", "in 1974 one's choices"),
+        ("three ten-dollar bills", "three $10 bills"),
+    ],
+)
+def test_a_number_is_read_without_its_neighbours(said, written):
+    assert formatter("en").text(said) == written

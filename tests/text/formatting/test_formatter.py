@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sonorant.text.formatting import Formatter, Written, formatter
 from sonorant.text.formatting.casing import sentence_case
-from sonorant.text.formatting.rules import Match
+from sonorant.text.formatting.rules import Match, Tokens
 
 VOCABULARIES = {
     "en": "a and at in on to the of past per cent point oh o double no half quarter p m pm o'clock dollars cents "
@@ -100,3 +100,62 @@ def test_the_table_of_the_documents_is_what_is_written():
     for language, (said, written) in zip(["en", "en", "en", "fr", "ko"], rows, strict=True):
         texts = [formatter(language).text(text) for text in said.split(", ")]
         assert " ".join(", ".join(texts).split()) == written
+
+
+PHRASES = {
+    "en": "five to ten or between and oh one point two hundred thousand million dollars percent p m half a feet foot "
+    "twenty twenty's ninth in from nineteen double zero this by",
+    "fr": "cinq à dix ou entre et zéro un une virgule deux cents mille millions euros pour heures demi mars au le du "
+    "vingt neuvième siècle premier en soixante fois",
+    "ko": "이 오 십 백 천 만 억 조 이십 삼 점 분의 일 오도 퍼센트 원 명 열 두 세 시 스물 다섯 살 에서 대 이만 영 "
+    "영점오 초",
+}
+
+
+@pytest.mark.parametrize("language", PHRASES)
+@given(data=st.data())
+def test_formatting_phrases_of_several_numbers_twice_is_formatting_once(language, data):
+    words = data.draw(st.lists(st.sampled_from(PHRASES[language].split()), max_size=8))
+    once = formatter(language).text(" ".join(words))
+    assert formatter(language).text(once) == once
+
+
+@pytest.mark.parametrize(
+    ("language", "phrase"),
+    [
+        ("en", "hundred and"),
+        ("en", "five hundred and"),
+        ("en", "first"),
+        ("en", "o"),
+        ("en", "five o"),
+        ("en", "oh five"),
+        ("en", "five point o"),
+        ("en", "twenty one's"),
+        ("fr", "cent et"),
+        ("fr", "zéro douze"),
+        ("fr", "deuxième"),
+        ("fr", "dix virgule zéro"),
+        ("ko", "만"),
+        ("ko", "일억 이천만"),
+        ("ko", "십 점"),
+        ("ko", "삼 조"),
+        ("ko", "공일"),
+    ],
+)
+@pytest.mark.parametrize("last", ["", " ten-x dix-x 십점"])
+def test_the_tokens_that_are_read_grow_with_the_words_alone(language, phrase, last, monkeypatch):
+    reads = []
+    at = Tokens.at
+    monkeypatch.setattr(Tokens, "at", lambda tokens, i: (reads.append(len(tokens)), at(tokens, i))[1])
+
+    def count(times):
+        reads.clear()
+        formatter(language).text(" ".join([phrase] * times) + last)
+        return len(reads)
+
+    assert count(400) < 2.2 * count(200)
+
+
+def test_the_end_of_many_ohs_is_found_at_once():
+    assert formatter("en").text(" ".join(["o"] * 2000)) == " ".join(["o"] * 2000)
+    assert formatter("en").text(f"five oh five {' '.join(['o'] * 2000)}") == f"505 {' '.join(['o'] * 2000)}"

@@ -96,3 +96,12 @@ def test_money_and_units(said, expected):
 
 def test_words_without_accents_are_read_too():
     assert written("trois virgule zero cinq") == written("trois virgule zéro cinq")
+
+
+def test_of_a_number_that_has_several_readings_nothing_is_written():
+    assert written("vingt et un cent") == "vingt et un cent"
+
+
+def test_a_number_is_read_without_its_neighbours():
+    assert written("j'en ai une à dix heures") == "j'en ai une à 10~h"
+    assert written("à cinq heures mille deux cents personnes") == "à cinq heures 1200 personnes"

@@ -52,3 +52,64 @@ def test_what_has_several_readings_stays_as_it_was_said(text):
 )
 def test_numbers_are_figures(said, written):
     assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("이십오 점 오 도", "25.5도"),
+        ("이십오 점 오도", "25.5도"),
+        ("영 점 오 퍼센트", "0.5%"),
+        ("영점오 퍼센트", "0.5%"),
+        ("삼 점 일 사", "3.14"),
+        ("삼 점 일 사입니다", "3.14입니다"),
+        ("일점오억 원", "1.5억 원"),
+        ("삼 분의 이", "3분의 2"),
+        ("십 분의 일", "10분의 1"),
+        ("삼분의 이가", "3분의 2가"),
+        ("백만 분의 일", "100만분의 1"),
+    ],
+)
+def test_decimals_and_fractions(said, written):
+    assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("옷 이 점 오만 원", "옷 이 점 5만 원"),  # two garments
+        ("일 점 오 억 원", "일 점 오 억 원"),  # 1.5억, or one painting
+        ("이 점 오 퍼센트", "이 점 5%"),  # this point
+        ("이점 오 퍼센트", "이점 5%"),  # advantage
+        ("구 점 오도", "구 점 오도"),  # nine points, five too
+        ("오점이 배로 늘었다", "오점이 배로 늘었다"),  # stains
+        ("이십 점 공일공 일이삼사 오육칠팔", "20점 01012345678"),
+        ("구 점 팔 점", "구 점 팔 점"),
+        ("이십 점 이 사람", "20점 이 사람"),  # this person
+        ("삼 점 일 사는", "삼 점 일 사는"),  # living
+        ("구십 점 이상", "90점 이상"),
+        ("오 분의 일은 힘들다", "5분의 일은 힘들다"),  # five minutes' work
+        ("이 분의 일", "2분의 일"),
+        ("한 시간 십 분의 일", "1시간 10분의 일"),
+        ("삼 분의 휴식", "3분의 휴식"),
+    ],
+)
+def test_points_and_minutes_that_may_be_counted_are_no_decimals_or_fractions(said, written):
+    assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("일억 이천만 원", "1억 2,000만 원"),
+        ("일조 이천억 원", "1조 2,000억 원"),
+        ("이십억 삼천만", "20억 3,000만"),
+        ("일억 이천삼백사십오만 육천칠백팔십구 원", "123,456,789원"),
+        ("오 조 이천억 원", "5조 2,000억 원"),
+        ("삼 조 오 명", "삼 조 오 명"),  # group three
+        ("이 조 이천억 원", "이 조 2,000억 원"),  # this group
+        ("삼 조 오천 원", "삼 조 5,000원"),
+    ],
+)
+def test_round_numbers_have_each_power_of_ten_thousand(said, written):
+    assert formatter("ko").text(said) == written

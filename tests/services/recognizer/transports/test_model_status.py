@@ -65,6 +65,17 @@ def test_a_version_has_its_status_by_number_and_by_label(labelled):
     assert (named["id"], named["model_version_status"]) == ("babble@canary", [version("2")])
 
 
+def test_a_model_of_which_nothing_is_in_service_says_why(tmp_path):
+    (export_babble(tmp_path).path / "units.json").write_bytes(b"?")
+    store = ModelStore(tmp_path, load_exported)
+    store.refresh()
+    ((status, model),) = shown(store, "babble")
+    (refused,) = model.pop("model_version_status")
+    assert (status, model) == (200, {})  # no model of OpenAI's
+    assert (refused["version"], refused["state"]) == ("1", "END")
+    assert "units.json: SHA-256" in refused["status"]["error_message"]
+
+
 def test_what_is_not_there_is_not_found(labelled):
     paths = (
         "other",
