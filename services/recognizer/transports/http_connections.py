@@ -4,7 +4,6 @@ import asyncio
 import fcntl
 import resource
 import socket
-import ssl
 import struct
 import sys
 import termios
@@ -47,14 +46,12 @@ class Connections:
     For one event loop. While an application serves a connection, and its client reads, the limits are the
     application's.
 
-    served: uvicorn's protocols, each of an open connection; those in TLS' handshake are counted beside them.
-    wait_s: longest wait. most: connections; one more takes the places of those that have waited longest.
+    served: uvicorn's protocols, each of an open connection, in TLS from the end of its handshake on. wait_s: longest
+    wait. most: connections; one more takes the places of those that have waited longest.
     """
 
     def __init__(self, served: set[Any], wait_s: float, most: int) -> None:
         self._served = served
-        self._handshakes: set[Any] = set()
-        self._tcp: dict[Any, asyncio.Transport] = {}  # beneath the transports of TLS
         self._aborted: set[Any] = set()  # not yet lost
         self._most = most
         self._limits: ConnectionLimits[Any] = ConnectionLimits(wait_s, most, _MOST_UNREAD)
@@ -62,70 +59,51 @@ class Connections:
     def look(self, now_s: float) -> None:
         """Abort the connections that have waited for too long, and those of which too much is unread."""
         connections = self._open()
-        secured = {one.transport for one in connections}
-        self._tcp = {transport: tcp for transport, tcp in self._tcp.items() if transport in secured}
         overdue = self._limits.overdue(self._sights(connections), now_s)
         for reason in sorted(set(overdue.values())):
             self._abort([one for one in overdue if overdue[one] == reason], reason)
 
-    def accepted(self, connection: "H11Protocol | _Handshake", now_s: float) -> None:
+    def opened(self, connection: H11Protocol, now_s: float) -> None:
         """Let a new connection wait; abort those that have waited longest, if there are too many."""
-        if isinstance(connection, _Handshake):
-            self._handshakes.add(connection)
         self._limits.begin(connection, now_s)
         connections = self._open()
         if len(connections) > self._most:
             sights = self._sights([one for one in connections if _awaits_client(one)])
             self._abort(self._limits.surplus(sights, connection, now_s), "too_many")
 
-    def secured(self, handshake: "_Handshake", connection: H11Protocol, now_s: float) -> None:
-        """Let a connection wait for its first request: its handshake has ended."""
-        self._tcp[connection.transport] = handshake.transport
-        self._limits.begin(connection, now_s)
-
-    def handshake_ended(self, handshake: "_Handshake") -> None:
-        """Count a handshake no more."""
-        self._handshakes.discard(handshake)
-
     def abort_all(self) -> None:
         """Abort every connection."""
         self._abort(self._open(), "stopped")
 
     def _open(self) -> set[Any]:
-        connections = self._served | self._handshakes
-        self._aborted &= connections
-        return connections - self._aborted
+        self._aborted &= self._served
+        return self._served - self._aborted
 
     def _sights(self, connections: Collection[Any]) -> dict[Any, Sight]:
         """Return what is seen of connections; abort those that cannot be measured, so that the others are."""
         sights, odd = {}, []
         for one in connections:
             try:
-                sights[one] = _sight(one, self._beneath(one))
+                sights[one] = _sight(one)
             except Exception as error:
                 log.warning("connection_not_measured", error=repr(error))
                 odd.append(one)
         self._abort(odd, "not_measured")
         return sights
 
-    def _beneath(self, connection: Any) -> asyncio.Transport:
-        transport: asyncio.Transport = connection.transport
-        return self._tcp.get(transport, transport)
-
     def _abort(self, connections: Collection[Any], reason: str) -> None:
         for one in connections:
             self._aborted.add(one)
-            tcp = self._beneath(one)
             with suppress(OSError, ValueError, AttributeError):  # lost, and HTTP is not told yet
-                tcp.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            tcp.abort()
+                one.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            one.transport.abort()
         if connections:
             log.info("connections_aborted", count=len(connections), reason=reason)
 
 
 def _awaits_client(connection: Any) -> bool:
     """Return whether a connection waits for its client."""
-    if isinstance(connection, _Handshake) or connection.transport.is_closing():  # what was written is to be read yet
+    if connection.transport.is_closing():  # what was written is to be read yet
         return True
     if isinstance(connection, WebSocketsSansIOProtocol):
         return connection.close_sent  # an open stream has limits of its own
@@ -139,12 +117,9 @@ def _drains(connection: Any) -> bool:
     return connection.cycle.response_complete and connection.conn.their_state is h11.SEND_BODY
 
 
-def _sight(connection: Any, tcp: asyncio.Transport) -> Sight:
-    kernel = tcp.get_extra_info("socket")
-    unread = tcp.get_write_buffer_size() + _queued(kernel)
-    transport = connection.transport
-    if transport is not tcp and not transport.is_closing():  # closing, it holds no more than TCP's has room for
-        unread += transport.get_write_buffer_size()
+def _sight(connection: Any) -> Sight:
+    kernel = connection.transport.get_extra_info("socket")
+    unread = connection.transport.get_write_buffer_size() + _queued(kernel)
     acknowledged, received = _acknowledged_and_received(kernel)
     drained = received if _drains(connection) else 0
     return Sight(_awaits_client(connection), getattr(connection, "cycle", None), unread, acknowledged, drained)
@@ -176,65 +151,7 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Tell that it is open."""
         super().connection_made(transport)
-        self._connections.accepted(self, self.loop.time())
-
-
-class _Handshake(asyncio.Protocol):
-    """A connection in TLS from its accept on, until its handshake has ended and it is HTTP's."""
-
-    def __init__(self, connections: Connections, http: H11Protocol, context: ssl.SSLContext, wait_s: float) -> None:
-        self._connections = connections
-        self._http = http
-        self._context = context
-        self._wait_s = wait_s
-        self._early = b""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin the handshake."""
-        self.transport = transport
-        self._connections.accepted(self, self._http.loop.time())
-        self._task = self._http.loop.create_task(self._shake())
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End the handshake, if TLS has not begun: otherwise it is told."""
-        self._task.cancel()
-        self._connections.handshake_ended(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Keep it for TLS, which begins in the loop's next round, or, after the handshake, for HTTP."""
-        self._early += data
-
-    def _read_early(self) -> None:
-        """Let TLS read what came before it began."""
-        tls: Any = self.transport.get_protocol()
-        while self._early and tls is not self:
-            room = tls.get_buffer(len(self._early))
-            size = min(len(room), len(self._early))
-            room[:size], self._early = self._early[:size], self._early[size:]
-            tls.buffer_updated(size)
-
-    async def _shake(self) -> None:
-        loop, transport = self._http.loop, None
-        loop.call_soon(self._read_early)  # when `start_tls` has set its protocol, before its reading goes on
-        try:
-            with suppress(OSError):
-                transport = await loop.start_tls(
-                    self.transport,
-                    self,
-                    self._context,
-                    server_side=True,
-                    ssl_handshake_timeout=self._wait_s,
-                    ssl_shutdown_timeout=_TLS_END_S,
-                )
-            if transport is None or transport.is_closing():
-                return
-            transport.set_protocol(self._http)
-            self._http.connection_made(transport)
-            self._connections.secured(self, self._http, loop.time())
-            if self._early:
-                self._http.data_received(self._early)
-        finally:
-            self._connections.handshake_ended(self)
+        self._connections.opened(self, self.loop.time())
 
 
 class BoundedServer(uvicorn.Server):
@@ -253,14 +170,20 @@ class BoundedServer(uvicorn.Server):
         loop = asyncio.get_running_loop()
         config, state = self.config, self.server_state
 
-        def protocol() -> asyncio.Protocol:
-            if config.ssl is None:
-                return _Connection(self.connections, config, state, {}, loop)
-            return _Handshake(self.connections, H11Protocol(config, state, {}, loop), config.ssl, self._wait_s)
+        def protocol() -> _Connection:
+            return _Connection(self.connections, config, state, {}, loop)
 
+        secured = config.ssl is not None
         await self.lifespan.startup()
         self.servers = [
-            await loop.create_server(protocol, sock=one, backlog=config.backlog)  # TLS follows the accept
+            await loop.create_server(
+                protocol,
+                sock=one,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=self._wait_s if secured else None,
+                ssl_shutdown_timeout=_TLS_END_S if secured else None,
+            )
             for one in sockets or []
         ]
         self.started = True
