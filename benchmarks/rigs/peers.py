@@ -89,7 +89,7 @@ class ZeroMqWay(_Pausing):
         self.taken = 0
         self._over = False
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._reader = threading.Thread(target=self._read, args=(self._producers.endpoints,))
+        self._reader = threading.Thread(target=self._read, args=(self._producers.endpoints,), daemon=True)
         self._reader.start()
 
     def __exit__(self, *_: TracebackType | type | BaseException | None) -> None:

@@ -1,4 +1,8 @@
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from rigs.waiting import eventually
@@ -24,3 +28,17 @@ def test_a_paused_consumer_holds_what_it_granted_and_no_more():
         eventually(lambda: fed.held >= CREDITS)
         time.sleep(0.1)
         assert fed.held == CREDITS
+
+
+def test_a_program_that_ends_before_a_way_is_entered_ends(tmp_path):
+    """As by a signal there."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from benchmarks.rigs.peers import ZeroMqWay\n"
+        "if __name__ == '__main__':\n"
+        "    way = ZeroMqWay(100, 1)\n"
+        "    exit(7)\n"
+    )
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run([sys.executable, program], env=os.environ | {"PYTHONPATH": root}, timeout=60, check=False)
+    assert done.returncode == 7
