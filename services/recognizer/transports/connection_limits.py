@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 __all__ = ["ConnectionLimits", "Sight"]
 
-_ROOM = 16  # a 16th of the connections is released at once, so that a flood costs a look for each 16th alone
+_ROOM = 16  # a 16th of the connections is aborted at once, so that a flood costs a look for each 16th alone
 _DRAIN_S = 300.0
 
 Connection = TypeVar("Connection", bound=Hashable)

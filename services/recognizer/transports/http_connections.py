@@ -1,4 +1,4 @@
-"""HTTP's connections: those that wait for their clients are released in time, and their number is bounded."""
+"""HTTP's connections: those that wait for their clients are aborted in time, and their number is bounded."""
 
 import asyncio
 import fcntl

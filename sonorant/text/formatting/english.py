@@ -23,7 +23,7 @@ from sonorant.text.formatting.english_numbers import (
 )
 from sonorant.text.formatting.english_units import CURRENCIES, PER, SUBUNITS, UNITS
 from sonorant.text.formatting.figures import grouped
-from sonorant.text.formatting.rules import Match, Rule, Sign, Tokens, listed, phrase
+from sonorant.text.formatting.rules import LONG_RUN, Match, Rule, Sign, Tokens, listed, phrase, read_once
 
 __all__ = ["rules"]
 
@@ -33,7 +33,6 @@ _FEWEST_DIGITS = 3  # spoken one by one
 _LED_DIGITS = 5  # of a ZIP code, "oh seven nine four six"; of other lengths the "oh" may be an interjection
 _NO_OH_AFTER = {*OHS, "point", "double", "triple"}
 _NO_DIGITS_BEFORE = {*OHS, *listed("point double triple percent per p pm p.m. am a.m. o'clock past")}
-_LONG_RUN = 64  # words
 _CENTURIES = {"seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20}
 _DECADES = listed("tens twenties thirties forties fifties sixties seventies eighties nineties")
 
@@ -44,11 +43,7 @@ def rules(words_below: int) -> Sequence[Rule]:
 
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
-    """Read a number and what it counts; a long run that ends within a word is not read again from each of its words."""
-    match = _read(tokens, i, words_below)
-    if match and match.end - i > _LONG_RUN and not tokens.whole(i, match.end):
-        return Match(None, tokens.word_end(match.end))
-    return match
+    return read_once(tokens, i, _read(tokens, i, words_below))
 
 
 def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
@@ -143,7 +138,7 @@ def _digits(tokens: Tokens, i: int) -> Match | None:
     read = digits(tokens, i)
     if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
         return None
-    if read[1] - i > _LONG_RUN and is_number(tokens.at(read[1])):
+    if read[1] - i > LONG_RUN and is_number(tokens.at(read[1])):
         return Match(None, run_end(tokens, read[1]))
     return Match(*read)
 

@@ -11,14 +11,13 @@ from sonorant.text.formatting.figures import grouped, roman
 from sonorant.text.formatting.french_numbers import below_hundred, cardinal, digits, is_number, ordinal, run_end
 from sonorant.text.formatting.french_times import date, time
 from sonorant.text.formatting.french_units import CURRENCIES, PER, SUBUNITS, UNITS
-from sonorant.text.formatting.rules import Match, Rule, Sign, Tokens, phrase
+from sonorant.text.formatting.rules import Match, Rule, Sign, Tokens, phrase, read_once
 
 __all__ = ["rules"]
 
 _THIN, _FIXED = "\u202f", "\u00a0"
 _SCALES = {"million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
 _FEWEST_DIGITS = 3  # spoken one by one
-_LONG_RUN = 64  # words
 
 
 def rules(words_below: int) -> Sequence[Rule]:
@@ -49,11 +48,7 @@ def _pairs(tokens: Tokens, i: int, count: int) -> list[tuple[list[str], int]]:
 
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
-    """Read a number and what it counts; a long run that ends within a word is not read again from each of its words."""
-    match = _read(tokens, i, words_below)
-    if match and match.end - i > _LONG_RUN and not tokens.whole(i, match.end):
-        return Match(None, tokens.word_end(match.end))
-    return match
+    return read_once(tokens, i, _read(tokens, i, words_below))
 
 
 def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:

@@ -5,7 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Match", "Phrases", "Rule", "Sign", "Tokens", "folded", "listed", "phrase"]
+__all__ = ["LONG_RUN", "Match", "Phrases", "Rule", "Sign", "Tokens", "folded", "listed", "phrase", "read_once"]
+
+LONG_RUN = 64
+"""Words of a run that is not read again from each of its words."""
 
 
 class Match(NamedTuple):
@@ -93,3 +96,10 @@ def phrase(tokens: Tokens, i: int, phrases: Phrases) -> Sign | None:
         if (text := phrases.get(tokens.keys[i : i + length])) is not None:
             return Sign(text, i + length)
     return None
+
+
+def read_once(tokens: Tokens, i: int, match: Match | None) -> Match | None:
+    """Return a match from `i`; of a long run that ends within a word, one that leaves it as it was said."""
+    if match and match.end - i > LONG_RUN and not tokens.whole(i, match.end):
+        return Match(None, tokens.word_end(match.end))
+    return match
