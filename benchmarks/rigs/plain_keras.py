@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rigs.fixed_step import FixedStep
+from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.section import BfaRecipe, ConvLstmCtcRecipe, DeepSpeechRecipe, LstmCtcRecipe, MochaRecipe
 from sonorant.tensorflow import keras, tf
@@ -84,7 +85,8 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
                 hidden = _layers.LSTM(model.cells, return_sequences=True)(hidden)
                 hidden = _layers.Dropout(model.dropout)(_layers.BatchNormalization()(hidden))
         case LstmCtcRecipe():
-            hidden = _convolved(model.convolution, features) if model.convolution else features
+            hidden = _convolved_over_frequency(model.convolution, features) if model.convolution else features
+            hidden = _convolved_over_time(model.convolution_2d, features) if model.convolution_2d else hidden
             if delay := getattr(model, "delay_vectors", 0):
                 hidden = _layers.ZeroPadding1D((0, delay))(hidden)
             for _ in range(model.layers):
@@ -97,7 +99,21 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
     return _layers.Dense(symbols, name="frames")(hidden)
 
 
-def _convolved(recipe: FrequencyConvolutionRecipe, features: Any) -> Any:
+def _convolved_over_time(recipe: Convolution2dRecipe, features: Any) -> Any:
+    """Return vectors [B, T, size]: layers of two-dimensional filters within each vector."""
+    planes = recipe.planes(features.shape[2] // recipe.frames)
+    found = keras.ops.reshape(features, (-1, *planes[0], 1))
+    for layer in recipe.layers:
+        width, strides = (layer.width_frames, layer.width_bins), (layer.stride_frames, 1)
+        found = _layers.Conv2D(layer.filters, width, strides=strides)(found)
+        found = _layers.Activation("relu")(_layers.MaxPooling2D((1, layer.pool_bins))(found))
+        found = _layers.BatchNormalization()(found) if recipe.batch_normalisation else found
+    flat = planes[-1].frames * planes[-1].bins * recipe.layers[-1].filters
+    by_utterance = _layers.Lambda(lambda both: tf.reshape(both[0], (tf.shape(both[1])[0], -1, flat)))([found, features])
+    return _layers.Dense(recipe.size)(by_utterance)
+
+
+def _convolved_over_frequency(recipe: FrequencyConvolutionRecipe, features: Any) -> Any:
     """Return vectors [B, T, size]: filters over frequency alone, frames of a vector as channels."""
     bins = features.shape[2] // recipe.frames
     spectra = _layers.Permute((1, 3, 2))(_layers.Reshape((-1, recipe.frames, bins))(features))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from benchmarks.rigs.fixed_step import FixedStep
+from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.section import (
     BfaRecipe,
@@ -78,8 +79,9 @@ def products_of(step: FixedStep) -> list[Product]:
             return list(_deep_speech(model, utterances, step.frames, bins, symbols))
         case LstmCtcRecipe():
             frames = vectors + getattr(model, "delay_vectors", 0)
-            convolved = list(_convolved(model.convolution, utterances * vectors, bins)) if model.convolution else []
-            inputs = model.convolution.size if model.convolution else bins
+            convolved = list(_convolved(model, utterances * vectors, bins))
+            convolution = model.convolution or model.convolution_2d
+            inputs = convolution.size if convolution else bins
             layers = _lstms(model, utterances, frames, inputs)
             return [*convolved, *layers, *_dense(model.cells, symbols, utterances * frames)]
     raise TypeError(f"{model.family}: no products are known")
@@ -103,11 +105,30 @@ def _lstm(inputs: int, cells: int, utterances: int, frames: int, *, first: bool 
 
 def _lstms(model: LstmCtcRecipe | ConvLstmCtcRecipe, utterances: int, frames: int, inputs: int) -> Iterator[Product]:
     for layer in range(model.layers):
-        first = layer == 0 and isinstance(model, LstmCtcRecipe) and not model.convolution
+        first = layer == 0 and isinstance(model, LstmCtcRecipe) and not (model.convolution or model.convolution_2d)
         yield from _lstm(model.cells if layer else inputs, model.cells, utterances, frames, first=first)
 
 
-def _convolved(recipe: FrequencyConvolutionRecipe, vectors: int, bins: int) -> Iterator[Product]:
+def _convolved(model: LstmCtcRecipe, vectors: int, bins: int) -> Iterator[Product]:
+    """Yield those of the convolution before the LSTM layers, if there is one."""
+    if model.convolution:
+        yield from _convolved_over_frequency(model.convolution, vectors, bins)
+    if model.convolution_2d:
+        yield from _convolved_over_time(model.convolution_2d, vectors, bins)
+
+
+def _convolved_over_time(recipe: Convolution2dRecipe, vectors: int, bins: int) -> Iterator[Product]:
+    """Yield those of all layers and the projection."""
+    planes, channels = recipe.planes(bins // recipe.frames), 1
+    for layer, plane in zip(recipe.layers, planes[1:], strict=True):
+        positions = vectors * plane.frames * plane.bins * layer.pool_bins
+        inputs = layer.width_frames * layer.width_bins * channels
+        yield from _dense(inputs, layer.filters, positions, first=plane is planes[1])
+        channels = layer.filters
+    yield from _dense(planes[-1].frames * planes[-1].bins * channels, recipe.size, vectors)
+
+
+def _convolved_over_frequency(recipe: FrequencyConvolutionRecipe, vectors: int, bins: int) -> Iterator[Product]:
     """Yield those of both convolutions and the projection."""
     maxima, last = recipe.maxima(bins // recipe.frames), recipe.positions(bins // recipe.frames)
     positions = vectors * maxima * recipe.pool_bins

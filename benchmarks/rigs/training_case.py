@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
@@ -11,7 +12,6 @@ from sonorant.section import Section
 
 __all__ = ["CASES", "Case"]
 
-_CONVOLUTION = FrequencyConvolutionRecipe(frames=8, size=192)
 _RECIPES = Path(__file__).parents[2] / "recipes"
 
 
@@ -19,15 +19,14 @@ _RECIPES = Path(__file__).parents[2] / "recipes"
 class Case:
     """A recipe's family.
 
-    frames: whether its objective is cross-entropy of frames, and not the recipe's own. convolved: whether a convolution
-    over frequency stands before its layers, as in the rows of `docs/results.md`. training: what its section `training`
-    has in place of the recipe's.
+    frames: whether its objective is cross-entropy of frames, and not the recipe's own. convolution: what stands before
+    its layers, as in the rows of `docs/results.md`. training: what its section `training` has in place of the recipe's.
     """
 
     name: str
     recipe: str
     frames: bool = False
-    convolved: bool = False
+    convolution: FrequencyConvolutionRecipe | Convolution2dRecipe | None = None
     training: Mapping[str, int | str] = field(default_factory=dict)
 
     def load(self) -> Recipe:
@@ -35,15 +34,17 @@ class Case:
         recipe = load_recipe(_RECIPES / self.recipe)
         by_frame = {"objective": "frame_cross_entropy", "alignment_weight": 0.0} if self.frames else {}
         changed: dict[str, Section] = {"training": recipe.training.model_copy(update={**self.training, **by_frame})}
-        if self.convolved:
-            changed["features"] = recipe.features.model_copy(update={"stack": _CONVOLUTION.frames})
-            changed["model"] = recipe.model.model_copy(update={"convolution": _CONVOLUTION})
+        if (convolution := self.convolution) is not None:
+            key = "convolution_2d" if isinstance(convolution, Convolution2dRecipe) else "convolution"
+            changed["features"] = recipe.features.model_copy(update={"stack": convolution.frames})
+            changed["model"] = recipe.model.model_copy(update={key: convolution})
         return recipe.model_copy(update=changed)
 
 
 CASES = (
     Case("lstm_ctc", "digits.yaml"),
-    Case("lstm_ctc, convolution", "digits.yaml", convolved=True),
+    Case("lstm_ctc, convolution", "digits.yaml", convolution=FrequencyConvolutionRecipe(frames=8, size=192)),
+    Case("lstm_ctc, convolution_2d", "digits.yaml", convolution=Convolution2dRecipe(frames=16, size=192)),
     Case("conv_lstm_ctc", "digits-thesis.yaml"),
     Case("deep_speech", "digits-deepspeech.yaml"),
     Case("delayed_lstm", "digits-google.yaml"),

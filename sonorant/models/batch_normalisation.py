@@ -5,9 +5,10 @@ batches of all ranks: the layer leaves sums over its batch in `sums`, which the 
 hands to `update`, in steps that change the weights and in no others.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sonorant.tensorflow import keras, tf
+from sonorant.tensorflow import custom_gradient, keras, tf
 
 __all__ = ["BatchNormalisation"]
 
@@ -35,7 +36,8 @@ class BatchNormalisation(keras.layers.Layer):
         of their squares about the moving mean, and of frames.
         """
         if present is None:
-            return self._scaled(values, self.mean.value, self.variance.value)
+            factor, offset = self.affine()
+            return values * factor + offset
         axes = list(range(len(values.shape) - 1))
         count = tf.reduce_sum(present)
         centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
@@ -43,7 +45,27 @@ class BatchNormalisation(keras.layers.Layer):
         total, squares = tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)
         self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
         mean, variance = _moments(total, squares, count)
-        return self._scaled(values, centre + mean, variance)
+        factor, offset = self._affine(centre + mean, variance)
+        return values * factor + offset
+
+    def affine(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return factor and offset [channels] by which the moving moments normalise."""
+        return self._affine(self.mean.value, self.variance.value)
+
+    def affine_of(self, values: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return factor and offset [channels] by which the moments of tensors [..., channels] do; sets `sums`.
+
+        Whoever multiplies the values next can do both in its weights, which are fewer.
+        """
+        channels = self.mean.shape[0]
+        count = tf.cast(tf.add_n([tf.size(one) for one in values]) // channels, tf.float32)
+        totals, each_squares = zip(*(_sums(tf.reshape(one, (-1, channels))) for one in values), strict=True)
+        total, squares = tf.add_n(totals), tf.add_n(each_squares)
+        mean, variance = _moments(total, squares, count)
+        centre = tf.convert_to_tensor(self.mean.value)
+        centred = squares - centre * (2 * total - centre * count)
+        self.sums = tf.stop_gradient(tf.concat([total - centre * count, centred, [count]], 0))
+        return self._affine(mean, variance)
 
     def update(self, sums: tf.Tensor) -> None:
         """Move the moments towards those of a step's frames; part of the step's graph."""
@@ -60,9 +82,19 @@ class BatchNormalisation(keras.layers.Layer):
         """Return what rebuilds the layer."""
         return {"channels": int(self.mean.shape[0]), "name": self.name}
 
-    def _scaled(self, values: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
+    def _affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factor = self.scale.value * tf.math.rsqrt(variance + _EPSILON)
-        return values * factor + (self.offset.value - mean * factor)
+        return factor, self.offset.value - mean * factor
+
+
+@custom_gradient
+def _sums(values: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
+    """Return the sums [channels] of values [N, channels] and of their squares; their gradient in two passes."""
+
+    def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tf.Tensor:
+        return values * (2 * of_squares) + of_total
+
+    return (tf.reduce_sum(values, 0), tf.reduce_sum(tf.square(values), 0)), gradient
 
 
 def _moments(total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -7,9 +7,9 @@ from sonorant.models.applications import Applications, decoder_applications, poo
 from sonorant.models.attention import FeedbackAttention
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.bidirectional import BidirectionalEncoder
+from sonorant.models.convolution import convolution_of
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
-from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
@@ -33,7 +33,8 @@ class Bfa(LabelSynchronous):
         self.recipe = recipe
         self.framing = recipe.framing
         self.normalisation = InputNormalisation(bins, recipe)
-        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        self.convolution = convolution_of(recipe, bins, seed)
+        self.batch_normalisation = self.convolution.batch_normalisation
         inputs = self.convolution.size
         self.dropout = Dropout(recipe.dropout)
         self.encoder = BidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
@@ -115,7 +116,8 @@ class Bfa(LabelSynchronous):
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        vectors = self.convolution(self.normalisation.whole(features))
+        counted = None if dropout_seed is None else lengths
+        vectors = self.convolution(self.normalisation.whole(features), counted)
         return self.encoder.encode(
             vectors, lengths, lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer)
         )

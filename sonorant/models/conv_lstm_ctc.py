@@ -113,15 +113,6 @@ class ConvLstmCtc(Streaming):
         """See `Model`."""
         self.normalisation.set_from(add_up(FeatureMoments.of(first, self.bins)))
 
-    def batch_sums(self) -> list[tf.Tensor]:
-        """See `Model`."""
-        return [layer.sums for layer in self.batch_normalisation]
-
-    def update_moments(self, sums: list[tf.Tensor]) -> None:
-        """See `Model`."""
-        for layer, one in zip(self.batch_normalisation, sums, strict=True):
-            layer.update(one)
-
     def _encode(
         self, hidden: tf.Tensor, present: tf.Tensor | None, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:

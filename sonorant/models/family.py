@@ -14,7 +14,7 @@
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.errors import SonorantError
 from sonorant.models.applications import Applications
+from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
@@ -110,11 +111,13 @@ class Model(keras.Model):
     """Base of all families: weights by name, and the interface of training and export.
 
     bins: size of a stacked feature vector. search: name of the search that reads the outputs (`sonorant.decoding`).
-    framing: that of the recipe's section; by default a frame for each vector.
+    framing: that of the recipe's section; by default a frame for each vector. batch_normalisation: its layers of that
+    kind, by default none.
     """
 
     search: str
     framing = Framing()
+    batch_normalisation: Sequence[BatchNormalisation] = ()
 
     def __init__(self, name: str, bins: int, symbols: Symbols) -> None:
         super().__init__(name=name)
@@ -138,13 +141,14 @@ class Model(keras.Model):
     def batch_sums(self) -> list[tf.Tensor]:
         """Return sums over the frames of the last training batch, each Float32[n], that `update_moments` takes.
 
-        They are added up over the ranks with the gradients. Part of the step's graph; by default there are none.
+        They are added up over the ranks with the gradients. Part of the step's graph.
         """
-        return []
+        return [layer.sums for layer in self.batch_normalisation]
 
     def update_moments(self, sums: list[tf.Tensor]) -> None:
         """Take in what `batch_sums` returned, added up, in a step that changes the weights; part of its graph."""
-        del sums  # also because AutoGraph cannot read a body that is a docstring alone
+        for layer, one in zip(self.batch_normalisation, sums, strict=True):
+            layer.update(one)
 
     def set_dropout(self, rate: float) -> None:
         """Set the rate of dropout; only families whose section says `anneals_dropout` have one that can change."""

@@ -11,9 +11,10 @@ A vector's output depends on that vector alone: streams carry no state for it, a
 """
 
 from sonorant.models.applications import Applications
+from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
-from sonorant.models.half_precision import Dense, HalfPrecision
-from sonorant.models.pooled_convolution import pooled_convolution
+from sonorant.models.half_precision import Dense
+from sonorant.models.pooled_filters import PooledFilters
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["FrequencyConvolution"]
@@ -31,6 +32,7 @@ class FrequencyConvolution(keras.layers.Layer):
         super().__init__(name="frequency_convolution")
         self.recipe = recipe
         self.size = recipe.size if recipe else bins
+        self.batch_normalisation: list[BatchNormalisation] = []  # none, as a `Convolution2d` may have
         self._positions: dict[str, int] = {}
         if recipe:
             assert bins % recipe.frames == 0
@@ -42,7 +44,7 @@ class FrequencyConvolution(keras.layers.Layer):
         widths = recipe.width_bins * recipe.frames, recipe.pooled_width_bins * recipe.filters
         pools = (recipe.pool_bins, maxima), (1, last)
         self.convolutions = [
-            _Filters(width, recipe.filters, *pool, seed + i, f"convolution_{i}")
+            PooledFilters(width, recipe.filters, *pool, seed + i, f"convolution_{i}")
             for i, (width, pool) in enumerate(zip(widths, pools, strict=True))
         ]
         glorot = keras.initializers.GlorotUniform(seed + 2)
@@ -52,8 +54,12 @@ class FrequencyConvolution(keras.layers.Layer):
         counts = (maxima * recipe.pool_bins, last, 1)
         self._positions = dict(zip(("convolution_0", "convolution_1", "convolution_projection"), counts, strict=True))
 
-    def call(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another."""
+    def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
+        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
+
+        lengths: for a `Convolution2d`; no vector's output depends on them here.
+        """
+        del lengths
         if self.recipe is None:
             return vectors
         frames, shape = self.recipe.frames, tf.shape(vectors)
@@ -76,23 +82,3 @@ class FrequencyConvolution(keras.layers.Layer):
         """Return how often that layer's weights are applied to so many vectors; None if it is no layer of these."""
         positions = self._positions.get(layer)
         return None if positions is None else Applications(positions * vectors)
-
-
-class _Filters(HalfPrecision):
-    """A `pooled_convolution` and a rectifier: `count` maxima, each over `pool` positions.
-
-    inputs: values in a window. A bias and a rectifier keep the order of values, so that they may come after the maxima.
-    """
-
-    def __init__(self, inputs: int, filters: int, pool: int, count: int, seed: int, name: str) -> None:
-        super().__init__(name=name)
-        self._pool, self._count = pool, count
-        he = keras.initializers.HeUniform(seed)
-        self.kernel = self.add_weight(shape=(inputs, filters), initializer=he, name="kernel")
-        self.bias = self.add_weight(shape=(filters,), initializer="zeros", name="bias")
-        self.built = True
-
-    def call(self, values: tf.Tensor) -> tf.Tensor:
-        """Return Float32[count, N, filters]; values: Float32[bins, N, n], `inputs` / n bins in a window."""
-        found = pooled_convolution(values, tf.convert_to_tensor(self.kernel.value), self._pool, self._count)
-        return tf.nn.relu(tf.cast(found + self.bias.value, tf.float32))

@@ -6,9 +6,9 @@ from itertools import pairwise
 from sonorant.arrays import Features
 from sonorant.models.applications import Applications
 from sonorant.models.carrying import Carrying
+from sonorant.models.convolution import convolution_of
 from sonorant.models.dropout import dropped
 from sonorant.models.family import Inputs, Outputs, Symbols
-from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.lstm import Lstm
@@ -32,7 +32,8 @@ class LstmCtc(Carrying):
         super().__init__(recipe.family, bins, Symbols(units, blank=units))
         self.recipe = recipe
         self.normalisation = InputNormalisation(bins, recipe)
-        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        self.convolution = convolution_of(recipe, bins, seed)
+        self.batch_normalisation = self.convolution.batch_normalisation
         sizes = [self.convolution.size] + [recipe.cells] * recipe.layers
         self.encoder = [
             Lstm(inputs, cells, seed=seed * recipe.layers + i, name=f"lstm_{i}")
@@ -47,9 +48,8 @@ class LstmCtc(Carrying):
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `frames`, one for each feature vector."""
-        state = self.initial_state(tf.shape(inputs.features)[0])
-        log_probs, _ = self._advance(inputs.features, state, dropout_seed)
-        return Outputs(inputs.lengths, frames=log_probs)
+        outputs, _ = self._carried(inputs, self.initial_state(tf.shape(inputs.features)[0]), dropout_seed)
+        return outputs
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return the state before the first vector.
@@ -61,21 +61,32 @@ class LstmCtc(Carrying):
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return log-probabilities [B, T, units + 1] of the next T >= 1 vectors [B, T, bins], and the state after."""
-        return self._advance(features, state, None)
+        return self._advance(features, None, state, None)
 
     def carry(
         self, chunk: Inputs, state: list[tf.Tensor], dropout_seed: tf.Tensor | None = None
     ) -> tuple[Outputs, list[tf.Tensor]]:
         """See `Carrying`."""
-        log_probs, after = self._advance(chunk.features, state, dropout_seed)
-        return Outputs(chunk.lengths, frames=log_probs), after
+        return self._carried(chunk, state, dropout_seed)
+
+    def _carried(
+        self, inputs: Inputs, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
+    ) -> tuple[Outputs, list[tf.Tensor]]:
+        lengths = None if dropout_seed is None else inputs.lengths
+        log_probs, after = self._advance(inputs.features, lengths, state, dropout_seed)
+        return Outputs(inputs.lengths, frames=log_probs), after
 
     def _advance(
-        self, features: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
+        self,
+        features: tf.Tensor,
+        lengths: tf.Tensor | None,
+        state: list[tf.Tensor],
+        dropout_seed: tf.Tensor | None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         layers = 2 * self.recipe.layers
         normal, running = self.normalisation(features, state[layers:])
-        log_probs, after = self._encode(normal, state[:layers], dropout_seed)
+        vectors = self.convolution(normal, lengths)
+        log_probs, after = self._encode(vectors, state[:layers], dropout_seed)
         return log_probs, after + running
 
     def applications(self, path: str, vectors: int) -> Applications:
@@ -97,9 +108,9 @@ class LstmCtc(Carrying):
         self.normalisation.set_from(first, add_up)
 
     def _encode(
-        self, normal: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
+        self, vectors: tf.Tensor, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        hidden = tf.transpose(self.convolution(normal), (1, 0, 2))  # the kernel's loop takes [T, B, bins]
+        hidden = tf.transpose(vectors, (1, 0, 2))  # the kernel's loop takes [T, B, bins]
         after = list(state)
         for i in self._active:
             hidden, after[2 * i], after[2 * i + 1] = self.encoder[i](hidden, state[2 * i], state[2 * i + 1])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.models.applications import Applications, decoder_applications, pooled_applications
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
+from sonorant.models.convolution import convolution_of
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
-from sonorant.models.frequency_convolution import FrequencyConvolution
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
@@ -43,7 +43,8 @@ class Mocha(Monotonic):
         self.framing = recipe.framing
         self.window = recipe.chunk
         self.normalisation = InputNormalisation(bins, recipe)
-        self.convolution = FrequencyConvolution(bins, recipe.convolution, seed)
+        self.convolution = convolution_of(recipe, bins, seed)
+        self.batch_normalisation = self.convolution.batch_normalisation
         inputs = self.convolution.size
         self.dropout = Dropout(recipe.dropout)
         self.encoder = UnidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
@@ -185,7 +186,7 @@ class Mocha(Monotonic):
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
         normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.padding))
         encoded, _ = self.encoder.encode(
-            self.convolution(normal),
+            self.convolution(normal, None if dropout_seed is None else lengths),
             self.encoder.initial_state(tf.shape(features)[0]),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )

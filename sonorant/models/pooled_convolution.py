@@ -33,18 +33,12 @@ def pooled_convolution(values: tf.Tensor, kernel: tf.Tensor, pool: int, count: i
         best = reduce(tf.maximum, products)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            shares = [tf.reshape(share, (-1, kernel.shape[1])) for share in _shares(products, best, upstream)]
+            shares = _shares(products, best, upstream)
             of_kernel = [
-                tf.matmul(tf.reshape(window, (-1, window.shape[2])), share, transpose_a=True)
+                tf.matmul(*(tf.reshape(one, (-1, one.shape[2])) for one in (window, share)), transpose_a=True)
                 for window, share in zip(windows, shares, strict=True)
             ]
-            taps = tf.split(kernel, width)
-            of_values = [
-                _placed(tf.reshape(tf.matmul(share, tap, transpose_b=True), (count, -1, inputs)), first + i, pool, bins)
-                for first, share in enumerate(shares)
-                for i, tap in enumerate(taps)
-            ]
-            return tf.add_n(of_values), tf.add_n(of_kernel)
+            return _of_values(shares, kernel, bins, inputs), tf.add_n(of_kernel)
 
         return best, gradient
 
@@ -57,14 +51,18 @@ def _windows(strided: list[tf.Tensor], width: int, first: int, count: int) -> tf
     return tf.concat([strided[of][begin : begin + count] for begin, of in taps], 2)
 
 
-def _placed(gradient: tf.Tensor, first: int, stride: int, bins: int) -> tf.Tensor:
-    """Return [bins, N, n]: of bin `first` and then every `stride` bins the gradient [count, N, n], 0 elsewhere."""
-    count, _, size = gradient.shape
-    spaced = tf.reshape(
-        tf.pad(gradient[:, None], ((0, 0), (0, stride - 1), (0, 0), (0, 0))), (count * stride, -1, size)
-    )
-    end = stride * (count - 1) + 1
-    return tf.pad(spaced[:end], ((first, bins - first - end), (0, 0), (0, 0)))
+def _of_values(shares: list[tf.Tensor], kernel: tf.Tensor, bins: int, inputs: int) -> tf.Tensor:
+    """Return the gradient [bins, N, inputs] of the values: a convolution of the products' with the kernel reversed.
+
+    shares: [count, N, filters], the gradient of the products of each position in a pool.
+    """
+    count, filters = shares[0].shape[0], kernel.shape[1]
+    positions, width = count * len(shares), kernel.shape[0] // inputs
+    products = tf.reshape(tf.stack(shares, 1), (positions, -1, filters))
+    padded = tf.pad(products, ((width - 1, bins - positions), (0, 0), (0, 0)))
+    windows = tf.concat([padded[first : first + bins] for first in range(width)], 2)
+    taps = tf.transpose(tf.reshape(kernel, (width, inputs, filters)), (0, 2, 1))
+    return tf.matmul(windows, tf.reshape(taps[::-1], (width * filters, inputs)))
 
 
 def _shares(products: list[tf.Tensor], best: tf.Tensor, upstream: tf.Tensor) -> list[tf.Tensor]:

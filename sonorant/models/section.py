@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sonorant.features.section import FeaturesRecipe
+from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.framing import Framing
 from sonorant.section import Section
@@ -104,12 +105,18 @@ class ConvolvedSection(NormalisedSection):
     convolution: FrequencyConvolutionRecipe | None = Field(
         None, description="Convolution over frequency before the first LSTM layer; absent: none."
     )
+    convolution_2d: Convolution2dRecipe | None = Field(
+        None, description="Convolution over time and frequency before the first LSTM layer; absent: none."
+    )
 
     def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
         """See `ModelSection`."""
         super().check(features, frame_bins)
-        if self.convolution is not None:
-            self.convolution.check(features, frame_bins)
+        if self.convolution is not None and self.convolution_2d is not None:
+            raise ValueError("model.convolution and model.convolution_2d: only one can be before the LSTM layers")
+        for convolution in (self.convolution, self.convolution_2d):
+            if convolution is not None:
+                convolution.check(features, frame_bins)
 
 
 class LstmCtcRecipe(ConvolvedSection):

@@ -2,24 +2,35 @@
 
 from typing import Any
 
+from sonorant.models.convolution import Convolution
+from sonorant.models.convolution_2d import Convolution2d
 from sonorant.models.family import Model
 from sonorant.models.frequency_convolution import FrequencyConvolution
-from sonorant.models.half_precision import Dense
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["stack_functions"]
 
+_NAMES = {
+    None: "lstm_stack",
+    FrequencyConvolution: "convolution_lstm_stack",
+    Convolution2d: "convolution_2d_lstm_stack",
+}
+
 
 def stack_functions(model: Model) -> dict[str, Any]:
     """Return `lstm_stack` if the model is a stack of LSTM layers, and no less of it is used.
 
-    That is an input normalisation, LSTM layers and a projection; with a convolution over frequency before the layers it
-    is `convolution_lstm_stack`, which recognizers of before leave alone. It takes nothing, and returns `mean` and
-    `deviation`, `level` and `running_mean` (the `constants` of these layers; Float32[0] where the model has none),
-    `weight_0`, `bias_0`, ... of the LSTM layers, and `projection_weight` and `projection_bias`; of a convolution
-    `convolution` (Int32[2]: frames of a vector, and positions of a maximum), `filters_weight_0`, `filters_bias_0`,
-    `filters_weight_1`, `filters_bias_1`, `filters_projection_weight` and `filters_projection_bias`.
+    That is an input normalisation, LSTM layers and a projection; with a convolution before the layers it has another
+    name (`_NAMES`), so that recognizers of before leave it alone. It takes nothing, and returns `mean` and `deviation`,
+    `level` and `running_mean` (the `constants` of these layers; Float32[0] where the model has none), `weight_0`,
+    `bias_0`, ... of the LSTM layers, and `projection_weight` and `projection_bias`; of a convolution
+    `filters_weight_0`, `filters_bias_0`, ..., `filters_projection_weight` and `filters_projection_bias`, and
+
+    - over frequency `convolution`: Int32[2], frames of a vector, and positions of a maximum of the first layer;
+    - over time and frequency `convolution_frames`: Int32[1], frames of a vector, and `convolution_2d`: Int32[layers,
+      3], of each layer the width in frames, the stride in frames, and positions of a maximum; batch normalisation is in
+      the weights.
     """
     if not isinstance(model, LstmCtc) or not model.uses_all_layers:
         return {}
@@ -32,21 +43,24 @@ def stack_functions(model: Model) -> dict[str, Any]:
         found |= _convolution(model.convolution)
         for i, layer in enumerate(model.encoder):
             found |= {f"weight_{i}": layer.weight.value, f"bias_{i}": layer.bias.value}
-        found |= _dense("projection", model.projection)
+        found |= {"projection_weight": model.projection.kernel.value, "projection_bias": model.projection.bias.value}
         return {name: tf.identity(tensor) for name, tensor in found.items()}
 
-    name = "lstm_stack" if model.convolution.recipe is None else "convolution_lstm_stack"
-    return {name: graph_function(lstm_stack, input_signature=[])}
+    kind = None if model.convolution.recipe is None else type(model.convolution)
+    return {_NAMES[kind]: graph_function(lstm_stack, input_signature=[])}
 
 
-def _convolution(layer: FrequencyConvolution) -> dict[str, tf.Tensor]:
-    if (recipe := layer.recipe) is None:
+def _convolution(layer: Convolution) -> dict[str, tf.Tensor]:
+    if layer.recipe is None:
         return {}
-    found = {"convolution": tf.constant([recipe.frames, recipe.pool_bins])}
-    for i, filters in enumerate(layer.convolutions):
-        found |= {f"filters_weight_{i}": filters.kernel.value, f"filters_bias_{i}": filters.bias.value}
-    return found | _dense("filters_projection", layer.projection)
-
-
-def _dense(name: str, layer: Dense) -> dict[str, tf.Tensor]:
-    return {f"{name}_weight": layer.kernel.value, f"{name}_bias": layer.bias.value}
+    if isinstance(layer, Convolution2d):
+        shapes = [(one.width_frames, one.stride_frames, one.pool_bins) for one in layer.recipe.layers]
+        found = {"convolution_2d": tf.constant(shapes), "convolution_frames": tf.constant([layer.recipe.frames])}
+        *filters, projection = layer.folded()
+    else:
+        found = {"convolution": tf.constant([layer.recipe.frames, layer.recipe.pool_bins])}
+        filters = [(one.kernel.value, one.bias.value) for one in layer.convolutions]
+        projection = layer.projection.kernel.value, layer.projection.bias.value
+    for i, weights in enumerate(filters):
+        found |= {f"filters_weight_{i}": weights[0], f"filters_bias_{i}": weights[1]}
+    return found | {"filters_projection_weight": projection[0], "filters_projection_bias": projection[1]}

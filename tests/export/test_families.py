@@ -17,12 +17,18 @@ from sonorant.recipe import Recipe
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.tensorflow import tf
 
+CONVOLUTION_2D = {
+    "frames": 3,
+    "layers": [{"filters": 6, "width_frames": 2, "pool_bins": 3}, {"filters": 5, "width_frames": 2}],
+    "size": 8,
+}
 SECTIONS = [
     {"family": "deep_speech", "cells": 12, "context_vectors": 2, "stride": 2},
     {"family": "conv_lstm_ctc", "width_vectors": 8, "stride": 3, "filters": 6, "layers": 2, "cells": 8},
     {"family": "delayed_lstm", "layers": 2, "cells": 8, "delay_vectors": 5, "normalisation": "running"}
     | {"level": "running"},
     {"family": "lstm_ctc", "layers": 2, "cells": 8, "convolution": {"frames": 3, "filters": 6, "size": 8}},
+    {"family": "lstm_ctc", "layers": 2, "cells": 8, "convolution_2d": CONVOLUTION_2D},
 ]
 VECTORS = 41
 

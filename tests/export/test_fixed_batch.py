@@ -15,12 +15,18 @@ from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
 
 CONVOLUTION = {"frames": 3, "filters": 32, "size": 24}  # rows of one product for all its positions differ
+CONVOLUTION_2D = {
+    "frames": 3,
+    "layers": [{"filters": 32, "width_frames": 2}, {"filters": 24, "width_frames": 2}],
+    "size": 24,
+}
 FAMILIES = {
     "lstm_ctc": {"family": "lstm_ctc", "layers": 2, "cells": 24, "level": "running", "normalisation": "running"},
     "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 24, "delay_vectors": 3},
     "conv_lstm_ctc": {"family": "conv_lstm_ctc", "width_vectors": 4, "filters": 9, "layers": 1, "cells": 17},
     "mocha": MOCHA | {"cells": 19},
     "mocha, convolution": MOCHA | {"cells": 19, "convolution": CONVOLUTION},
+    "mocha, convolution_2d": MOCHA | {"cells": 19, "convolution_2d": CONVOLUTION_2D},
     "lstm_ctc, convolution": {"family": "lstm_ctc", "layers": 1, "cells": 24, "convolution": CONVOLUTION},
 }
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from rigs.tiny_convolution import SECTION as CONVOLUTION
+from rigs.tiny_convolution import SECTION_2D
 from training.tiny import BINS, WORDS, shard_counts, tiny_example, tiny_recipe, tiny_units
 
 from sonorant.models.registry import build_model
@@ -19,6 +20,7 @@ FAMILIES = {
     "running level and mean": PLAIN | {"level": "running", "normalisation": "running", "memory_vectors": 8},
     "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
     "convolution": PLAIN | {"convolution": CONVOLUTION},
+    "convolution_2d": PLAIN | {"convolution_2d": SECTION_2D | {"batch_normalisation": False}},
 }
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from rigs.tiny_convolution import SECTION_2D
 from training import by_frame
 from training.by_frame import CTC, FAMILIES, frame_recipe, labelled, normalised_model, objective_of
 from training.harness import lines, run, tiny_trainer, weights
@@ -132,6 +133,26 @@ def test_a_chunk_as_long_as_the_utterance_has_the_gradient_of_full_unrolling_wit
         found.append([result.loss, result.gradient_norm, *step.optimizer.sums])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_batch_normalisation_is_by_the_vectors_of_a_chunk(loss):
+    model = FAMILIES["convolution_2d"] | {"convolution_2d": SECTION_2D}
+    recipe = frame_recipe(model, unroll_vectors=VECTORS, unroll_rows=1, **LOSSES[loss])
+    step = truncated(recipe)
+    counts, update = [], step.model.update_moments
+    step.model.update_moments = lambda sums: (
+        tf.py_function(lambda n: counts.append(float(n)), [sums[0][-1]], []),
+        update(sums),
+    )
+    ordinals = [0, 4]
+    step(batch_of(recipe, ordinals), 3, Notes())
+    vectors = [len(item.features) for item in labelled(recipe, ordinals)]
+    positions = step.model.recipe.convolution_2d.planes(BINS)[1].bins
+    assert sum(counts) == sum(vectors) * positions
+    assert max(counts) == VECTORS * positions
+    steps = {n: float(v) for n, v in step.model.named_weights().items() if n.endswith("_normal/steps")}
+    assert set(steps.values()) == {len(counts)}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,0 +1,124 @@
+"""Convolution over time and frequency before LSTM layers, within each stacked vector.
+
+Small filters, layer upon layer, see more of a word than those of one layer that are as long as a vector, and share
+their weights over time as well as over bins (Sercu 2016, "Very deep multilingual convolutional neural networks for
+LVCSR", section 2; Amodei 2016, Deep Speech 2, section 3.3, has such layers before recurrent ones, too). A layer is
+
+    x [frames, bins, channels] -> convolution without padding -> max-pooling over bins -> rectifier
+      -> batch normalisation
+
+and behind the last is a linear projection to `size` values. A vector's output depends on that vector alone: streams
+carry no state for it, and it adds no latency of its own. What overlapping vectors share is computed for each.
+"""
+
+from itertools import pairwise, zip_longest
+from typing import TypeAlias
+
+from sonorant.models.applications import Applications
+from sonorant.models.batch_normalisation import BatchNormalisation
+from sonorant.models.convolution_2d_section import Convolution2dRecipe
+from sonorant.models.half_precision import Dense, product
+from sonorant.models.pooled_filters import PooledFilters
+from sonorant.tensorflow import keras, tf
+
+__all__ = ["Convolution2d"]
+
+_Affine: TypeAlias = tuple[tf.Tensor, tf.Tensor]  # factor and offset [channels]
+
+_SEEDS = 20_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
+
+
+class Convolution2d(keras.layers.Layer):
+    """Maps stacked vectors to vectors of `size` values.
+
+    bins: size of a stacked vector, `recipe.frames` times that of a frame; seed: of the first weights.
+    """
+
+    def __init__(self, bins: int, recipe: Convolution2dRecipe, seed: int) -> None:
+        super().__init__(name="convolution_2d")
+        assert bins % recipe.frames == 0
+        self.recipe, self.size = recipe, recipe.size
+        planes = recipe.planes(bins // recipe.frames)
+        first_seed = _SEEDS + (len(recipe.layers) + 1) * seed
+        channels = 1
+        self.convolutions: list[PooledFilters] = []
+        self._positions: dict[str, int] = {"convolution_projection": 1}
+        for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(planes), strict=True)):
+            name, inputs = f"convolution_{i}", layer.width_bins * layer.width_frames * channels
+            convolution = PooledFilters(inputs, layer.filters, layer.pool_bins, after.bins, first_seed + i, name)
+            self.convolutions.append(convolution)
+            self._positions[name] = after.frames * after.bins * layer.pool_bins
+            channels = layer.filters
+        self.batch_normalisation = [
+            BatchNormalisation(layer.filters, f"convolution_{i}_normal")
+            for i, layer in enumerate(recipe.layers if recipe.batch_normalisation else ())
+        ]
+        glorot = keras.initializers.GlorotUniform(first_seed + len(recipe.layers))
+        self.projection = Dense(recipe.size, kernel_initializer=glorot, name="convolution_projection")
+        self.projection.build((None, planes[-1].bins * planes[-1].frames * channels))
+        self.built = True
+
+    def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
+        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
+
+        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors that these count.
+        The others are left out, and 0.
+        """
+        shape = tf.shape(vectors)
+        if lengths is None:
+            rows = self._convolved(tf.reshape(vectors, (-1, vectors.shape[2])), training=False)
+            return tf.reshape(rows, (shape[0], shape[1], self.size))
+        present = tf.where(tf.sequence_mask(lengths, shape[1]))
+        rows = self._convolved(tf.gather_nd(vectors, present), training=True)
+        return tf.scatter_nd(present, rows, tf.cast((shape[0], shape[1], self.size), tf.int64))
+
+    def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Return what `call` does, each vector by products of B rows, for streams; T must be known.
+
+        Batch-invariance needs them (`pooled_convolution`).
+        """
+        return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
+
+    def folded(self) -> list[tuple[tf.Tensor, tf.Tensor]]:
+        """Return kernel and bias of each convolution, and of the projection, with the normalisation before them.
+
+        Recognition normalises by moving moments, which is an affine map of each channel; and as nothing is padded, the
+        weights of the next layer can do it.
+        """
+        layers = [*self.convolutions, self.projection]
+        affine = [None, *(layer.affine() for layer in self.batch_normalisation)] if self.batch_normalisation else []
+        return [_behind(before, layer) for before, layer in zip_longest(affine, layers)]
+
+    def _convolved(self, vectors: tf.Tensor, training: bool) -> tf.Tensor:
+        """Return Float32[N, size] of vectors [N, bins]."""
+        frames = self.recipe.frames
+        planes = tf.reshape(vectors, (-1, frames, vectors.shape[1] // frames, 1))
+        found = tf.unstack(tf.transpose(planes, (1, 2, 0, 3)))  # for each frame [bins, N, channels]
+        affine: _Affine | None = None
+        for i, (convolution, layer) in enumerate(zip(self.convolutions, self.recipe.layers, strict=True)):
+            width, weights = layer.width_frames, _behind(affine, convolution)
+            firsts = range(0, len(found) - width + 1, layer.stride_frames)
+            found = [convolution.by(tf.concat(found[first : first + width], 2), *weights) for first in firsts]
+            if self.batch_normalisation:
+                normal = self.batch_normalisation[i]
+                affine = normal.affine_of(found) if training else normal.affine()
+        left = tf.transpose(tf.concat(found, 2), (1, 0, 2))
+        kernel, bias = _behind(affine, self.projection)
+        flat = tf.reshape(left, (-1, left.shape[1] * left.shape[2]))
+        return product(flat, kernel, self.projection.compute_dtype) + bias
+
+    def applications(self, layer: str, vectors: int) -> Applications | None:
+        """Return how often that layer's weights are applied to so many vectors; None if it is no layer of these."""
+        positions = self._positions.get(layer)
+        return None if positions is None else Applications(positions * vectors)
+
+
+def _behind(affine: _Affine | None, layer: PooledFilters | Dense) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return kernel and bias of a layer that also do the affine map of each channel before it."""
+    kernel, bias = tf.convert_to_tensor(layer.kernel.value), tf.convert_to_tensor(layer.bias.value)
+    if affine is None:
+        return kernel, bias
+    factor, offset = affine
+    by_channel = tf.reshape(kernel, (-1, factor.shape[0], kernel.shape[1]))
+    moved = bias + tf.linalg.matvec(tf.reduce_sum(by_channel, 0), offset, transpose_a=True)
+    return tf.reshape(factor[:, tf.newaxis] * by_channel, kernel.shape), moved
