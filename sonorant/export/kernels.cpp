@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <nb_combined.cpp>  // nanobind itself
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,7 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
 #include "input_normalisation.hpp"
 #include "products.hpp"
 
+#include "convolution_2d.hpp"
 #include "frequency_convolution.hpp"
 #include "lstm_stack.hpp"
 
@@ -57,12 +60,15 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
 NB_MODULE(MODULE, m) {
     nb::set_leak_warnings(false);  // a recognizer freezes its objects, and would be warned of each at its end
     m.attr("VARIANT") = variant();
-    nb::class_<FrequencyConvolution>(m, "FrequencyConvolution")
+    nb::class_<Convolution2d>(m, "Convolution2d")
+        .def(nb::init<size_t, size_t, const std::vector<std::tuple<size_t, size_t, size_t, Weights>>&, const Weights&>(),
+             "bins"_a, "frames"_a, "layers"_a, "projection"_a);
+    nb::class_<FrequencyConvolution, Convolution2d>(m, "FrequencyConvolution")
         .def(nb::init<size_t, size_t, size_t, const Weights&, const Weights&, const Weights&>(), "bins"_a, "frames"_a,
              "pool"_a, "first"_a, "second"_a, "projection"_a);
     nb::class_<LstmStack>(m, "LstmStack")
-        .def(nb::init<Floats, Floats, Floats, Floats, const std::optional<FrequencyConvolution>&,
-                      const std::vector<Weights>&, const Weights&>(),
+        .def(nb::init<Floats, Floats, Floats, Floats, const std::optional<Convolution2d>&, const std::vector<Weights>&,
+                      const Weights&>(),
              "mean"_a, "deviation"_a, "level"_a, "running_mean"_a, "convolution"_a.none(), "layers"_a, "projection"_a)
         .def("advance", &LstmStack::advance, "features"_a.noconvert(), "lengths"_a.noconvert(), "states"_a.noconvert(),
              "log_probs"_a.noconvert());

@@ -9,7 +9,28 @@ from numpy.typing import NDArray
 VARIANT: Final[str]
 """What the loader picked, as of `sonorant.audio.kernels`."""
 
-class FrequencyConvolution:
+class Convolution2d:
+    """Convolutions over frames and mel bins of stacked vectors, and a linear projection; immutable."""
+
+    def __init__(
+        self,
+        bins: int,
+        frames: int,
+        layers: Sequence[tuple[int, int, int, tuple[NDArray[np.float32], NDArray[np.float32]]]],
+        projection: tuple[NDArray[np.float32], NDArray[np.float32]],
+    ) -> None:
+        """bins: of a vector of so many frames. layers: frames, stride and pool of each, and its filters.
+
+        A window spans `frames` frames and some bins, of all channels; windows move by `stride` frames and by 1 bin,
+        without padding. A filter's products with `pool` windows, bin by bin, have one maximum; those that do not fill a
+        pool have none. A bias and a rectifier follow.
+
+        Filters: kernel [values of a window, filters] and bias [filters]; projection: weight [values of the last layer,
+        size] and bias. Values are ordered by bin, those of a bin by frame, those of a frame by channel; but vectors are
+        by frame. Raises ValueError if sizes do not fit.
+        """
+
+class FrequencyConvolution(Convolution2d):
     """The layers of `sonorant.models.frequency_convolution`; immutable."""
 
     def __init__(
@@ -36,7 +57,7 @@ class LstmStack:
         deviation: NDArray[np.float32],
         level: NDArray[np.float32],
         running_mean: NDArray[np.float32],
-        convolution: FrequencyConvolution | None,
+        convolution: Convolution2d | None,
         layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
         projection: tuple[NDArray[np.float32], NDArray[np.float32]],
     ) -> None:

@@ -1,4 +1,4 @@
-// Uni-directional LSTM layers between an input normalisation, behind which may be a convolution over frequency, and a
+// Uni-directional LSTM layers between an input normalisation, behind which may be a convolution of each vector, and a
 // projection, for many streams at once.
 // Part of kernels.cpp. A stream's outputs and states have the same bits alone and in any company, however its vectors
 // are cut into calls: of each number all terms are added in one order.
@@ -19,7 +19,7 @@ struct LstmLayer {
 class LstmStack {
 public:
     LstmStack(Floats mean, Floats deviation, Floats level, Floats running_mean,
-              const std::optional<FrequencyConvolution>& convolution, const std::vector<Weights>& layers,
+              const std::optional<Convolution2d>& convolution, const std::vector<Weights>& layers,
               const Weights& projection)
         : bins_(mean.size()), mean_(mean.data(), mean.data() + bins_),
           deviation_(deviation.data(), deviation.data() + deviation.size()), convolution_(convolution),
@@ -154,7 +154,7 @@ private:
     std::vector<float> mean_, deviation_;
     std::optional<RunningLevel> level_;
     std::optional<RunningMean> running_mean_;
-    std::optional<FrequencyConvolution> convolution_;
+    std::optional<Convolution2d> convolution_;
     std::vector<LstmLayer> layers_;
     Affine projection_;
     size_t symbols_, numbers_ = 0;  // numbers of a state

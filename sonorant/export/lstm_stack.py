@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Features
 from sonorant.export.denormals import flushed_denormals
-from sonorant.export.kernels import FrequencyConvolution, LstmStack
+from sonorant.export.kernels import Convolution2d, FrequencyConvolution, LstmStack
 from sonorant.export.packed_stream import PackedState
 
 __all__ = ["STACKS", "StackBatch"]
 
-STACKS = ("lstm_stack", "convolution_lstm_stack")
+STACKS = ("lstm_stack", "convolution_lstm_stack", "convolution_2d_lstm_stack")
 """Signatures of an export, one of which returns the weights."""
 
 
@@ -56,11 +56,29 @@ class StackBatch:
         return [(log_probs[begin:end], state.copy()) for begin, end, state in rows]  # a view would keep all states
 
 
-def _convolution(weights: Mapping[str, NDArray[Any]]) -> FrequencyConvolution | None:
-    """Return the convolution over frequency, if there is one."""
+def _convolution(weights: Mapping[str, NDArray[Any]]) -> Convolution2d | None:
+    """Return the convolution before the layers, if there is one."""
+    if "convolution_2d" in weights:
+        return _convolution_2d(weights)
     if not len(weights.get("convolution", ())):
         return None
     frames, pool = map(int, weights["convolution"])
-    first, second = ((weights[f"filters_weight_{i}"], weights[f"filters_bias_{i}"]) for i in range(2))
     projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
+    first, second = _filters(weights, 2)
     return FrequencyConvolution(len(weights["mean"]), frames, pool, first, second, projection)
+
+
+def _convolution_2d(weights: Mapping[str, NDArray[Any]]) -> Convolution2d:
+    """Return the convolution over frames and mel bins."""
+    (vector_frames,) = weights["convolution_frames"].tolist()
+    sizes = weights["convolution_2d"].tolist()
+    layers = [
+        (frames, stride, pool, filters)
+        for (frames, stride, pool), filters in zip(sizes, _filters(weights, len(sizes)), strict=True)
+    ]
+    projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
+    return Convolution2d(len(weights["mean"]), vector_frames, layers, projection)
+
+
+def _filters(weights: Mapping[str, NDArray[Any]], layers: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    return [(weights[f"filters_weight_{i}"], weights[f"filters_bias_{i}"]) for i in range(layers)]

@@ -12,6 +12,7 @@ from sonorant.export.saved_session import load_signatures
 from sonorant.export.signatures import signatures
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.registry import build_model
+from sonorant.models.stack_functions import stack_functions
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import save_module, tf
 
@@ -113,6 +114,20 @@ def test_what_is_less_than_a_stack_has_its_graphs():
 def test_recognizers_before_convolutions_find_no_stack_in_an_export_that_has_one():
     names = signatures(build_model(recipe_of(SECTIONS["convolution"]).model, BINS, UNITS.size))[1].keys()
     assert names & set(STACKS) == {"convolution_lstm_stack"}
+
+
+def test_a_convolution_of_windows_as_long_as_a_vector_may_be_given_as_one_over_frames_and_bins():
+    section = SECTIONS["convolution"]
+    convolution = section["convolution"] | {"pool_bins": 2, "pooled_width_bins": 1}
+    model = build_model(recipe_of(section | {"convolution": convolution}).model, BINS, UNITS.size, seed=1)
+    weights = {name: np.asarray(value) for name, value in stack_functions(model)["convolution_lstm_stack"]().items()}
+    frames, pool = weights.pop("convolution")
+    sizes = {"convolution_2d": np.int32([[frames, 1, pool], [1, 1, 1]]), "convolution_frames": np.int32([frames])}
+    start = packed(model.initial_state(1))
+    ((expected, after),) = StackBatch(weights | {"convolution": np.int32([frames, pool])}).steps([vectors(9)], [start])
+    ((found, state),) = StackBatch(weights | sizes).steps([vectors(9)], [start])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(state, after)
 
 
 def test_a_stack_that_differs_from_the_graph_is_not_exported(tmp_path, monkeypatch):
