@@ -36,6 +36,20 @@ SECTIONS = {
         "normalisation": "running",
         "convolution": {"frames": 3, "filters": 5, "width_bins": 2, "pool_bins": 1, "pooled_width_bins": 2, "size": 7},
     },
+    "convolution_2d": {
+        "family": "lstm_ctc",
+        "layers": 2,
+        "cells": 9,
+        "normalisation": "running",
+        "convolution_2d": {
+            "frames": 3,
+            "layers": [
+                {"filters": 5, "width_frames": 2, "width_bins": 2, "pool_bins": 1},
+                {"filters": 4, "width_frames": 1, "width_bins": 2, "pool_bins": 2},
+            ],
+            "size": 7,
+        },
+    },
 }
 
 
@@ -61,6 +75,9 @@ def vectors(count, seed=1):
 def model(request):
     built = build_model(recipe_of(SECTIONS[request.param]).model, BINS, UNITS.size, seed=1)
     built.set_normalisation([vectors(50, seed=0)], lambda moments: moments)
+    rng = np.random.default_rng(2)
+    for weight in (weight for layer in built.batch_normalisation for weight in layer.weights if len(weight.shape)):
+        weight.assign(rng.uniform(0.5, 2, weight.shape))
     return built
 
 
