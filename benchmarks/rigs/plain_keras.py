@@ -86,7 +86,7 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
                 hidden = _layers.Dropout(model.dropout)(_layers.BatchNormalization()(hidden))
         case LstmCtcRecipe():
             hidden = _convolved_over_frequency(model.convolution, features) if model.convolution else features
-            hidden = _convolved_over_time(model.convolution_2d, features) if model.convolution_2d else hidden
+            hidden = _convolved_2d(model.convolution_2d, features) if model.convolution_2d else hidden
             if delay := getattr(model, "delay_vectors", 0):
                 hidden = _layers.ZeroPadding1D((0, delay))(hidden)
             for _ in range(model.layers):
@@ -99,7 +99,7 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
     return _layers.Dense(symbols, name="frames")(hidden)
 
 
-def _convolved_over_time(recipe: Convolution2dRecipe, features: Any) -> Any:
+def _convolved_2d(recipe: Convolution2dRecipe, features: Any) -> Any:
     """Return vectors [B, T, size]: layers of two-dimensional filters within each vector."""
     planes = recipe.planes(features.shape[2] // recipe.frames)
     found = keras.ops.reshape(features, (-1, *planes[0], 1))

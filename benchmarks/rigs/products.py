@@ -114,10 +114,10 @@ def _convolved(model: LstmCtcRecipe, vectors: int, bins: int) -> Iterator[Produc
     if model.convolution:
         yield from _convolved_over_frequency(model.convolution, vectors, bins)
     if model.convolution_2d:
-        yield from _convolved_over_time(model.convolution_2d, vectors, bins)
+        yield from _convolved_2d(model.convolution_2d, vectors, bins)
 
 
-def _convolved_over_time(recipe: Convolution2dRecipe, vectors: int, bins: int) -> Iterator[Product]:
+def _convolved_2d(recipe: Convolution2dRecipe, vectors: int, bins: int) -> Iterator[Product]:
     """Yield those of all layers and the projection."""
     planes, channels = recipe.planes(bins // recipe.frames), 1
     for layer, plane in zip(recipe.layers, planes[1:], strict=True):

@@ -44,11 +44,11 @@ class Case:
 CASES = (
     Case("lstm_ctc", "digits.yaml"),
     Case("lstm_ctc, convolution", "digits.yaml", convolution=FrequencyConvolutionRecipe(frames=8, size=192)),
-    Case("lstm_ctc, convolution_2d", "digits.yaml", convolution=Convolution2dRecipe(frames=16, size=192)),
     Case("conv_lstm_ctc", "digits-thesis.yaml"),
     Case("deep_speech", "digits-deepspeech.yaml"),
     Case("delayed_lstm", "digits-google.yaml"),
     Case("delayed_lstm, frames", "digits-google.yaml", frames=True),
     Case("bfa", "digits-bfa.yaml"),
     Case("mocha", "digits-mocha.yaml"),
+    Case("lstm_ctc, convolution_2d", "digits.yaml", convolution=Convolution2dRecipe(frames=16, size=192)),
 )

@@ -70,14 +70,24 @@ def _convolution(weights: Mapping[str, NDArray[Any]]) -> Convolution2d | None:
 
 def _convolution_2d(weights: Mapping[str, NDArray[Any]]) -> Convolution2d:
     """Return the convolution over frames and mel bins."""
-    (vector_frames,) = weights["convolution_frames"].tolist()
-    sizes = weights["convolution_2d"].tolist()
+    (vector_frames,), sizes = _sizes(weights, "convolution_frames", (1,)), _sizes(weights, "convolution_2d", (-1, 3))
     layers = [
         (frames, stride, pool, filters)
         for (frames, stride, pool), filters in zip(sizes, _filters(weights, len(sizes)), strict=True)
     ]
     projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
     return Convolution2d(len(weights["mean"]), vector_frames, layers, projection)
+
+
+def _sizes(weights: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Any:
+    """Return an array of that shape, -1 for any number, as a list; raises ValueError for others than sizes."""
+    found = weights[name]
+    right = found.ndim == len(shape) and all(want in (-1, n) for want, n in zip(shape, found.shape, strict=True))
+    if not right or found.dtype.kind != "i" or (found < 1).any():
+        raise ValueError(
+            f"{name}: {found.dtype}{list(found.shape)} {found.tolist()!r:.80}; expected sizes {list(shape)}"
+        )
+    return found.tolist()
 
 
 def _filters(weights: Mapping[str, NDArray[Any]], layers: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:

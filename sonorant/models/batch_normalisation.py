@@ -58,21 +58,20 @@ class BatchNormalisation(keras.layers.Layer):
         Whoever multiplies the values next can do both in its weights, which are fewer.
         """
         channels = self.mean.shape[0]
-        count = tf.cast(tf.add_n([tf.size(one) for one in values]) // channels, tf.float32)
-        totals, each_squares = zip(*(_sums(tf.reshape(one, (-1, channels))) for one in values), strict=True)
-        total, squares = tf.add_n(totals), tf.add_n(each_squares)
+        count = tf.cast(tf.add_n([tf.size(one, tf.int64) for one in values]) // channels, tf.float32)
+        centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
+        sums = [_sums(tf.reshape(one, (-1, channels)), centre) for one in values]
+        total, squares = (tf.add_n(each) for each in zip(*sums, strict=True))
+        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
         mean, variance = _moments(total, squares, count)
-        centre = tf.convert_to_tensor(self.mean.value)
-        centred = squares - centre * (2 * total - centre * count)
-        self.sums = tf.stop_gradient(tf.concat([total - centre * count, centred, [count]], 0))
-        return self._affine(mean, variance)
+        return self._affine(centre + mean, variance)
 
     def update(self, sums: tf.Tensor) -> None:
         """Move the moments towards those of a step's frames; part of the step's graph."""
         channels = self.mean.shape[0]
         count = sums[-1]
         mean, variance = _moments(sums[:channels], sums[channels:-1], count)
-        steps = self.steps.value.assign_add(1.0)
+        steps = self.steps.value.assign_add(tf.where(count > 0, 1.0, 0.0))
         # As an average over the steps so far until that is the slower one: the first moments, 0 and 1, mean nothing.
         share = tf.where(count > 0, tf.maximum(1 - _MOMENTUM, 1 / steps), 0.0)
         self.mean.value.assign_add(share * mean)
@@ -88,13 +87,14 @@ class BatchNormalisation(keras.layers.Layer):
 
 
 @custom_gradient
-def _sums(values: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
-    """Return the sums [channels] of values [N, channels] and of their squares; their gradient in two passes."""
+def _sums(values: tf.Tensor, centre: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
+    """Return the sums [channels] of values [N, channels] about the centre, which has no gradient, and of squares."""
+    centred = values - centre
 
-    def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tf.Tensor:
-        return values * (2 * of_squares) + of_total
+    def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tuple[tf.Tensor, None]:
+        return centred * (2 * of_squares) + of_total, None
 
-    return (tf.reduce_sum(values, 0), tf.reduce_sum(tf.square(values), 0)), gradient
+    return (tf.reduce_sum(centred, 0), tf.reduce_sum(tf.square(centred), 0)), gradient
 
 
 def _moments(total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

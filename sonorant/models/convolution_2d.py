@@ -25,6 +25,7 @@ __all__ = ["Convolution2d"]
 
 _Affine: TypeAlias = tuple[tf.Tensor, tf.Tensor]  # factor and offset [channels]
 
+_NAME = "convolution_2d"  # not that of a convolution over frequency, as `init_from` goes by names
 _SEEDS = 20_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
 
 
@@ -35,34 +36,34 @@ class Convolution2d(keras.layers.Layer):
     """
 
     def __init__(self, bins: int, recipe: Convolution2dRecipe, seed: int) -> None:
-        super().__init__(name="convolution_2d")
+        super().__init__(name=_NAME)
         assert bins % recipe.frames == 0
         self.recipe, self.size = recipe, recipe.size
         planes = recipe.planes(bins // recipe.frames)
         first_seed = _SEEDS + (len(recipe.layers) + 1) * seed
         channels = 1
         self.convolutions: list[PooledFilters] = []
-        self._positions: dict[str, int] = {"convolution_projection": 1}
+        self._positions: dict[str, int] = {f"{_NAME}_projection": 1}
         for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(planes), strict=True)):
-            name, inputs = f"convolution_{i}", layer.width_bins * layer.width_frames * channels
+            name, inputs = f"{_NAME}_{i}", layer.width_bins * layer.width_frames * channels
             convolution = PooledFilters(inputs, layer.filters, layer.pool_bins, after.bins, first_seed + i, name)
             self.convolutions.append(convolution)
             self._positions[name] = after.frames * after.bins * layer.pool_bins
             channels = layer.filters
         self.batch_normalisation = [
-            BatchNormalisation(layer.filters, f"convolution_{i}_normal")
+            BatchNormalisation(layer.filters, f"{_NAME}_{i}_normal")
             for i, layer in enumerate(recipe.layers if recipe.batch_normalisation else ())
         ]
         glorot = keras.initializers.GlorotUniform(first_seed + len(recipe.layers))
-        self.projection = Dense(recipe.size, kernel_initializer=glorot, name="convolution_projection")
+        self.projection = Dense(recipe.size, kernel_initializer=glorot, name=f"{_NAME}_projection")
         self.projection.build((None, planes[-1].bins * planes[-1].frames * channels))
         self.built = True
 
     def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
         """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
 
-        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors that these count.
-        The others are left out, and 0.
+        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors that these count. The
+        others are not computed, and 0: whoever needs some behind an utterance's, counts them.
         """
         shape = tf.shape(vectors)
         if lengths is None:
@@ -87,7 +88,7 @@ class Convolution2d(keras.layers.Layer):
         """
         layers = [*self.convolutions, self.projection]
         affine = [None, *(layer.affine() for layer in self.batch_normalisation)] if self.batch_normalisation else []
-        return [_behind(before, layer) for before, layer in zip_longest(affine, layers)]
+        return [_folded_into(before, layer) for before, layer in zip_longest(affine, layers)]
 
     def _convolved(self, vectors: tf.Tensor, training: bool) -> tf.Tensor:
         """Return Float32[N, size] of vectors [N, bins]."""
@@ -96,14 +97,16 @@ class Convolution2d(keras.layers.Layer):
         found = tf.unstack(tf.transpose(planes, (1, 2, 0, 3)))  # for each frame [bins, N, channels]
         affine: _Affine | None = None
         for i, (convolution, layer) in enumerate(zip(self.convolutions, self.recipe.layers, strict=True)):
-            width, weights = layer.width_frames, _behind(affine, convolution)
+            width, weights = layer.width_frames, _folded_into(affine, convolution)
             firsts = range(0, len(found) - width + 1, layer.stride_frames)
             found = [convolution.by(tf.concat(found[first : first + width], 2), *weights) for first in firsts]
             if self.batch_normalisation:
                 normal = self.batch_normalisation[i]
                 affine = normal.affine_of(found) if training else normal.affine()
+            if affine and convolution.compute_dtype != "float32":  # which would round values that have a mean
+                found, affine = [one * affine[0] + affine[1] for one in found], None
         left = tf.transpose(tf.concat(found, 2), (1, 0, 2))
-        kernel, bias = _behind(affine, self.projection)
+        kernel, bias = _folded_into(affine, self.projection)
         flat = tf.reshape(left, (-1, left.shape[1] * left.shape[2]))
         return product(flat, kernel, self.projection.compute_dtype) + bias
 
@@ -113,7 +116,7 @@ class Convolution2d(keras.layers.Layer):
         return None if positions is None else Applications(positions * vectors)
 
 
-def _behind(affine: _Affine | None, layer: PooledFilters | Dense) -> tuple[tf.Tensor, tf.Tensor]:
+def _folded_into(affine: _Affine | None, layer: PooledFilters | Dense) -> tuple[tf.Tensor, tf.Tensor]:
     """Return kernel and bias of a layer that also do the affine map of each channel before it."""
     kernel, bias = tf.convert_to_tensor(layer.kernel.value), tf.convert_to_tensor(layer.bias.value)
     if affine is None:

@@ -49,7 +49,11 @@ class Convolution2dRecipe(Section):
         max_length=16,
         description="The layers, in order; the default's fit vectors of 16 frames of 40 bins.",
     )
-    batch_normalisation: bool = Field(True, description="Whether each layer's values are normalised over the batch.")
+    batch_normalisation: bool = Field(
+        True,
+        description="Whether each layer's values are normalised over the batch; "
+        "with truncated unrolling over a chunk, which had better have many rows.",
+    )
     size: int = Field(256, ge=1, le=8192, description="Output size of the linear projection behind them.")
 
     @field_validator("layers", mode="before")
@@ -75,8 +79,14 @@ class Convolution2dRecipe(Section):
             )
         planes = self.planes(frame_bins)
         for number, (before, after) in enumerate(pairwise(planes)):
-            if min(after) < 1:
+            layer = self.layers[number]
+            if layer.width_frames > before.frames or layer.width_bins > before.bins:
                 raise ValueError(
-                    f"model.convolution_2d.layers.{number}: no window fits {before.frames} frames of {before.bins} "
-                    "bins; take narrower windows, smaller pools or strides, or fewer layers"
+                    f"model.convolution_2d.layers.{number}: windows of {layer.width_frames} frames and "
+                    f"{layer.width_bins} bins; expected at most {before.frames} and {before.bins}, which are left there"
+                )
+            if after.bins < 1:
+                raise ValueError(
+                    f"model.convolution_2d.layers.{number}.pool_bins={layer.pool_bins}: expected at most "
+                    f"{before.bins - layer.width_bins + 1}, the positions of a window of {layer.width_bins} bins there"
                 )

@@ -72,7 +72,7 @@ class LstmCtc(Carrying):
     def _carried(
         self, inputs: Inputs, state: list[tf.Tensor], dropout_seed: tf.Tensor | None
     ) -> tuple[Outputs, list[tf.Tensor]]:
-        lengths = None if dropout_seed is None else inputs.lengths
+        lengths = None if dropout_seed is None else inputs.lengths + self.framing.tail
         log_probs, after = self._advance(inputs.features, lengths, state, dropout_seed)
         return Outputs(inputs.lengths, frames=log_probs), after
 

@@ -182,12 +182,13 @@ class Mocha(Monotonic):
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         block = self.encoder.block
+        encoded_lengths = -(-lengths // block)
         padded = tf.pad(features, ((0, 0), (0, -tf.shape(features)[1] % block), (0, 0)))
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
         normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.padding))
         encoded, _ = self.encoder.encode(
-            self.convolution(normal, None if dropout_seed is None else lengths),
+            self.convolution(normal, None if dropout_seed is None else block * encoded_lengths),
             self.encoder.initial_state(tf.shape(features)[0]),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
-        return encoded, -(-lengths // block)
+        return encoded, encoded_lengths

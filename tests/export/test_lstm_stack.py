@@ -36,10 +36,11 @@ SECTIONS = {
         "normalisation": "running",
         "convolution": {"frames": 3, "filters": 5, "width_bins": 2, "pool_bins": 1, "pooled_width_bins": 2, "size": 7},
     },
-    "convolution_2d": {
-        "family": "lstm_ctc",
+    "convolution_2d, late": {
+        "family": "delayed_lstm",
         "layers": 2,
         "cells": 9,
+        "delay_vectors": 2,
         "normalisation": "running",
         "convolution_2d": {
             "frames": 3,
@@ -186,3 +187,27 @@ def test_an_export_without_the_stack_is_served_by_its_graphs(tmp_path, monkeypat
     before = recognized(tmp_path / "before")
     assert not np.array_equal(now, before)  # the sums have another order
     np.testing.assert_allclose(now, before, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("convolution_frames", np.int32([3, 3])),
+        ("convolution_frames", np.float32([3])),
+        ("convolution_frames", np.int32(3)),
+        ("convolution_2d", np.int32([[2, -1, 1]])),
+        ("convolution_2d", np.int32([2, 1, 1])),
+        ("convolution_2d", np.int32([[2, 1]])),
+    ],
+)
+def test_numbers_that_are_no_sizes_of_a_convolution_are_refused_by_name(name, value):
+    weights = {
+        "mean": np.zeros(12, np.float32),
+        "convolution_frames": np.int32([3]),
+        "convolution_2d": np.int32([[2, 1, 1]]),
+    }
+    layer = {"weight_0": np.zeros((2, 4), np.float32), "bias_0": np.zeros(4, np.float32)}
+    rest = {"deviation": weights["mean"], "level": np.zeros(0), "running_mean": np.zeros(0)}
+    projection = {"projection_weight": np.zeros((1, 1), np.float32), "projection_bias": np.zeros(1, np.float32)}
+    with pytest.raises(ValueError, match=f"{name}: .*expected sizes"):
+        StackBatch(weights | layer | rest | projection | {name: value})
