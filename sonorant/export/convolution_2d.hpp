@@ -42,8 +42,8 @@ FAST void rectified_maxima(const float* sums, size_t sums_step, size_t count, si
 
 class ConvolutionLayer {
 public:
-    // bins: what errors call those of the inputs.
-    ConvolutionLayer(const Extent& inputs_, const Filters& of, const char* bins)
+    // unit: what errors call the bins of the inputs.
+    ConvolutionLayer(const Extent& inputs_, const Filters& of, const char* unit)
         : inputs(inputs_), windows_(of.windows), filters_(of.weights, of.name) {
         const auto [frames, stride, pool] = windows_;
         const auto text = [](size_t number) { return std::to_string(number); };
@@ -58,7 +58,7 @@ public:
                of.name + ": windows of " + text(terms) + " values for " + text(filters_.columns) +
                    " filters; expected a multiple of " + text(of_bin) + " for at least 1");
         const size_t width = terms / of_bin;
-        expect_at_most(inputs.bins, width, std::string(" of more than all ") + bins);
+        expect_at_most(inputs.bins, width, std::string(" of more than all ") + unit);
         expect_at_most(inputs.bins - width + 1, pool, ": maxima over more than all positions");
         outputs = {(inputs.bins - width + 1) / pool, (inputs.frames - frames) / stride + 1, filters_.columns};
         bins_read_ = outputs.bins * pool + width - 1;
@@ -131,7 +131,7 @@ protected:
         const std::string found = std::to_string(bins), of = std::to_string(frames);
         expect(frames && bins && bins % frames == 0,
                here + "bins of a vector: " + found + "; expected a multiple of " + of + " frames");
-        expect(!layers.empty(), here + "expected layers");
+        expect(!layers.empty(), here + "layers: 0; expected at least 1");
         Extent extent{bins / frames, frames, 1};
         for (const auto& [windows, weights, name] : layers) {
             layers_.emplace_back(extent, Filters{windows, weights, here + name}, layers_.empty() ? "bins" : "maxima");

@@ -3,8 +3,10 @@
 `family.py` has the contract: a `Model` names its `Symbols`, maps `Inputs` to `Outputs` in training and, if it is
 `Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an
 utterance. `registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that
-families share another (`lstm.py`, `frequency_convolution.py` of `pooled_convolution.py`, `clipped_recurrence.py`,
-`batch_normalisation.py`, `dropout.py`, and `input_normalisation.py` of `running_level.py`, `normalisation.py` and
-`running_mean.py`, the running ones by `doubling.py`). A `Carrying` model carries its state over chunks in training.
+families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, and
+`input_normalisation.py` of `running_level.py`, `normalisation.py` and `running_mean.py`, the running ones by
+`doubling.py`). What may stand before LSTM layers is a `vector_convolution.py`: `convolution.py` chooses between
+`frequency_convolution.py` and `convolution_2d.py`, both of `pooled_filters.py`, whose products are those of
+`pooled_convolution.py`. A `Carrying` model carries its state over chunks in training.
 `set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers.
 """

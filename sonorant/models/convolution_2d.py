@@ -7,18 +7,19 @@ LVCSR", section 2; Amodei 2016, Deep Speech 2, section 3.3, has such layers befo
     x [frames, bins, channels] -> convolution without padding -> max-pooling over bins -> rectifier
       -> batch normalisation
 
-and behind the last is a linear projection to `size` values. A vector's output depends on that vector alone: streams
-carry no state for it, and it adds no latency of its own. What overlapping vectors share is computed for each.
+and behind the last is a linear projection to `size` values. In recognition a vector's output depends on that vector
+alone, so streams carry no state for it; in training also on the moments of the batch, or chunk, of a rank. What
+overlapping vectors share is computed for each.
 """
 
 from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
-from sonorant.models.applications import Applications
 from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.half_precision import Dense, product
 from sonorant.models.pooled_filters import PooledFilters
+from sonorant.models.vector_convolution import VectorConvolution
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["Convolution2d"]
@@ -29,21 +30,20 @@ _NAME = "convolution_2d"  # not that of a convolution over frequency, as `init_f
 _SEEDS = 20_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
 
 
-class Convolution2d(keras.layers.Layer):
+class Convolution2d(VectorConvolution):
     """Maps stacked vectors to vectors of `size` values.
 
     bins: size of a stacked vector, `recipe.frames` times that of a frame; seed: of the first weights.
     """
 
     def __init__(self, bins: int, recipe: Convolution2dRecipe, seed: int) -> None:
-        super().__init__(name=_NAME)
+        super().__init__(_NAME, {f"{_NAME}_projection": 1})
         assert bins % recipe.frames == 0
         self.recipe, self.size = recipe, recipe.size
         planes = recipe.planes(bins // recipe.frames)
         first_seed = _SEEDS + (len(recipe.layers) + 1) * seed
         channels = 1
         self.convolutions: list[PooledFilters] = []
-        self._positions: dict[str, int] = {f"{_NAME}_projection": 1}
         for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(planes), strict=True)):
             name, inputs = f"{_NAME}_{i}", layer.width_bins * layer.width_frames * channels
             convolution = PooledFilters(inputs, layer.filters, layer.pool_bins, after.bins, first_seed + i, name)
@@ -60,11 +60,7 @@ class Convolution2d(keras.layers.Layer):
         self.built = True
 
     def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
-        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
-
-        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors that these count. The
-        others are not computed, and 0: whoever needs some behind an utterance's, counts them.
-        """
+        """See `VectorConvolution`; vectors that `lengths` do not count become 0."""
         shape = tf.shape(vectors)
         if lengths is None:
             rows = self._convolved(tf.reshape(vectors, (-1, vectors.shape[2])), training=False)
@@ -72,13 +68,6 @@ class Convolution2d(keras.layers.Layer):
         present = tf.where(tf.sequence_mask(lengths, shape[1]))
         rows = self._convolved(tf.gather_nd(vectors, present), training=True)
         return tf.scatter_nd(present, rows, tf.cast((shape[0], shape[1], self.size), tf.int64))
-
-    def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, each vector by products of B rows, for streams; T must be known.
-
-        Batch-invariance needs them (`pooled_convolution`).
-        """
-        return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
 
     def folded(self) -> list[tuple[tf.Tensor, tf.Tensor]]:
         """Return kernel and bias of each convolution, and of the projection, with the normalisation before them.
@@ -109,11 +98,6 @@ class Convolution2d(keras.layers.Layer):
         kernel, bias = _folded_into(affine, self.projection)
         flat = tf.reshape(left, (-1, left.shape[1] * left.shape[2]))
         return product(flat, kernel, self.projection.compute_dtype) + bias
-
-    def applications(self, layer: str, vectors: int) -> Applications | None:
-        """Return how often that layer's weights are applied to so many vectors; None if it is no layer of these."""
-        positions = self._positions.get(layer)
-        return None if positions is None else Applications(positions * vectors)
 
 
 def _folded_into(affine: _Affine | None, layer: PooledFilters | Dense) -> tuple[tf.Tensor, tf.Tensor]:

@@ -10,11 +10,10 @@ and max-pooling hides where exactly (Abdel-Hamid 2014, section III). The layers 
 A vector's output depends on that vector alone: streams carry no state for it, and it adds no latency of its own.
 """
 
-from sonorant.models.applications import Applications
-from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.half_precision import Dense
 from sonorant.models.pooled_filters import PooledFilters
+from sonorant.models.vector_convolution import VectorConvolution
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["FrequencyConvolution"]
@@ -22,18 +21,16 @@ __all__ = ["FrequencyConvolution"]
 _SEEDS = 10_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
 
 
-class FrequencyConvolution(keras.layers.Layer):
+class FrequencyConvolution(VectorConvolution):
     """Maps stacked vectors to vectors of `size` values; without a recipe it is the identity.
 
     bins: size of a stacked vector, `recipe.frames` times that of a frame; seed: of the first weights.
     """
 
     def __init__(self, bins: int, recipe: FrequencyConvolutionRecipe | None, seed: int) -> None:
-        super().__init__(name="frequency_convolution")
+        super().__init__("frequency_convolution", {})
         self.recipe = recipe
         self.size = recipe.size if recipe else bins
-        self.batch_normalisation: list[BatchNormalisation] = []  # none, as a `Convolution2d` may have
-        self._positions: dict[str, int] = {}
         if recipe:
             assert bins % recipe.frames == 0
             self._build_layers(bins // recipe.frames, recipe, _SEEDS + 3 * seed)
@@ -55,10 +52,7 @@ class FrequencyConvolution(keras.layers.Layer):
         self._positions = dict(zip(("convolution_0", "convolution_1", "convolution_projection"), counts, strict=True))
 
     def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
-        """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
-
-        lengths: for a `Convolution2d`; no vector's output depends on them here.
-        """
+        """See `VectorConvolution`; all vectors are computed, whatever `lengths` count."""
         del lengths
         if self.recipe is None:
             return vectors
@@ -70,15 +64,5 @@ class FrequencyConvolution(keras.layers.Layer):
         return self.projection(tf.reshape(found, (shape[0], shape[1], found.shape[1] * found.shape[2])))
 
     def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, each vector by products of B rows, for streams; T must be known.
-
-        Batch-invariance needs them (`pooled_convolution`).
-        """
-        if self.recipe is None:
-            return vectors
-        return tf.concat([self(vector) for vector in tf.split(vectors, vectors.shape[1], axis=1)], 1)
-
-    def applications(self, layer: str, vectors: int) -> Applications | None:
-        """Return how often that layer's weights are applied to so many vectors; None if it is no layer of these."""
-        positions = self._positions.get(layer)
-        return None if positions is None else Applications(positions * vectors)
+        """See `VectorConvolution`."""
+        return vectors if self.recipe is None else super().one_by_one(vectors)

@@ -23,7 +23,8 @@ class LstmCtc(Carrying):
     """Features to log-probabilities of units and blank (the last), frame by frame, without look-ahead.
 
     bins: size of a stacked feature vector; units: without the blank; seed: of the first weights.
-    Frame t depends on frames 0..t alone, so neither padding nor the cut into chunks changes any output.
+    Frame t depends on frames 0..t alone, so neither padding nor the cut into chunks changes any output; in training
+    batch normalisation, if `recipe.convolution_2d` has it, makes it depend on the batch or chunk too.
     """
 
     search = "ctc"

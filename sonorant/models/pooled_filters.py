@@ -26,7 +26,7 @@ class PooledFilters(HalfPrecision):
         return self.by(values, self.kernel.value, self.bias.value)
 
     def by(self, values: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, by weights in place of the layer's."""
+        """Return what `call` does, by this kernel and, in Float32, this bias."""
         values, kernel = (tf.cast(one, self.compute_dtype) for one in (values, kernel))
         found = pooled_convolution(values, kernel, self.pool, self.count)
         return tf.nn.relu(tf.cast(found, tf.float32) + tf.cast(bias, tf.float32))

@@ -122,3 +122,5 @@ def _ranges(value: _Schema) -> Iterator[str]:
             yield from (f"each {sign} {inner[bound]:g}" for bound, sign in _BOUNDS.items() if bound in inner)
     if "minItems" in value and "prefixItems" not in value:
         yield f"at least {value['minItems']}"
+    if "maxItems" in value and "prefixItems" not in value:
+        yield f"at most {value['maxItems']}"

@@ -10,7 +10,7 @@ features included. A state is carried on as the weights before the last update l
 
 What differs: rows end with the batch (see `chunks`). Steps are synchronous over ranks: as long as one has a chunk, the
 others join with none. The gradient is the mean over rows that have a target in the chunk, of sums over their frames;
-the paper does not say how it is scaled.
+the paper does not say how it is scaled. Batch normalisation, which it has not, is by a chunk of a rank.
 """
 
 from collections.abc import Callable, Sequence

@@ -210,7 +210,7 @@ FIRST, SECOND = (3, 2, 2, weights(6, 4)), (2, 1, 1, weights(16, 5))  # of 6 x 8:
         ({"bins": 50}, "bins of a vector: 50; expected a multiple of 6 frames"),
         ({"bins": 0}, "bins of a vector: 0; expected a multiple of 6 frames"),
         ({"frames": 0}, "bins of a vector: 48; expected a multiple of 0 frames"),
-        ({"layers": []}, "expected layers"),
+        ({"layers": []}, "layers: 0; expected at least 1"),
         ({"layers": [(0, 2, 2, weights(6, 4)), SECOND]}, "filters 0: frames 0, stride 2, pool 2; expected at least 1"),
         ({"layers": [FIRST, (2, 0, 1, weights(16, 5))]}, "filters 1: frames 2, stride 0, pool 1; expected at least 1"),
         ({"layers": [FIRST, (2, 1, 0, weights(16, 5))]}, "filters 1: frames 2, stride 1, pool 0; expected at least 1"),
