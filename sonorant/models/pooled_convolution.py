@@ -27,18 +27,20 @@ def pooled_convolution(values: tf.Tensor, kernel: tf.Tensor, pool: int, count: i
 
     @custom_gradient
     def maxima(values: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, object]:
-        strided = [values[first::pool] for first in range(pool)]  # once, as a slice with a stride is slow
+        # Gathered, and once: a slice with a stride copies value by value.
+        strided = [tf.gather(values, range(first, bins, pool)) for first in range(pool)] if pool > 1 else [values]
         windows = [_windows(strided, width, first, count) for first in range(pool)]
         products = [tf.matmul(window, kernel) for window in windows]
         best = reduce(tf.maximum, products)
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             shares = _shares(products, best, upstream)
+            # Transposed: with the narrower operand on the left it takes two thirds of the time.
             of_kernel = [
-                tf.matmul(*(tf.reshape(one, (-1, one.shape[2])) for one in (window, share)), transpose_a=True)
+                tf.matmul(*(tf.reshape(one, (-1, one.shape[2])) for one in (share, window)), transpose_a=True)
                 for window, share in zip(windows, shares, strict=True)
             ]
-            return _of_values(shares, kernel, bins, inputs), tf.add_n(of_kernel)
+            return _of_values(shares, kernel, bins, inputs), tf.transpose(tf.add_n(of_kernel))
 
         return best, gradient
 
