@@ -26,7 +26,7 @@ __all__ = ["Convolution2d"]
 
 _Affine: TypeAlias = tuple[tf.Tensor, tf.Tensor]  # factor and offset [channels]
 
-_NAME = "convolution_2d"  # not that of a convolution over frequency, as `init_from` goes by names
+_NAME = "conv2d"  # not that of a convolution over frequency, as `init_from` goes by names
 _SEEDS = 20_000  # of first weights: beyond those of the layers behind, which would begin with the same numbers
 
 

@@ -45,7 +45,6 @@ class Convolution2dRecipe(Section):
             Convolution2dLayerRecipe(filters=32),
             Convolution2dLayerRecipe(filters=64, stride_frames=2),
         ),
-        min_length=1,
         max_length=16,
         description="The layers, in order; the default's fit vectors of 16 frames of 40 bins.",
     )
@@ -60,6 +59,13 @@ class Convolution2dRecipe(Section):
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value  # of JSON, as for `BfaRecipe.pooling`
+
+    @field_validator("layers", mode="after")
+    @classmethod
+    def _some(cls, value: tuple[Convolution2dLayerRecipe, ...]) -> tuple[Convolution2dLayerRecipe, ...]:
+        if not value:
+            raise ValueError("found none; expected at least one")
+        return value
 
     def planes(self, bins: int) -> list[Plane]:
         """Return a vector's frames of so many bins, and what each layer leaves of them."""

@@ -13,7 +13,7 @@ from sonorant.training.collective import SingleProcess
 from sonorant.training.labeller import Labeller
 from sonorant.training.step import Notes, TrainStep
 
-FIRST = "convolution_2d_0_normal"  # whose values no other normalisation is before
+FIRST = "conv2d_0_normal"  # whose values no other normalisation is before
 
 
 def stepped(batches, **training):
