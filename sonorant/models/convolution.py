@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from sonorant.models.convolution_2d import Convolution2d
 from sonorant.models.frequency_convolution import FrequencyConvolution
-from sonorant.models.section import ConvolvedSection
+from sonorant.models.shared_section import ConvolvedSection
 
 __all__ = ["Convolution", "convolution_of"]
 

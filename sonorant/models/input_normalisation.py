@@ -8,7 +8,7 @@ from sonorant.arrays import Features
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.running_level import RunningLevel, peak_moments
 from sonorant.models.running_mean import RunningMean, speech_moments
-from sonorant.models.section import NormalisedSection
+from sonorant.models.shared_section import NormalisedSection
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["InputNormalisation"]
