@@ -80,13 +80,12 @@ def _convolution_2d(weights: Mapping[str, NDArray[Any]]) -> Convolution2d:
 
 
 def _sizes(weights: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Any:
-    """Return an array of that shape, -1 for any number, as a list; raises ValueError for others than sizes."""
+    """Return an array of that shape, -1 for any number, as a list; raises ValueError unless each is a size."""
     found = weights[name]
     right = found.ndim == len(shape) and all(want in (-1, n) for want, n in zip(shape, found.shape, strict=True))
     if not right or found.dtype.kind != "i" or (found < 1).any():
-        raise ValueError(
-            f"{name}: {found.dtype}{list(found.shape)} {found.tolist()!r:.80}; expected sizes {list(shape)}"
-        )
+        shown = f"{found.dtype}{list(found.shape)} {found.tolist()!r:.80}"
+        raise ValueError(f"{name}: {shown}; expected sizes of at least 1, {shape[-1]} in a row")
     return found.tolist()
 
 

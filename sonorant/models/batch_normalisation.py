@@ -32,8 +32,8 @@ class BatchNormalisation(keras.layers.Layer):
     def call(self, values: tf.Tensor, present: tf.Tensor | None = None) -> tf.Tensor:
         """Return `values` [..., channels], normalised by the batch's moments; without `present`, by the moving ones.
 
-        present: Float32[..., 1], 1 for a frame and 0 for padding. Sets `sums`, Float32[2 channels + 1]: of values,
-        of their squares about the moving mean, and of frames.
+        present: Float32[..., 1], 1 for a frame and 0 for padding. Sets `sums`, Float32[2 channels + 1]: of values
+        about the moving mean, of their squares, and of frames.
         """
         if present is None:
             factor, offset = self.affine()

@@ -46,12 +46,13 @@ class Convolution2dRecipe(Section):
             Convolution2dLayerRecipe(filters=64, stride_frames=2),
         ),
         max_length=16,
+        json_schema_extra={"minItems": 1},  # `_some` says it better
         description="The layers, in order; the default's fit vectors of 16 frames of 40 bins.",
     )
     batch_normalisation: bool = Field(
         True,
         description="Whether each layer's values are normalised over the batch; "
-        "with truncated unrolling over a chunk, which had better have many rows.",
+        "with truncated unrolling over a chunk, and moments of few rows are noisy.",
     )
     size: int = Field(256, ge=1, le=8192, description="Output size of the linear projection behind them.")
 
@@ -89,7 +90,7 @@ class Convolution2dRecipe(Section):
             if layer.width_frames > before.frames or layer.width_bins > before.bins:
                 raise ValueError(
                     f"model.convolution_2d.layers.{number}: windows of {layer.width_frames} frames and "
-                    f"{layer.width_bins} bins; expected at most {before.frames} and {before.bins}, which are left there"
+                    f"{layer.width_bins} bins; expected at most {before.frames} and {before.bins}"
                 )
             if after.bins < 1:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Recipe: the model, a section for each family."""
+"""Recipe: the model, a section for each family; those of language models are in `language_model_section.py`."""
 
 import math
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias

@@ -25,8 +25,8 @@ class VectorConvolution(keras.layers.Layer):
     def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
         """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
 
-        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors that these count. The
-        others need not be computed: whoever needs some behind an utterance's, counts them.
+        lengths: Int32[B], in training, where batches are normalised by their own moments: vectors to compute and to
+        normalise over, those of a delay or of a block's fill among them; what follows them is undefined.
         """
         raise NotImplementedError
 

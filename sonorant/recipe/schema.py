@@ -231,6 +231,12 @@ class Recipe(Section):
                 f"{found}makes several steps of a batch, and training.accumulate_batches="
                 f"{training.accumulate_batches} a step of several batches; set one of them to its default"
             )
+        convolution = getattr(model, "convolution_2d", None)
+        if model.framing.tail and convolution is not None and convolution.batch_normalisation:
+            raise ValueError(
+                f"{found}would normalise the padding behind utterances of model.family={model.family}; set "
+                "model.convolution_2d.batch_normalisation to false, or unroll_vectors to 0"
+            )
         if (over := getattr(model, "dropout_over", "frame")) != "frame":
             raise ValueError(
                 f"{found}draws dropout chunk by chunk; found model.dropout_over={over}, whose mask lasts for an "

@@ -21,6 +21,8 @@ FAMILIES = {
     "delayed_lstm": PLAIN | {"family": "delayed_lstm", "delay_vectors": 3},
     "convolution": PLAIN | {"convolution": CONVOLUTION},
     "convolution_2d": PLAIN | {"convolution_2d": SECTION_2D | {"batch_normalisation": False}},
+    "convolution_2d, late": PLAIN
+    | {"family": "delayed_lstm", "delay_vectors": 3, "convolution_2d": SECTION_2D | {"batch_normalisation": False}},
 }
 
 

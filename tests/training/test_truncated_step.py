@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from rigs.tiny_convolution import SECTION_2D
 from training import by_frame
 from training.by_frame import CTC, FAMILIES, frame_recipe, labelled, normalised_model, objective_of
@@ -133,6 +134,13 @@ def test_a_chunk_as_long_as_the_utterance_has_the_gradient_of_full_unrolling_wit
         found.append([result.loss, result.gradient_norm, *step.optimizer.sums])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_normalisation_of_chunks_with_a_delay_is_refused():
+    model = FAMILIES["convolution_2d, late"] | {"convolution_2d": SECTION_2D}
+    with pytest.raises(ValidationError, match=r"convolution_2d\.batch_normalisation to false, or unroll_vectors to 0"):
+        frame_recipe(model, unroll_vectors=VECTORS, unroll_rows=1)
+    frame_recipe(model)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
