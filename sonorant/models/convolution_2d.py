@@ -2,7 +2,7 @@
 
 Small filters, layer upon layer, see more of a word than those of one layer that are as long as a vector, and share
 their weights over time as well as over bins (Sercu 2016, "Very deep multilingual convolutional neural networks for
-LVCSR", section 2; Amodei 2016, Deep Speech 2, section 3.3, has such layers before recurrent ones, too). A layer is
+LVCSR"; before recurrent layers Amodei 2016, Deep Speech 2, "Frequency convolutions"). A layer is
 
     x [frames, bins, channels] -> convolution without padding -> max-pooling over bins -> rectifier
       -> batch normalisation
