@@ -101,14 +101,14 @@ def _by_frame(model: Any, features: Any, symbols: int) -> Any:
 
 def _convolved_2d(recipe: Convolution2dRecipe, features: Any) -> Any:
     """Return vectors [B, T, size]: layers of two-dimensional filters within each vector."""
-    planes = recipe.planes(features.shape[2] // recipe.frames)
-    found = keras.ops.reshape(features, (-1, *planes[0], 1))
+    feature_maps = recipe.feature_maps(features.shape[2] // recipe.frames)
+    found = keras.ops.reshape(features, (-1, *feature_maps[0], 1))
     for layer in recipe.layers:
         width, strides = (layer.width_frames, layer.width_bins), (layer.stride_frames, 1)
         found = _layers.Conv2D(layer.filters, width, strides=strides)(found)
         found = _layers.Activation("relu")(_layers.MaxPooling2D((1, layer.pool_bins))(found))
         found = _layers.BatchNormalization()(found) if recipe.batch_normalisation else found
-    flat = planes[-1].frames * planes[-1].bins * recipe.layers[-1].filters
+    flat = feature_maps[-1].frames * feature_maps[-1].bins * recipe.layers[-1].filters
     by_utterance = _layers.Lambda(lambda both: tf.reshape(both[0], (tf.shape(both[1])[0], -1, flat)))([found, features])
     return _layers.Dense(recipe.size)(by_utterance)
 

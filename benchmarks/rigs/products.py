@@ -119,13 +119,13 @@ def _convolved(model: LstmCtcRecipe, vectors: int, bins: int) -> Iterator[Produc
 
 def _convolved_2d(recipe: Convolution2dRecipe, vectors: int, bins: int) -> Iterator[Product]:
     """Yield those of all layers and the projection."""
-    planes, channels = recipe.planes(bins // recipe.frames), 1
-    for layer, plane in zip(recipe.layers, planes[1:], strict=True):
-        positions = vectors * plane.frames * plane.bins * layer.pool_bins
+    feature_maps, channels = recipe.feature_maps(bins // recipe.frames), 1
+    for layer, feature_map in zip(recipe.layers, feature_maps[1:], strict=True):
+        positions = vectors * feature_map.frames * feature_map.bins * layer.pool_bins
         inputs = layer.width_frames * layer.width_bins * channels
-        yield from _dense(inputs, layer.filters, positions, first=plane is planes[1])
+        yield from _dense(inputs, layer.filters, positions, first=feature_map is feature_maps[1])
         channels = layer.filters
-    yield from _dense(planes[-1].frames * planes[-1].bins * channels, recipe.size, vectors)
+    yield from _dense(feature_maps[-1].frames * feature_maps[-1].bins * channels, recipe.size, vectors)
 
 
 def _convolved_over_frequency(recipe: FrequencyConvolutionRecipe, vectors: int, bins: int) -> Iterator[Product]:

@@ -62,7 +62,7 @@ def _convolution(weights: Mapping[str, NDArray[Any]]) -> Convolution2d | None:
         return _convolution_2d(weights)
     if not len(weights.get("convolution", ())):
         return None
-    frames, pool = map(int, weights["convolution"])
+    frames, pool = _sizes(weights, "convolution", (2,))
     projection = weights["filters_projection_weight"], weights["filters_projection_bias"]
     first, second = _filters(weights, 2)
     return FrequencyConvolution(len(weights["mean"]), frames, pool, first, second, projection)

@@ -43,9 +43,7 @@ class BatchNormalisation(keras.layers.Layer):
         centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
         centred = (values - centre) * present
         total, squares = tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)
-        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
-        mean, variance = _moments(total, squares, count)
-        factor, offset = self._affine(centre + mean, variance)
+        factor, offset = self._affine_of_sums(centre, total, squares, count)
         return values * factor + offset
 
     def affine(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -62,9 +60,7 @@ class BatchNormalisation(keras.layers.Layer):
         centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
         sums = [_sums(tf.reshape(one, (-1, channels)), centre) for one in values]
         total, squares = (tf.add_n(each) for each in zip(*sums, strict=True))
-        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
-        mean, variance = _moments(total, squares, count)
-        return self._affine(centre + mean, variance)
+        return self._affine_of_sums(centre, total, squares, count)
 
     def update(self, sums: tf.Tensor) -> None:
         """Move the moments towards those of a step's frames; part of the step's graph."""
@@ -80,6 +76,13 @@ class BatchNormalisation(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         """Return what rebuilds the layer."""
         return {"channels": int(self.mean.shape[0]), "name": self.name}
+
+    def _affine_of_sums(
+        self, centre: tf.Tensor, total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
+        mean, variance = _moments(total, squares, count)
+        return self._affine(centre + mean, variance)
 
     def _affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factor = self.scale.value * tf.math.rsqrt(variance + _EPSILON)

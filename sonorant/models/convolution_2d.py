@@ -40,11 +40,11 @@ class Convolution2d(VectorConvolution):
         super().__init__(_NAME, {f"{_NAME}_projection": 1})
         assert bins % recipe.frames == 0
         self.recipe, self.size = recipe, recipe.size
-        planes = recipe.planes(bins // recipe.frames)
+        feature_maps = recipe.feature_maps(bins // recipe.frames)
         first_seed = _SEEDS + (len(recipe.layers) + 1) * seed
         channels = 1
         self.convolutions: list[PooledFilters] = []
-        for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(planes), strict=True)):
+        for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(feature_maps), strict=True)):
             name, inputs = f"{_NAME}_{i}", layer.width_bins * layer.width_frames * channels
             convolution = PooledFilters(inputs, layer.filters, layer.pool_bins, after.bins, first_seed + i, name)
             self.convolutions.append(convolution)
@@ -56,7 +56,7 @@ class Convolution2d(VectorConvolution):
         ]
         glorot = keras.initializers.GlorotUniform(first_seed + len(recipe.layers))
         self.projection = Dense(recipe.size, kernel_initializer=glorot, name=f"{_NAME}_projection")
-        self.projection.build((None, planes[-1].bins * planes[-1].frames * channels))
+        self.projection.build((None, feature_maps[-1].bins * feature_maps[-1].frames * channels))
         self.built = True
 
     def call(self, vectors: tf.Tensor, lengths: tf.Tensor | None = None) -> tf.Tensor:
@@ -82,8 +82,8 @@ class Convolution2d(VectorConvolution):
     def _convolved(self, vectors: tf.Tensor, training: bool) -> tf.Tensor:
         """Return Float32[N, size] of vectors [N, bins]."""
         frames = self.recipe.frames
-        planes = tf.reshape(vectors, (-1, frames, vectors.shape[1] // frames, 1))
-        found = tf.unstack(tf.transpose(planes, (1, 2, 0, 3)))  # for each frame [bins, N, channels]
+        spectra = tf.reshape(vectors, (-1, frames, vectors.shape[1] // frames, 1))
+        found = tf.unstack(tf.transpose(spectra, (1, 2, 0, 3)))  # for each frame [bins, N, channels]
         affine: _Affine | None = None
         for i, (convolution, layer) in enumerate(zip(self.convolutions, self.recipe.layers, strict=True)):
             width, weights = layer.width_frames, _folded_into(affine, convolution)

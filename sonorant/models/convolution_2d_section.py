@@ -8,11 +8,11 @@ from pydantic import Field, field_validator
 from sonorant.features.section import FeaturesRecipe
 from sonorant.section import Section
 
-__all__ = ["Convolution2dLayerRecipe", "Convolution2dRecipe", "Plane"]
+__all__ = ["Convolution2dLayerRecipe", "Convolution2dRecipe", "FeatureMap"]
 
 
-class Plane(NamedTuple):
-    """What a layer leaves of a stacked vector: frames, and in each so many bins; both below 1 where no window fits."""
+class FeatureMap(NamedTuple):
+    """Size of a feature map: frames, and in each so many bins; below 1 where no window fits."""
 
     frames: int
     bins: int
@@ -27,10 +27,10 @@ class Convolution2dLayerRecipe(Section):
     stride_frames: int = Field(1, ge=1, le=16, description="Frames from one position of a filter to the next.")
     pool_bins: int = Field(2, ge=1, le=16, description="Size and stride of the max-pooling, in bins.")
 
-    def plane(self, before: Plane) -> Plane:
-        """Return what the layer leaves."""
+    def feature_map(self, before: FeatureMap) -> FeatureMap:
+        """Return what the layer makes of one."""
         frames = (before.frames - self.width_frames) // self.stride_frames + 1
-        return Plane(frames, max(0, before.bins - self.width_bins + 1) // self.pool_bins)
+        return FeatureMap(frames, max(0, before.bins - self.width_bins + 1) // self.pool_bins)
 
 
 class Convolution2dRecipe(Section):
@@ -68,9 +68,15 @@ class Convolution2dRecipe(Section):
             raise ValueError("found none; expected at least one")
         return value
 
-    def planes(self, bins: int) -> list[Plane]:
+    def feature_maps(self, bins: int) -> list[FeatureMap]:
         """Return a vector's frames of so many bins, and what each layer leaves of them."""
-        return list(accumulate(self.layers, lambda plane, layer: layer.plane(plane), initial=Plane(self.frames, bins)))
+        return list(
+            accumulate(
+                self.layers,
+                lambda before, layer: layer.feature_map(before),
+                initial=FeatureMap(self.frames, bins),
+            )
+        )
 
     def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
         """Raise ValueError if vectors of these features, frames of so many bins, have no such convolution."""
@@ -84,8 +90,8 @@ class Convolution2dRecipe(Section):
                 f"model.convolution_2d.frames={self.frames} with features.stack={features.stack}: its layers see all "
                 "frames of a vector; set both to the same number"
             )
-        planes = self.planes(frame_bins)
-        for number, (before, after) in enumerate(pairwise(planes)):
+        feature_maps = self.feature_maps(frame_bins)
+        for number, (before, after) in enumerate(pairwise(feature_maps)):
             layer = self.layers[number]
             if layer.width_frames > before.frames or layer.width_bins > before.bins:
                 raise ValueError(

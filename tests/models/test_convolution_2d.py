@@ -204,7 +204,7 @@ def test_training_leaves_the_sums_of_the_vectors_that_are_computed(family):
     outputs(model, SEED)
     counts = [float(sums[-1]) for sums in model.batch_sums()]
     times = sum(LENGTHS) if family == "bfa" else sum(computed(model, length) for length in LENGTHS)
-    assert counts == [times * plane.frames * plane.bins for plane in RECIPE.planes(BINS)[1:]]
+    assert counts == [times * feature_map.frames * feature_map.bins for feature_map in RECIPE.feature_maps(BINS)[1:]]
     before = model.named_weights()
     model.update_moments(model.batch_sums())
     changed = {name for name, value in model.named_weights().items() if (value != before[name]).any()}
@@ -214,15 +214,16 @@ def test_training_leaves_the_sums_of_the_vectors_that_are_computed(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_normalisation_training_computes_what_recognition_does(family):
     model = model_of(family, batch_normalisation=False)
-    if family == "mocha":  # whose attention is in expectation in training: encoded frames are compared
-        features, lengths = vectors(3, 7), tf.constant(LENGTHS)
-        (found, _), (expected, frames) = (model._encode(features, lengths, seed) for seed in (SEED, None))
-    else:
-        found, expected, frames = (outputs(model, seed) for seed in (SEED, None)), None, None
-        first, second = found
-        found, expected = ((one.labels, one.frames)[one.labels is None] for one in (first, second))
-        frames = second.lengths if first.labels is None else tf.fill((3,), 3)
-    for one, other, length in zip(found, expected, frames, strict=True):
+
+    def frames(seed):
+        """Return frames, of a label-synchronous family encoded ones, and how many count."""
+        if hasattr(model, "encode"):
+            return model._encode(vectors(3, 7), tf.constant(LENGTHS), seed)
+        found = outputs(model, seed)
+        return found.frames, found.lengths
+
+    (found, lengths), (expected, _) = frames(SEED), frames(None)
+    for one, other, length in zip(found, expected, lengths, strict=True):
         np.testing.assert_allclose(one[:length], other[:length], atol=1e-5)
 
 
@@ -301,4 +302,9 @@ def test_what_cannot_be_convolved_is_refused_by_name(changes, message):
 
 def test_the_default_layers_fit_sixteen_frames_of_forty_bins():
     section = recipe({"frames": 16, "layers": Convolution2dRecipe(frames=16).layers}, mel_bins=40, stack=16).model
-    assert [tuple(plane) for plane in section.convolution_2d.planes(40)] == [(16, 40), (6, 18), (4, 8), (1, 3)]
+    assert [tuple(feature_map) for feature_map in section.convolution_2d.feature_maps(40)] == [
+        (16, 40),
+        (6, 18),
+        (4, 8),
+        (1, 3),
+    ]

@@ -49,6 +49,7 @@ def test_types_defaults_and_ranges_are_those_of_the_schema():
     assert rows("`corpus`")["strings"][:2] == ["[`corpus.strings`](#corpusstrings) or null", "`null`"]
     assert rows("`pipeline`")["replicas"][:3] == ["map of string to integer", "`{}`", "each ≥ 1"]
     assert rows("`corpus.strings`")["pause_ms"][:2] == ["interval", "`{low: 50, high: 400}`"]
+    assert rows("`model.convolution_2d`")["layers"][2] == "at least 1, at most 16"
     assert rows("stage `room`")["noise_sources"][:2] == ["list of integer, integer", "`[1, 3]`"]
     assert rows("model `lstm_ctc`")["dropout"][:3] == ["number", "`0.1`", "≥ 0, < 1"]
 

@@ -156,7 +156,7 @@ def test_batch_normalisation_is_by_the_vectors_of_a_chunk(loss):
     ordinals = [0, 4]
     step(batch_of(recipe, ordinals), 3, Notes())
     vectors = [len(item.features) for item in labelled(recipe, ordinals)]
-    positions = step.model.recipe.convolution_2d.planes(BINS)[1].bins
+    positions = step.model.recipe.convolution_2d.feature_maps(BINS)[1].bins
     assert sum(counts) == sum(vectors) * positions
     assert max(counts) == VECTORS * positions
     steps = {n: float(v) for n, v in step.model.named_weights().items() if n.endswith("_normal/steps")}
