@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -13,6 +14,7 @@ from benchmarks.load.server import Target
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
+from sonorant.errors import Unavailable
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["idle"]
@@ -25,9 +27,9 @@ _KIB = 1024
 
 
 def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
-    """Yield the server's memory with no streams and with many, and the difference for each.
+    """Yield the server's memory with no streams and with many, the difference for each, and the refused ones, if any.
 
-    Each stream has said a recording, and says no more.
+    Each stream has said a recording, and says no more. Raises Unavailable, with the status, if the first is refused.
     """
     streams = (conditions.streams or (_STREAMS,))[0]
     with conditions.serve(**_ROOMY) as target:
@@ -35,6 +37,8 @@ def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterat
         before, with_streams, opened = asyncio.run(
             _measure(target, conditions.recordings[0], streams, conditions.models[0].name)
         )
+        if opened < streams:
+            yield Row("refused", f"of {streams} streams", streams - opened, "streams")
         yield Row("memory", "no streams", before / _KIB, "KiB")
         yield Row("memory", f"{opened} idle streams", with_streams / _KIB, "KiB")
         yield Row("memory, each", f"{opened} idle streams", (with_streams - before) / _KIB / max(1, opened), "KiB")
@@ -44,24 +48,23 @@ async def _measure(target: Target, recording: Recording, streams: int, model: st
     """Return resident bytes with no streams and with all that were opened, and their number."""
     async with open_aio_channel(target.address) as channel:
         first = await _open(channel, recording, model)  # what a first stream loads is none of the others'
-        if first is not None:
-            first.cancel()
+        first.cancel()
         await asyncio.sleep(_SETTLE_S)
         pid = target.process
         before = usage.rss_bytes(pid)
-        calls = [await _open(channel, recording, model) for _ in range(streams)]
+        opened = []
+        for _ in range(streams):
+            with suppress(Unavailable):
+                opened.append(await _open(channel, recording, model))
         await asyncio.sleep(_SETTLE_S)
         after = usage.rss_bytes(pid)
-        opened = [call for call in calls if call is not None]
         for call in opened:
             call.cancel()
     return before, after, len(opened)
 
 
-async def _open(
-    channel: grpc.aio.Channel, recording: Recording, model: str
-) -> "grpc.aio.StreamStreamCall[Any, Any] | None":
-    """Return a stream that has had a recording, and noticed its speech; None if it was refused."""
+async def _open(channel: grpc.aio.Channel, recording: Recording, model: str) -> "grpc.aio.StreamStreamCall[Any, Any]":
+    """Return a stream that has had a recording, and noticed its speech; raises Unavailable with the status."""
     call = connect(channel).StreamingRecognize()
     config = pb.RecognitionConfig(model=model)
     config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
@@ -72,6 +75,9 @@ async def _open(
             await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
             await call.write(pb.StreamingRecognizeRequest(audio=recording.audio))
             await call.read()  # that speech has begun
-    except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
-        return None
+    except TimeoutError:
+        call.cancel()
+        raise Unavailable(f"a stream: no answer within {_OPEN_S:.0f} s") from None
+    except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        raise Unavailable(f"a stream: {(await call.code()).name}: {await call.details()}") from None
     return call

@@ -104,6 +104,17 @@ def test_what_a_server_says_of_the_model_is_the_error(two_models):
     assert str(unknown) == f"{address}: NOT_FOUND: model 'babel': not served; served are: babble, bubble"
 
 
+def test_idle_streams_that_are_refused_are_counted_or_are_the_error(two_models, recordings):
+    options = ("--recordings", str(recordings), "--preset", "idle", "--model", "bubble")
+    with recognizer_on_a_thread(two_models, max_streams=1) as (server, _, address):
+        rows = measured("--server", address, "--streams", "3", *options)
+        with server.engine.admission.slot():
+            none = refused("--server", address, "--streams", "3", *options)
+    assert [(row["case"], row["value"]) for row in rows if row["name"] == "refused"] == [("of 3 streams", 2)]
+    assert isinstance(none, Unavailable)
+    assert str(none).startswith("a stream: RESOURCE_EXHAUSTED: ")
+
+
 def test_no_recognizer_answers_where_none_does():
     none = refused("--server", "127.0.0.1:1")
     assert isinstance(none, Unavailable)
