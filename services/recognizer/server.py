@@ -24,6 +24,7 @@ from services.recognizer.transports import google
 from services.recognizer.transports.google_batch import BatchRecognizer
 from services.recognizer.transports.grpc import SERVICE, RecognizerServicer
 from services.recognizer.transports.grpc_keys import KeyInterceptor
+from services.recognizer.transports.operations import SERVICE as OPERATIONS
 from services.recognizer.transports.operations import Operations
 from services.recognizer.transports.reflection import add_reflection
 from services.recognizer.transports.tensorflow_serving import SERVICES as TENSORFLOW_SERVICES
@@ -120,7 +121,7 @@ class RecognizerServer:
         )
         self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        add_reflection((*_SERVICES, health.SERVICE_NAME), self._server)
+        add_reflection((*_SERVICES, OPERATIONS, health.SERVICE_NAME), self._server)
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
         for service in ("", *_SERVICES):

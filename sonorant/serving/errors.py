@@ -18,6 +18,7 @@ __all__ = [
     "TooManyStreams",
     "Unauthenticated",
     "UnknownModel",
+    "UnknownOperation",
     "code_of",
     "status_of",
 ]
@@ -31,6 +32,12 @@ class BadRequest(SonorantError):
 
 class UnknownModel(SonorantError):
     """A client asked for a model that is not served."""
+
+    exit_code = 65
+
+
+class UnknownOperation(SonorantError):
+    """A client asked for a long-running operation that is not here."""
 
     exit_code = 65
 
@@ -108,6 +115,9 @@ STATUSES: dict[type[SonorantError], Status] = {
     ),
     Forbidden: Status("a method for operators, and an API key without `admin`", "PERMISSION_DENIED", 403, "no"),
     UnknownModel: Status("no such model, or version of it", "NOT_FOUND", 404, "no"),
+    UnknownOperation: Status(
+        "no such operation: forgotten, deleted, of another key, or begun on another replica", "NOT_FOUND", 404, "no"
+    ),
     AudioTooLong: Status(
         "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"
     ),

@@ -15,14 +15,14 @@ from services.coordination.durations import seconds
 from services.recognizer.callers import CALLER
 from services.recognizer.transports.grpc_methods import Handler, unary
 from sonorant.errors import SonorantError
-from sonorant.serving.errors import FAULT, BadRequest, TooManyStreams
+from sonorant.serving.errors import FAULT, BadRequest, TooManyStreams, UnknownOperation
 from sonorant.v1 import longrunning_pb2 as pb
 
-__all__ = ["Operations", "rpc_status"]
+__all__ = ["SERVICE", "Operations", "rpc_status"]
 
 log = structlog.get_logger()
 
-_SERVICE = "google.longrunning.Operations"
+SERVICE = "google.longrunning.Operations"
 _MOST = 100  # of clients with one name
 _MOST_IN_ALL = 1000
 
@@ -78,7 +78,7 @@ class Operations:
             "CancelOperation": unary(pb.CancelOperationRequest, self._cancel, self._refuse),
             "DeleteOperation": unary(pb.DeleteOperationRequest, self._delete, self._refuse),
         }
-        return grpc.method_handlers_generic_handler(_SERVICE, methods)
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
 
     async def _get(self, request: pb.GetOperationRequest) -> pb.Operation:
         return self._operation(request.name)
@@ -109,7 +109,7 @@ class Operations:
     def _work(self, name: str) -> _Work:
         if name in self._works and self._own(name):
             return self._works[name]
-        raise BadRequest(f"operation {name!r}: unknown here: forgotten, deleted, or begun on another replica")
+        raise UnknownOperation(f"operation {name!r}: unknown here: forgotten, deleted, or begun on another replica")
 
     def _own(self, name: str) -> bool:
         return self._works[name].holder == _holder()

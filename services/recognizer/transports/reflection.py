@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import google.longrunning.operations_pb2  # noqa: F401  the service's descriptor, as our messages have a package of their own
 import grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 

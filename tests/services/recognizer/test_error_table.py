@@ -22,9 +22,11 @@ from sonorant.serving.errors import (
     TooManyStreams,
     Unauthenticated,
     UnknownModel,
+    UnknownOperation,
     status_of,
 )
 from sonorant.serving.session import Session
+from sonorant.v1 import longrunning_pb2
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "protocols.md"
 PROVOKED = {
@@ -39,7 +41,16 @@ RAISED = {
     SonorantError: SonorantError("of a kind that the table does not have"),
     ValueError: ValueError("a fault of ours: /a/path"),
 }
-OTHERS = {BadAudio, RejectedExample, TooManyStreams, Unauthenticated, Forbidden, Draining, Unavailable}
+OTHERS = {
+    BadAudio,
+    RejectedExample,
+    TooManyStreams,
+    Unauthenticated,
+    Forbidden,
+    UnknownOperation,
+    Draining,
+    Unavailable,
+}
 
 
 async def failure(channel, requests):
@@ -103,6 +114,18 @@ def test_too_many_streams(store):
     error = asyncio.run(run())
     assert error.code().name == STATUSES[TooManyStreams].code
     assert "RetryInfo" in rpc_status.from_call(error).details[0].type_url
+
+
+@pytest.mark.parametrize("method", ["GetOperation", "WaitOperation", "CancelOperation", "DeleteOperation"])
+def test_an_operation_that_is_not_here(store, method):
+    async def run():
+        async with recognizer(store) as (_, channel):
+            call = channel.unary_unary(f"/google.longrunning.Operations/{method}")
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(longrunning_pb2.GetOperationRequest(name="projects/p/operations/1").SerializeToString())
+            return caught.value
+
+    assert asyncio.run(run()).code().name == STATUSES[UnknownOperation].code
 
 
 def test_no_api_key(store, tmp_path):

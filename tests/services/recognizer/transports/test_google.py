@@ -2,6 +2,7 @@ import asyncio
 
 import grpc
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
@@ -291,3 +292,30 @@ def test_health_and_both_versions_of_reflection_know_the_service(store):
     status, listed = asyncio.run(run())
     assert status == health_pb2.HealthCheckResponse.SERVING
     assert all({"sonorant.v1.Recognizer", "google.cloud.speech.v2.Speech"} <= names for names in listed)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_reflection_describes_each_service_that_it_lists(store, version):
+    def ask(**wanted):
+        return reflection_pb2.ServerReflectionRequest(**wanted)
+
+    async def run():
+        async with recognizer(store) as (_, channel):
+            call = channel.stream_stream(
+                f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+                request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+            )()
+            await call.write(ask(list_services=""))
+            names = [service.name for service in (await call.read()).list_services_response.service]
+            described = {}
+            for name in names:
+                await call.write(ask(file_containing_symbol=name))
+                files = (await call.read()).file_descriptor_response.file_descriptor_proto
+                described[name] = [FileDescriptorProto.FromString(file) for file in files]
+            return described
+
+    described = asyncio.run(run())
+    assert "google.longrunning.Operations" in described
+    for name, files in described.items():
+        assert name in {f"{file.package}.{service.name}" for file in files for service in file.service}
