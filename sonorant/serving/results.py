@@ -44,19 +44,24 @@ def nothing(start_s: float, end_s: float) -> Result:
 
 
 def later(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
-    """Return a hypothesis with the times of its words moved."""
+    """Return a hypothesis with the times of its words moved, to the microsecond."""
     if not seconds:
         return hypothesis
-    words = (replace(word, start_s=word.start_s + seconds, end_s=word.end_s + seconds) for word in hypothesis.words)
+    words = (
+        replace(word, start_s=round(word.start_s + seconds, 6), end_s=round(word.end_s + seconds, 6))
+        for word in hypothesis.words
+    )
     return replace(hypothesis, words=tuple(words))
 
 
-def clamped(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
-    """Return a hypothesis whose words begin at `seconds` at the earliest."""
-    if not hypothesis.words or hypothesis.words[0].start_s >= seconds:
+def clamped(hypothesis: Hypothesis, start_s: float, end_s: float) -> Hypothesis:
+    """Return a hypothesis whose words, in order, lie between two times."""
+    words = hypothesis.words
+    if not words or (words[0].start_s >= start_s and words[-1].end_s <= end_s):
         return hypothesis
     cut = (
-        replace(word, start_s=max(word.start_s, seconds), end_s=max(word.end_s, seconds)) for word in hypothesis.words
+        replace(word, start_s=min(max(word.start_s, start_s), end_s), end_s=min(max(word.end_s, start_s), end_s))
+        for word in words
     )
     return replace(hypothesis, words=tuple(cut))
 

@@ -146,13 +146,9 @@ class Session:
 
     def finish_steps(self) -> Steps[list[Answer]]:
         """As `finish`, likewise."""
-        silent = self._utterance is None
-        yield from self._end_utterance()
-        if silent:
+        if not (yield from self._end_utterance()):
             self._end(self._silence())
-        if self._final is not None:
-            self._answers.append(self._written(self._final))
-        return self._taken()
+        return self._all_taken()
 
     def suspend_steps(self, least_s: float = 0.0) -> Steps[list[Answer]]:
         """End the stream, but not its audio; return what is left, last a final result: another one goes on at its end.
@@ -160,7 +156,10 @@ class Session:
         In the midst of speech the result has the words that are surely whole, and ends before the first that may not
         be; if less than `least_s` of audio were left behind, it is that of `finish_steps`.
         """
-        if self._utterance is None or self._endpointer.paused:
+        if self._utterance is None:
+            self._end(self._silence())  # what may yet turn out to be speech is left behind
+            return self._all_taken()
+        if self._endpointer.paused:
             return (yield from self.finish_steps())
         start_s = max(self._ended_s, self._utterance.start_s)  # it may begin with the pause before it
         result = self._utterance.whole_words() or nothing(self._ended_s, start_s)
@@ -168,18 +167,20 @@ class Session:
             return (yield from self.finish_steps())
         self._utterance = None
         self._end(result)
-        if self._final is not None:
-            self._answers.append(self._written(self._final))
-        return self._taken()
+        return self._all_taken()
 
     def _hear(self, samples: Waveform) -> Steps[None]:
         self._samples += len(samples)
         for cut in self._endpointer.push(samples):
             yield from self._follow(cut)
 
-    def _end_utterance(self) -> Steps[None]:
+    def _end_utterance(self) -> Steps[bool]:
+        """End the audio; return whether that ended an utterance."""
+        ended = False
         for cut in self._endpointer.finish():
             yield from self._follow(cut)
+            ended = True
+        return ended
 
     def _silence(self) -> Result:
         end_s = max(self._ended_s, self._at_s(self._endpointer.decided))
@@ -214,12 +215,15 @@ class Session:
             start_s = self._at_s(cut.start)
             words = self._options.words or bool(self._options.written)
             most, spoken_s = self._options.max_alternatives, self._spoken_s
-            self._utterance = Utterance(self.model, self._scorer, start_s, most, spoken_s=spoken_s, words=words)
+            lead = cut.speech - cut.start
+            self._utterance = Utterance(
+                self.model, self._scorer, start_s, most, lead=lead, spoken_s=spoken_s, words=words
+            )
             self._add_event(SpeechEvent("begin", self._at_s(cut.speech)))
             return
         assert self._utterance is not None, f"{type(cut).__name__} outside utterances"
         if isinstance(cut, End):
-            result = yield from self._utterance.finish(self._at_s(cut.end))
+            result = yield from self._utterance.finish(self._at_s(cut.end), tail=cut.end - cut.speech)
             self._add_event(SpeechEvent("end", self._at_s(cut.speech)))
             self._end(result)
             self._utterance = None
@@ -244,6 +248,11 @@ class Session:
     def _add_interim(self, utterance: Utterance) -> None:
         if result := utterance.interim(self.audio_s):
             self._answers.append(self._joined(result))
+
+    def _all_taken(self) -> list[Answer]:
+        if self._final is not None:
+            self._answers.append(self._written(self._final))
+        return self._taken()
 
     def _taken(self) -> list[Answer]:
         answers, self._answers = self._answers, []

@@ -1,8 +1,12 @@
 """One utterance of a stream: samples in, results out, by a search of its own."""
 
+import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from sonorant.arrays import Waveform
+from sonorant.audio.comfort_noise import after_speech, before_speech
 from sonorant.decoding import Hypothesis, Scorer, open_search
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors
@@ -17,10 +21,11 @@ _EVERY = 100  # hypotheses of a beam
 
 
 class Utterance:
-    """Recognizes one utterance, which begins with the model's initial state, as those of the training do.
+    """Recognizes one utterance, which begins with the model's initial state and in quiet, as those of the training do.
 
-    scorer: of its search; start_s: where it begins in the stream; spoken_s: where the words before it have ended, which
-    may be in the pause that it begins with; alternatives: length of its N-best list; words: whether they have words.
+    scorer: of its search; start_s: where it begins in the stream; lead: samples that it has before its speech;
+    spoken_s: where the words before it have ended, which may be in the pause that it begins with; alternatives: length
+    of its N-best list; words: whether they have words.
     """
 
     def __init__(
@@ -30,12 +35,15 @@ class Utterance:
         start_s: float,
         alternatives: int,
         *,
+        lead: int = 0,
         spoken_s: float = 0.0,
         words: bool = True,
     ) -> None:
         decoding = model.recipe.decoding
         self.start_s = start_s
-        self._spoken_s = spoken_s
+        self._spoken_s = max(start_s, spoken_s)
+        self._quiet = before_speech(lead, model.sample_rate_hz)
+        self._origin_s = start_s - len(self._quiet) / model.sample_rate_hz
         self._model = model
         self._alternatives = alternatives
         self._words = words
@@ -49,6 +57,8 @@ class Utterance:
 
     def push(self, samples: Waveform) -> Steps[None]:
         """Recognize the next Float32[samples]."""
+        if len(self._quiet):
+            samples, self._quiet = np.concatenate([self._quiet, samples]), self._quiet[:0]
         self._starts.push(samples)
         log_probs = yield from self._posteriors.push(samples)
         if len(log_probs):
@@ -62,10 +72,12 @@ class Utterance:
         if text == self._sent or audio_s - self._seen_s < self._stability_s:
             return None
         self._sent = text
-        return self._result(is_final=False, end_s=self.start_s + self._search.frames * self._model.frame_seconds)
+        heard_s = self._origin_s + self._search.frames * self._model.frame_seconds
+        return self._result(is_final=False, end_s=max(self.start_s, heard_s))
 
-    def finish(self, end_s: float) -> Steps[Result]:
-        """End the utterance, at `end_s` of the stream; return its final result."""
+    def finish(self, end_s: float, tail: int = 0) -> Steps[Result]:
+        """End the utterance, at `end_s` of the stream, `tail` samples after its speech; return its final result."""
+        yield from self.push(after_speech(tail, self._model.sample_rate_hz))
         log_probs = yield from self._posteriors.finish()
         if len(log_probs):
             self._search.push(log_probs)
@@ -79,14 +91,15 @@ class Utterance:
         if kept is None:
             return None
         alternatives = tuple(self._placed(kept.alternatives))
-        return Result(alternatives, True, 1.0, self.start_s + kept.end_s, self.start_s)
+        end_s = max(self.start_s, round(self._origin_s + kept.end_s, 6))
+        return Result(alternatives, True, 1.0, end_s, self.start_s)
 
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         found = self._search.hypotheses(self._alternatives, words=self._words)
         if self._words:
-            found = self._placed(self._starts.corrected(found))
+            found = self._placed(self._starts.corrected(found), end_s)
         return Result(tuple(found), is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)
 
-    def _placed(self, found: Iterable[Hypothesis]) -> list[Hypothesis]:
-        """Return hypotheses with the times of their words in the stream."""
-        return [clamped(later(hypothesis, self.start_s), self._spoken_s) for hypothesis in found]
+    def _placed(self, found: Iterable[Hypothesis], end_s: float = math.inf) -> list[Hypothesis]:
+        """Return hypotheses with the times of their words in the stream, where they end at `end_s` at the latest."""
+        return [clamped(later(hypothesis, self._origin_s), self._spoken_s, end_s) for hypothesis in found]

@@ -149,17 +149,17 @@ def test_a_language_model_changes_what_the_recognizer_writes(run, tmp_path):
 
     plain = words()
     assert plain
-    language_model(tmp_path / "small.arpa", "gamma", "gamma", "gamma")
+    language_model(tmp_path / "small.arpa", "alpha", "alpha", "alpha")
     recipe = babble_recipe()
     lm = LanguageModelRecipe(path=str(tmp_path / "small.arpa"), alpha=10.0, beta=10.0, unknown=-100.0)
     decoding = recipe.decoding.model_copy(update={"lm": lm})
     run.recipe.write_text(dump_recipe(recipe.model_copy(update={"decoding": decoding})))
     with pytest.raises(WrongVocabulary, match="3 of 4 words of the model are not in the language model"):
         export_run(run)
-    language_model(tmp_path / "small.arpa", *["gamma"] * 50, "beta")
+    language_model(tmp_path / "small.arpa", *["alpha"] * 50, "beta")
     fused = words()
     assert fused
-    assert set(fused) <= {"gamma", "beta"}
+    assert set(fused) <= {"alpha", "beta"}
     assert not set(plain) & set(fused)
 
 

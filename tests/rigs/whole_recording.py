@@ -2,15 +2,18 @@
 
 import numpy as np
 
+from sonorant.audio.comfort_noise import after_speech, before_speech
 from sonorant.decoding import open_search
 from sonorant.serving.posteriors import SingleModel, whole_posteriors
 from sonorant.tensorflow import tf
 
 
 def recognized(model, waveform):
-    """Return the best hypothesis of an exported CTC model, without voice activity."""
+    """Return the best hypothesis of an exported CTC model, without voice activity, of a recording with quiet around."""
+    rate_hz = model.sample_rate_hz
+    line = np.concatenate([before_speech(0, rate_hz), waveform, after_speech(0, rate_hz)])
     search = open_search("ctc", model.units, model.frame_seconds, model.recipe.decoding, None, model.scorer)
-    search.push(whole_posteriors(SingleModel(model), waveform))
+    search.push(whole_posteriors(SingleModel(model), line))
     search.finish()
     return search.hypotheses()[0]
 

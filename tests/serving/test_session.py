@@ -9,12 +9,15 @@ from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
 from rigs.mean_free import MeanFree
 
 from services.recognizer_client.client import pcm16
+from sonorant.audio.comfort_noise import after_speech, before_speech
 from sonorant.decoding import CtcBeamSearch
 from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.errors import AudioTooLong, BadRequest
+from sonorant.serving.results import clamped, later
 from sonorant.serving.session import Session, SessionOptions, SpeechEvent
+from sonorant.serving.steps import alone
 from sonorant.serving.word_starts import WordStarts
 
 AUDIO = pcm16(murmur(2.0, seed=4))
@@ -47,19 +50,38 @@ def test_single_samples_give_the_result_of_the_whole(model):
     assert recognized(Session(model, SessionOptions()), audio, range(2, len(audio), 2)) == whole
 
 
-def started(samples, hypotheses):
+def offline(model, audio, lead, tail, most):
+    """Return the N-best of a whole recording with `lead` and `tail` samples around its speech, from features on."""
+    samples = (np.frombuffer(audio, "<i2") / 32768).astype(np.float32)
+    quiet = before_speech(lead, RATE_HZ), after_speech(tail, RATE_HZ)
+    line = np.concatenate([quiet[0], samples, quiet[1]])
+    log_probs, _ = model.step(model.extractor(line), model.initial_state())
+    search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
+    search.push(log_probs)
     starts = WordStarts(RATE_HZ)
-    starts.push(samples)
-    return starts.corrected(hypotheses)
+    starts.push(line)
+    corrected = (later(one, -len(quiet[0]) / RATE_HZ) for one in starts.corrected(search.hypotheses(most)))
+    return [clamped(one, 0.0, len(samples) / RATE_HZ) for one in corrected]
 
 
 def test_the_stream_gives_what_features_model_and_search_give_offline(model):
-    samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
-    log_probs, _ = model.step(model.extractor(samples), model.initial_state())
-    search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
-    search.push(log_probs)
+    answered = answers(Session(model, SessionOptions(speech_events=True, interim_results=False)), AUDIO)
+    begin_s, end_s = (event.time_s for event in answered if isinstance(event, SpeechEvent))
     session = Session(model, SessionOptions(max_alternatives=3))
-    assert list(recognized(session, AUDIO, [1600, 1610]).alternatives) == started(samples, search.hypotheses(3))
+    found = list(recognized(session, AUDIO, [1600, 1610]).alternatives)
+    assert found == offline(model, AUDIO, round(begin_s * RATE_HZ), round((2.0 - end_s) * RATE_HZ), 3)
+
+
+def test_an_utterance_that_is_finalized_has_the_quiet_of_one_that_ends(model):
+    session = Session(model, SessionOptions(speech_events=True, interim_results=False))
+    *_, end, final = [*session.push(AUDIO), *alone(session.finalize_steps())]
+    assert [*final.alternatives] == offline(model, AUDIO, 0, round((2.0 - end.time_s) * RATE_HZ), 1)
+    later_on = Session(model, SessionOptions(interim_results=False))
+    later_on.push(AUDIO)
+    (first,) = alone(later_on.finalize_steps())
+    second = answers(later_on, AUDIO)[-1]
+    assert second.start_s >= first.end_s == 2.0
+    assert [*second.alternatives] == [later(one, 2.0) for one in first.alternatives]
 
 
 def test_interim_results_come_when_the_text_changes_and_end_in_the_final_one(model):
@@ -191,11 +213,7 @@ def test_without_endpointing_the_whole_stream_is_searched(model):
     decoding = model.recipe.decoding.model_copy(update={"endpointing": None})
     undivided = _with_recipe(model, model.recipe.model_copy(update={"decoding": decoding}))
     (final,) = answers(Session(undivided, SessionOptions(interim_results=False)), TWO)
-    samples = (np.frombuffer(TWO, "<i2") / 32768).astype(np.float32)
-    log_probs, _ = model.step(model.extractor(samples), model.initial_state())
-    search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
-    search.push(log_probs)
-    assert list(final.alternatives) == started(samples, search.hypotheses(1))
+    assert list(final.alternatives) == offline(model, TWO, 0, 0, 1)
 
 
 def test_results_found_before_the_limit_are_returned_at_the_end(model):

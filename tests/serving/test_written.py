@@ -24,7 +24,7 @@ def test_silence_is_written_as_nothing():
 
 
 def test_final_results_are_written_and_interim_ones_verbatim(tmp_path):
-    recipe, units = babble_recipe(), Units("words", ("dollars", "hundred", "miles", "twenty"))
+    recipe, units = babble_recipe(), Units("words", ("hundred", "dollars", "twenty", "miles"))
     model = load_exported(export_model(babble_model(recipe), recipe, units, tmp_path).path)
     audio = pcm16(murmur(2.0, seed=4))
     spoken, wanted = Session(model, SessionOptions()), Session(model, SessionOptions(written="en"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from sonorant.audio.comfort_noise import after_speech, before_speech
 from sonorant.decoding.ctc_beam import BLANK_ONLY, UNIT_FLOOR
 from sonorant.export.transcribe.beam_search import TensorBeamSearch
 from sonorant.export.transcribe.front_end import TensorFrontEnd
@@ -25,8 +26,8 @@ def transcribe_function(recipe: Recipe, rate_hz: int, units: Units, functions: M
 
     Of each recording, at the model's rate, `lengths` samples count. Outputs: `text` String[recordings], and
     `confidence` Float32[recordings], its posterior among the hypotheses of the beam; "" and 1 for a recording that is
-    too short for a frame. A recording is one utterance, and all of it is searched, as with `endpointing: null`: no
-    voice activity, no ends of utterances. Raises InvalidArgumentError for lengths out of range, and
+    without samples. A recording is one utterance, and all of it is searched, as with `endpointing: null`: no voice
+    activity, no ends of utterances. Raises InvalidArgumentError for lengths out of range, and
     samples that are not finite. No recording's result depends on the others', to the last bit.
 
     functions: those of the export that recognize, by the names of signatures (`sonorant.export.signatures`).
@@ -47,7 +48,7 @@ def transcribe_function(recipe: Recipe, rate_hz: int, units: Units, functions: M
         return spelling.best(search(*posteriors.of(vectors, counts)))
 
     def transcribe(audio: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        text, confidence = _by_group(recognize, posteriors.rows, _checked(audio, lengths))
+        text, confidence = _by_group(recognize, posteriors.rows, _within_quiet(*_checked(audio, lengths), rate_hz))
         return {"text": text, "confidence": confidence}
 
     audio = tf.TensorSpec([None, None], tf.float32, "audio")
@@ -63,6 +64,16 @@ def _checked(audio: tf.Tensor, lengths: tf.Tensor) -> _Recordings:
     audio = tf.where(tf.range(samples) < lengths[:, None], audio, 0)
     tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(audio)), ["audio: expected finite samples"])
     return audio, lengths
+
+
+def _within_quiet(audio: tf.Tensor, lengths: tf.Tensor, rate_hz: int) -> _Recordings:
+    """Return the recordings with comfort noise before and after them; those without samples stay so."""
+    before, after = (quiet(0, rate_hz) for quiet in (before_speech, after_speech))
+    place = tf.range(tf.shape(audio)[1] + len(after)) - lengths[:, None]  # counted from a recording's end
+    noise = tf.gather(after, tf.clip_by_value(place, 0, len(after) - 1))
+    audio = tf.where(place < 0, tf.pad(audio, [[0, 0], [0, len(after)]]), noise)
+    audio = tf.concat([tf.tile(before[None], [tf.shape(audio)[0], 1]), audio], axis=1)
+    return audio, tf.where(lengths > 0, lengths + len(before) + len(after), 0)
 
 
 def _by_group(
