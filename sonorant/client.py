@@ -17,9 +17,9 @@ raise grpc.aio.AioRpcError, with a status that docs/protocols.md lists.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from services.recognizer_client.client import (
@@ -44,12 +44,16 @@ class Wanted:
     """What a client wants of results.
 
     model: its name; empty: the only one. written: language, en, fr or ko, of final results' written form; empty:
-    verbatim. alternatives: length of the N-best list, 1 to 30.
+    verbatim. alternatives: length of the N-best list, 1 to 30. phrases: what is likelier to be said, with what each of
+    its words adds to a score (a natural logarithm, to 20; 0: the model's boost). language_model: whether that of the
+    model counts.
     """
 
     model: str = ""
     written: str = ""
     alternatives: int = 1
+    phrases: Mapping[str, float] = field(default_factory=dict)
+    language_model: bool = True
 
     def config(self) -> pb.RecognitionConfig:
         """Return the config that a stream begins with."""
@@ -59,7 +63,12 @@ class Wanted:
             max_alternatives=self.alternatives,
             written=self.written,
         )
-        return pb.RecognitionConfig(model=self.model, features=features)
+        return pb.RecognitionConfig(
+            model=self.model,
+            features=features,
+            phrases=[pb.Phrase(value=value, boost=boost) for value, boost in self.phrases.items()],
+            without_language_model=not self.language_model,
+        )
 
 
 class AsyncRecognizer:

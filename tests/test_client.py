@@ -17,6 +17,7 @@ from services.recognizer_client.client import pcm16
 from sonorant.client import AsyncRecognizer, Recognizer, Wanted
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
+from sonorant.serving.phrases import scorer_with_phrases
 from sonorant.serving.session import Session, SessionOptions
 
 SPEECH = murmur(1.5, seed=4)
@@ -68,6 +69,15 @@ def test_the_asynchronous_client_hears_the_same(address, text):
     assert (events[-1].is_final, events[-1].text, transcript.text) == (True, text, text)
     assert len(events[-1].alternatives) == 3
     assert (model.model, model.sample_rate_hz) == ("babble/1", RATE_HZ)
+
+
+def test_phrases_are_those_of_the_request(address, exports, text):
+    model = load_exported(exports / "babble/1")
+    session = Session(model, SessionOptions(), scorer_with_phrases(model, [("delta", 15.0)]))
+    session.push(AUDIO)
+    expected = session.finish()[-1].alternatives[0].text
+    with Recognizer(address, Wanted(phrases={"delta": 15.0}, language_model=False)) as recognizer:
+        assert recognizer.transcribe(SPEECH, RATE_HZ).text == expected != text
 
 
 def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, text):

@@ -150,7 +150,7 @@ class Engine:
             if not request.audio.apart:
                 request.resume.check_channels(1)
         decoder = open_decoder(request.audio, model.sample_rate_hz, self._serving.max_stream_seconds)
-        return decoder, scorer_with_phrases(model, request.phrases)
+        return decoder, scorer_with_phrases(model, request.phrases, language_model=request.language_model)
 
     def _opened(self, request: StreamRequest, model: ServedModel) -> Iterator[Stream]:
         decoder, scorer = self._prepared(request, model)

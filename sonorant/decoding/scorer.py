@@ -6,6 +6,7 @@ All searches of a model share a `Scorer`, which is immutable.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -101,7 +102,7 @@ class Scorer:
             tokens = _tokens(units, fusion)
             self.kernel = Kernel(spelling, fusion.model, fusion.alpha, fusion.beta, fusion.unknown, tokens)
         self.by_label = self._fusion_by_label(is_scored=fusion is not None or neural is not None)
-        self._phrases: tuple[str, ...] = ()
+        self._phrases: dict[str, float] = {}
 
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
         """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
@@ -123,8 +124,14 @@ class Scorer:
         scorer.kernel = Kernel(self.kernel, boosts)
         is_scored = bool(boosts) or self.fusion is not None or self.neural is not None
         scorer.by_label = scorer._fusion_by_label(is_scored=is_scored)
-        scorer._phrases = tuple(phrases)
+        scorer._phrases = dict(phrases)
         return scorer
+
+    @cached_property
+    def without_language_model(self) -> "Scorer":
+        """The scorer of the phrases alone: the prior, which a language model takes the place of, goes with it."""
+        scorer = Scorer(self._units)
+        return scorer.with_phrases(self._phrases) if self._phrases else scorer
 
     def with_weights(self, decoding: DecodingRecipe) -> "Scorer":
         """Return a scorer of the same models and phrases, with the weights of a section that names these too."""

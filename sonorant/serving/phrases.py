@@ -14,14 +14,19 @@ _MOST_CHARACTERS = 100
 _MOST_BOOST = 20.0
 
 
-def scorer_with_phrases(model: ServedModel, phrases: Iterable[tuple[str, float]]) -> Scorer:
+def scorer_with_phrases(
+    model: ServedModel, phrases: Iterable[tuple[str, float]], *, language_model: bool = True
+) -> Scorer:
     """Return a model's scorer with `phrases` in place of those of its recipe; its own if there are none.
+
+    language_model: whether that of the model counts, if it has one.
 
     phrases: each with the boost of each word, a natural logarithm; 0: the recipe's. They are normalised as transcripts;
     of two that are the same then, the greater boost counts. Raises BadRequest for more than `MOST_PHRASES`, and naming
     a phrase that is empty, too long, refers to a class, or is not spelled by the model's units; and for a boost out of
     range.
     """
+    scorer = model.scorer if language_model else model.scorer.without_language_model
     boosts: dict[str, float] = {}
     for number, (phrase, boost) in enumerate(phrases, start=1):
         if number > MOST_PHRASES:
@@ -32,7 +37,7 @@ def scorer_with_phrases(model: ServedModel, phrases: Iterable[tuple[str, float]]
         total = (boost or model.recipe.decoding.phrase_boost) * len(words.split())
         boosts[words] = max(total, boosts.get(words, total))
     try:
-        return model.scorer.with_phrases(boosts) if boosts else model.scorer
+        return scorer.with_phrases(boosts) if boosts else scorer
     except WrongVocabulary as error:
         raise BadRequest(str(error)) from None
 

@@ -22,10 +22,10 @@ class StreamRequest:
 
     model: without a name, the only one. alternatives: length of the N-best list; 0: 1. interim_results: whether to
     return results that may still change. words: whether alternatives have words, with times and confidences. phrases:
-    see `scorer_with_phrases`. language: BCP 47; empty: the model's. written: language of final results' written form;
-    empty: verbatim. utterances: whether each utterance has a final result; else the stream has one, of all of them.
-    speech_events: whether to return where speech begins and ends. sensitivity: one of `SENSITIVITIES`. timeouts: see
-    `SpeechTimeouts`. resume: of the stream that it goes on from.
+    see `scorer_with_phrases`. language_model: whether that of the model counts. language: BCP 47; empty: the model's.
+    written: language of final results' written form; empty: verbatim. utterances: whether each utterance has a final
+    result; else the stream has one, of all of them. speech_events: whether to return where speech begins and ends.
+    sensitivity: one of `SENSITIVITIES`. timeouts: see `SpeechTimeouts`. resume: of the stream that it goes on from.
     """
 
     model: ModelChoice = field(default_factory=ModelChoice)
@@ -34,6 +34,7 @@ class StreamRequest:
     interim_results: bool = False
     words: bool = True
     phrases: tuple[tuple[str, float], ...] = ()
+    language_model: bool = True
     language: str = ""
     written: str = ""
     utterances: bool = True

@@ -117,6 +117,17 @@ def test_a_full_beam_with_phrases_is_exhaustive_search(model, units, data, fused
     assert searched(log_probs, units, scorer) == pytest.approx(exhaustive(log_probs, units, score), rel=1e-5, abs=1e-12)
 
 
+@pytest.mark.parametrize("units", KINDS, ids=lambda units: units.kind)
+@pytest.mark.parametrize("phrases", [{}, PHRASES], ids=["alone", "phrases"])
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_without_its_language_model_a_scorer_has_its_phrases_alone(model, units, phrases, data):
+    log_probs = log_softmax(data.draw(scores(units, most=3)))
+    scorer = Scorer(units, NgramFusion(model, 0.5, 1.0)).with_phrases(phrases).without_language_model
+    best = exhaustive(log_probs, units, lambda ids: boost(units.text(ids).split(), phrases))
+    assert searched(log_probs, units, scorer) == pytest.approx(best, rel=1e-5, abs=1e-12)
+
+
 @given(arrays(np.float64, (40, 6), elements=st.floats(-6, 6)), st.lists(st.integers(0, 40), max_size=6))
 @settings(max_examples=30, deadline=None)
 def test_neither_cuts_nor_other_searches_of_the_scorer_change_a_result(model, values, cuts):

@@ -165,6 +165,8 @@ def _request(config: pb.RecognitionConfig, wanted: pb.StreamingRecognitionFeatur
         features.max_alternatives,
         wanted.interim_results,
         words=words_wanted(features),
+        phrases=tuple((phrase.value, phrase.boost) for phrase in config.phrases),
+        language_model=not config.without_language_model,
         written=features.written,
         utterances=not wanted.single_result,
         speech_events=wanted.enable_voice_activity_events,

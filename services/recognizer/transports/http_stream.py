@@ -1,7 +1,7 @@
 """A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import structlog
@@ -24,8 +24,8 @@ from sonorant.serving.resume_token import ResumeToken, parse_token
 __all__ = ["refuse_stream", "serve_stream"]
 
 _NUMBERS = ("sample_rate", "channels", "alternatives")
-_SWITCHES = ("interim_results", "words", "multichannel")
-_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "resume_token")
+_SWITCHES = ("interim_results", "words", "multichannel", "without_language_model")
+_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "phrases", "resume_token")
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
 
@@ -163,11 +163,14 @@ def _request(config: dict[str, Any]) -> StreamRequest:
         if key not in _CONFIG:
             raise BadRequest(f"{key[:40]}: unknown; expected any of {', '.join(_CONFIG)}")
     rate_hz, channels, alternatives = (_whole(config, key) for key in _NUMBERS)
-    interim_results, words, apart = (_switch(config, key) for key in _SWITCHES)
+    interim_results, words, apart, without_lm = (_switch(config, key) for key in _SWITCHES)
     audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels, apart)
     resume = parse_token(_text(config, "resume_token"))
     choice = parse_choice(_text(config, "model"))
-    return StreamRequest(choice, audio, alternatives, interim_results, words, resume=resume)
+    phrases = tuple(_phrases(config))
+    return StreamRequest(
+        choice, audio, alternatives, interim_results, words, phrases, language_model=not without_lm, resume=resume
+    )
 
 
 def _text(config: dict[str, Any], key: str) -> str:
@@ -183,6 +186,22 @@ def _whole(config: dict[str, Any], key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRequest(f"{key}={str(value)[:40]}: expected a whole number")
     return value
+
+
+def _phrases(config: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield phrases with their boosts, 0 where there is none."""
+    expected = 'phrases: expected a list of {"value": TEXT, "boost": NUMBER} in Configure'
+    if not isinstance(phrases := config.get("phrases", []), list):
+        raise BadRequest(expected)
+    for phrase in phrases:
+        match phrase:
+            case {"value": str(value), **others} if others.keys() <= {"boost"}:
+                boost = others.get("boost", 0)
+            case _:
+                raise BadRequest(f"{expected}; found {str(phrase)[:40]}")
+        if not isinstance(boost, int | float) or isinstance(boost, bool):
+            raise BadRequest(f"{expected}; found a boost of {str(boost)[:40]!r}")
+        yield value, boost
 
 
 def _switch(config: dict[str, Any], key: str) -> bool:
