@@ -106,7 +106,7 @@ PHRASES = {
     "en": "five to ten or between and oh one point two hundred thousand million dollars percent p m half a feet foot "
     "twenty twenty's ninth in from nineteen double zero this by a third monday june",
     "fr": "cinq à dix ou entre et zéro un une virgule deux cents mille millions euros pour heures demi mars au le du "
-    "vingt neuvième siècle premier en soixante fois",
+    "vingt neuvième siècle premier en soixante fois cents dollars et code postal louis",
     "ko": "이 오 십 백 천 만 억 조 이십 삼 점 분의 일 오도 퍼센트 원 명 열 두 세 시 스물 다섯 살 에서 대 이만 영 "
     "영점오 초",
 }
@@ -136,6 +136,9 @@ def test_formatting_phrases_of_several_numbers_twice_is_formatting_once(language
         ("en", "twenty one's"),
         ("fr", "cent et"),
         ("fr", "zéro douze"),
+        ("fr", "cinq à"),
+        ("fr", "deux ou trois cents ou"),
+        ("fr", "code postal"),
         ("fr", "deuxième"),
         ("fr", "dix virgule zéro"),
         ("ko", "만"),
