@@ -72,7 +72,7 @@ def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
     said = amount(tokens, i)
     if said and said.value < 0:
         return Match(said.text, said.end)
-    for read in (spelt_digits, _year, _decade, _ordinal):
+    for read in (spelt_digits, _year, _decade, partial(_ordinal, words_below=words_below)):
         if (match := read(tokens, i)) and not goes_on(tokens, match.end):
             return match
     if said is None or (tokens.at(i) in ("a", "an") and said.end == i + 2):
@@ -114,10 +114,10 @@ def _decade(tokens: Tokens, i: int) -> Match | None:
     return Match(f"{century}{_DECADES.index(decade) + 1}0s", i + 2) if century and decade in _DECADES else None
 
 
-def _ordinal(tokens: Tokens, i: int) -> Match | None:
-    """Read an ordinal from tenth on; "twenty second" may be a time, "one hundredth" a fraction."""
+def _ordinal(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read an ordinal; "twenty second" may be a time, "one hundredth" a fraction."""
     read = ordinal(tokens, i)
-    if read is None or read.value < 10:
+    if read is None or read.value < words_below:
         return None
     ambiguous = tokens.at(read.end - 1) == "second" or (read.value >= 100 and read.end == i + 2)
     return Match(None, read.end) if ambiguous else Match(english_dates.ordinal_text(read.value), read.end)

@@ -34,7 +34,7 @@ def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
 
 def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
     """Read a number and what it counts; a run of number words with several readings stays as it is."""
-    if ranked := _ordinal(tokens, i):
+    if ranked := _ordinal(tokens, i, words_below):
         return ranked
     said = amount(tokens, i)
     if said and (match := counted(tokens, said)):
@@ -51,14 +51,14 @@ def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
     return Match(None, end) if end > i else None
 
 
-def _ordinal(tokens: Tokens, i: int) -> Match | None:
-    """Read an ordinal from ten on, and that of any century: XXe siècle."""
+def _ordinal(tokens: Tokens, i: int, words_below: int) -> Match | None:
+    """Read an ordinal, and that of any century: XXe siècle."""
     read = ordinal(tokens, i)
     if read is None or is_number(tokens.at(read.end)):
         return None
     if tokens.at(read.end) in ("siecle", "siecles") and 1 <= read.value <= 30:
         return Match(f"{roman(read.value)}e", read.end)
-    return Match(f"{grouped(read.value, _THIN)}e", read.end) if read.value >= 10 else Match(None, read.end)
+    return Match(f"{grouped(read.value, _THIN)}e", read.end) if read.value >= words_below else Match(None, read.end)
 
 
 def _pronoun(tokens: Tokens, i: int) -> bool:
