@@ -59,8 +59,10 @@ def pair(tokens: Tokens, i: int, *, words_below: int, grammar: Grammar) -> Match
     if two is None or grammar.pronoun(tokens, i):
         return None
     first, joint, second, read = two
-    if second and _share_scale(tokens, first, second, grammar):
-        return Match(None, second.end)
+    third = _two(tokens, first.end + 1, grammar)  # "fifty or sixty or seventy thousand"
+    for numbers in (two, third):
+        if numbers and numbers.second and _share_scale(tokens, numbers.first, numbers.second, grammar):
+            return Match(None, numbers.second.end)
     alone = second is not None and read.end == second.end and not second.text[-1].isalpha()
     if alone and not _half(tokens, i, first, words_below, grammar):
         return None

@@ -188,6 +188,7 @@ def test_a_number_is_read_without_its_neighbours(said, written):
     "text",
     [
         "fifty or sixty thousand",
+        "fifty or sixty or seventy thousand",
         "twenty or thirty thousand people",
         "two or three thousand dollars",
         "one or two hundred miles",

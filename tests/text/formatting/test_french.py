@@ -128,6 +128,7 @@ def test_cents_of_a_dollar_are_no_hundreds(said, expected):
     "text",
     [
         "cinquante ou soixante mille",
+        "cinquante ou soixante ou soixante dix mille",
         "deux ou trois cents personnes",
         "deux ou trois mille euros",
         "entre deux et trois cents",
