@@ -18,6 +18,7 @@ from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
 from sonorant.text.transcripts import Format, Transcripts, pair_up, read_speakers, read_transcripts
 from sonorant.text.word_times import WordTimes, compare_times, read_word_times, respelt
+from sonorant.text.written_figures import respell_figures
 
 __all__ = ["command"]
 
@@ -100,7 +101,9 @@ def _spelling(normalised: bool, language: Language | None, written: str | None) 
     """Return what gives two texts one spelling; of written forms the punctuation goes in the end."""
 
     def plain(text: str) -> str:
-        return normalise(text, TextRecipe(language=language)) if normalised or language else text
+        if not (normalised or language):
+            return text
+        return normalise(respell_figures(text, written) if written else text, TextRecipe(language=language))
 
     def as_figures(text: str) -> str:
         return plain(formatter(written, words_below=0).text(plain(text))) if written else plain(text)

@@ -64,6 +64,33 @@ def test_written_forms_are_compared_on_request(score):
     assert french.output.startswith("WER: 0.00%")
 
 
+@pytest.mark.parametrize(
+    ("language", "said", "heard"),
+    [
+        ("en", "It cost $5,200.", "it cost five thousand two hundred dollars"),
+        ("en", "May 4th", "may fourth"),
+        ("en", "On the 4th of July, 1776", "on the fourth of july seventeen seventy six"),
+        ("en", "3:30pm", "three thirty p m"),
+        ("en", "the 4th time", "the fourth time"),
+        ("en", "3.5 percent of 2,500,000", "three point five percent of two point five million"),
+        ("en", "-5°", "minus five degrees"),
+        ("fr", "1 234 personnes", "mille deux cent trente quatre personnes"),
+        ("fr", "15h30", "quinze heures trente"),
+        ("fr", "le 2ème jour", "le deuxième jour"),
+        ("ko", "30,000원", "삼만 원"),
+        ("ko", "1.5억 원", "일점오억 원"),
+    ],
+)
+def test_figures_are_compared_whatever_their_spelling(score, language, said, heard):
+    output = score(f"{said}\n", f"{heard}\n", "--normalise", "--format", "plain", "--written", language).output
+    assert output.startswith("WER: 0.00%")
+
+
+def test_a_minus_counts_in_written_forms(score):
+    output = score("-5°\n", "five degrees\n", "--normalise", "--format", "plain", "--written", "en").output
+    assert output.startswith("WER: 100.00%")
+
+
 def test_a_language_has_rules_of_its_own(score):
     assert score("L’eau d'ici\n", "l' eau d'ici\n", "--normalise").output.startswith("WER: 100.00%")
     assert score("L’eau d'ici\n", "l' eau d'ici\n", "--language", "fr").output.startswith("WER: 0.00%")

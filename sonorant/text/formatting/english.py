@@ -7,39 +7,43 @@ from collections.abc import Sequence
 from functools import partial
 
 from sonorant.text.formatting import english_dates, english_times
+from sonorant.text.formatting.english_amounts import amount, counted, goes_on, one_with_cents, spelt_digits
 from sonorant.text.formatting.english_numbers import (
     OHS,
-    Read,
-    below_hundred,
+    SCALES,
     cardinal,
-    decimals,
     digits,
-    is_figure,
     is_number,
     ordinal,
     possessive_end,
     run_end,
     year,
 )
-from sonorant.text.formatting.english_units import CURRENCIES, PER, SUBUNITS, UNITS
-from sonorant.text.formatting.figures import grouped
-from sonorant.text.formatting.rules import LONG_RUN, Match, Rule, Sign, Tokens, listed, phrase, read_once
+from sonorant.text.formatting.english_units import CURRENCIES, SUBUNITS, UNITS
+from sonorant.text.formatting.pairs import Grammar, pair
+from sonorant.text.formatting.rules import Match, Rule, Tokens, listed, phrase, read_once
 
 __all__ = ["rules"]
 
-_SCALES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
 _YEARS_FOLLOW = {"in", "since", "until", "till", "by", "from", "before", "after", "during", "year", "of", "circa"}
-_FEWEST_DIGITS = 3  # spoken one by one
 _LED_DIGITS = 5  # of a ZIP code, "oh seven nine four six"; of other lengths the "oh" may be an interjection
 _NO_OH_AFTER = {*OHS, "point", "double", "triple"}
 _NO_DIGITS_BEFORE = {*OHS, *listed("point double triple percent per p pm p.m. am a.m. o'clock past")}
+_DETERMINERS = set(listed("no this that which each every any some another the"))
 _CENTURIES = {"seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20}
 _DECADES = listed("tens twenties thirties forties fifties sixties seventies eighties nineties")
 
 
 def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
-    return (english_times.time, english_dates.date, partial(_number, words_below=words_below))
+    pairs = partial(pair, words_below=words_below, grammar=_PAIRS)
+    return (
+        english_times.times,
+        english_times.time,
+        english_dates.date,
+        pairs,
+        partial(_number, words_below=words_below),
+    )
 
 
 def _number(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
@@ -52,95 +56,28 @@ def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
         return Match(None, named)
     if tokens.at(i) == "oh":
         return _led_digits(tokens, i)
-    amount = _amount(tokens, i)
-    if amount and (counted := _counted(tokens, *amount)):
-        return counted
-    if tokens.at(i) in ("a", "an") and (amount is None or amount[1] == i + 2):  # "a hundred" of no unit
-        return Match(None, i + 2) if amount else None
+    said = amount(tokens, i)
+    if match := counted(tokens, said) if said else one_with_cents(tokens, i):
+        return match
+    if tokens.at(i) in ("a", "an") and (said is None or said.end == i + 2):  # "a hundred" of no unit
+        return Match(None, i + 2) if said else None
     if plain := _plain(tokens, i, words_below):
         return plain
     end = run_end(tokens, i)
     return Match(None, end) if end > i else None
 
 
-def _goes_on(tokens: Tokens, i: int) -> bool:
-    """Return whether a number follows, also one that is written already: "thirty $10 bills"."""
-    return is_number(tokens.at(i)) or is_figure(tokens.at(i))
-
-
-def _amount(tokens: Tokens, i: int) -> tuple[str, int, float] | None:
-    """Read a cardinal or decimal, all of its run; return its text, the end, and the value if it is whole, or -1."""
-    read = cardinal(tokens, i)
-    if read is None or _goes_on(tokens, read.end):
-        return None
-    whole, at = grouped(read.value, ","), read.end
-    if tokens.at(at) in OHS and (spelt := _digits(tokens, i)) and spelt.text and spelt.text[0] != "0":
-        whole, at = spelt.text, spelt.end  # "one oh five point five"
-    if tokens.at(at) == "point" and (fraction := decimals(tokens, at + 1)):
-        if at > read.end and tokens.at(fraction[1]) == "point":  # "one oh five point two point three"
-            return _rounded(tokens, read), read.end, read.value
-        text, end = f"{whole}.{fraction[0]}", fraction[1]
-        return (f"{text} {tokens.at(end)}", end + 1, -1) if tokens.at(end) in _SCALES else (text, end, -1)
-    return _rounded(tokens, read), read.end, read.value
-
-
-def _rounded(tokens: Tokens, read: Read) -> str:
-    """Return "5 million" for a number said as one below a thousand, and a scale from a million on; else figures."""
-    scale = _SCALES.get(tokens.at(read.end - 1), 0)
-    if scale and read.value < 1000 * scale:
-        return f"{read.value // scale} {tokens.at(read.end - 1)}"
-    return grouped(read.value, ",")
-
-
-def _counted(tokens: Tokens, text: str, end: int, value: float) -> Match | None:
-    """Read what an amount counts: money, percent or a unit."""
-    currency = phrase(tokens, end, CURRENCIES)
-    if currency:
-        return _money(tokens, f"{currency.text}{text}", currency, whole=value >= 0 and not text[-1].isalpha())
-    if cents := phrase(tokens, end, SUBUNITS):
-        return Match(f"{text} {cents.text}", cents.end)
-    if tokens.at(end) == "percent" or tokens.keys[end : end + 2] == ("per", "cent"):
-        return Match(f"{text}%", end + 1 + (tokens.at(end) == "per"))
-    if unit := phrase(tokens, end, UNITS):
-        per = phrase(tokens, unit.end, PER)
-        joined = "" if unit.text and unit.text[0] == "°" else " "
-        return Match(f"{text}{joined}{unit.text}{per.text if per else ''}", per.end if per else unit.end)
-    return None
-
-
-def _money(tokens: Tokens, text: str, currency: Sign, *, whole: bool) -> Match:
-    """Add cents: "five dollars and fifty cents", or "five dollars fifty" at the end."""
-    at = currency.end + (tokens.at(currency.end) == "and")
-    cents = below_hundred(tokens, at) if whole else None
-    if cents is None or is_number(tokens.at(cents.end)):
-        return Match(text, currency.end)
-    said = phrase(tokens, cents.end, SUBUNITS)
-    if said or (at == currency.end and cents.value >= 10 and cents.end == len(tokens)):
-        return Match(f"{text}.{cents.value:02}", said.end if said else cents.end)
-    return Match(text, currency.end)
-
-
 def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
     """Read a number that counts nothing known, if there is one reading of the whole run."""
-    amount = _amount(tokens, i)
-    if amount and amount[2] < 0:
-        return Match(*amount[:2])
-    for read in (_digits, _year, _decade, _ordinal):
-        if (match := read(tokens, i)) and not _goes_on(tokens, match.end):
+    said = amount(tokens, i)
+    if said and said.value < 0:
+        return Match(said.text, said.end)
+    for read in (spelt_digits, _year, _decade, partial(_ordinal, words_below=words_below)):
+        if (match := read(tokens, i)) and not goes_on(tokens, match.end):
             return match
-    if amount is None or (tokens.at(i) in ("a", "an") and amount[1] == i + 2):
+    if said is None or (tokens.at(i) in ("a", "an") and said.end == i + 2):
         return None
-    text, end, value = amount
-    return Match(None if 0 <= value < words_below else text, end)
-
-
-def _digits(tokens: Tokens, i: int) -> Match | None:
-    read = digits(tokens, i)
-    if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
-        return None
-    if read[1] - i > LONG_RUN and is_number(tokens.at(read[1])):
-        return Match(None, run_end(tokens, read[1]))
-    return Match(*read)
+    return Match(None if 0 <= said.value < words_below else said.text, said.end)
 
 
 def _led_digits(tokens: Tokens, i: int) -> Match | None:
@@ -177,10 +114,27 @@ def _decade(tokens: Tokens, i: int) -> Match | None:
     return Match(f"{century}{_DECADES.index(decade) + 1}0s", i + 2) if century and decade in _DECADES else None
 
 
-def _ordinal(tokens: Tokens, i: int) -> Match | None:
-    """Read an ordinal from tenth on; "twenty second" may be a time, "one hundredth" a fraction."""
+def _ordinal(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
+    """Read an ordinal; "twenty second" may be a time, "one hundredth" a fraction."""
     read = ordinal(tokens, i)
-    if read is None or read.value < 10:
+    if read is None or read.value < words_below:
         return None
     ambiguous = tokens.at(read.end - 1) == "second" or (read.value >= 100 and read.end == i + 2)
     return Match(None, read.end) if ambiguous else Match(english_dates.ordinal_text(read.value), read.end)
+
+
+def _pronoun(tokens: Tokens, i: int) -> bool:
+    return tokens.at(i) == "one" and tokens.at(i - 1) in _DETERMINERS
+
+
+_PAIRS = Grammar(
+    amount=amount,
+    number=_read,
+    time=english_times.whole_time,
+    pronoun=_pronoun,
+    scales={"hundred": 100, **SCALES},
+    joints={"to": "to", "or": "or"},
+    between=("between", "and"),
+    openers={"between", "from"},
+    clock={"to": {5, 10, 20, 25}},
+)

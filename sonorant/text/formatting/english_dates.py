@@ -11,8 +11,9 @@ _MONTHS = {
 }
 _VERBS = {"march", "may", "august"}  # words of their own as well
 _DAYS = 31
-_DATES_FOLLOW = set(listed("on by until till since from to before after"))
-_DATES_FOLLOW |= set(listed("monday tuesday wednesday thursday friday saturday sunday"))
+_WEEKDAYS = {name.lower(): name for name in listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")}
+_DATES_FOLLOW = {*listed("on by until till since from to before after"), *_WEEKDAYS}
+_JOINTS = {"to", "through", "and", "or"}
 
 
 def ordinal_text(value: int) -> str:
@@ -22,7 +23,11 @@ def ordinal_text(value: int) -> str:
 
 
 def date(tokens: Tokens, i: int) -> Match | None:
-    """Read a date that has a month: with a day, a year, or both."""
+    """Read a date that has a month: with a day, a year, or both; or with two days; or with the day of the week."""
+    if weekday := _WEEKDAYS.get(tokens.at(i)):
+        month = _MONTHS.get(tokens.at(i + 1))
+        named = _month_first(tokens, i + 1, month) if month else _day_first(tokens, i + 1)
+        return Match(f"{weekday}{',' if month else ''} {named.text}", named.end) if named else None
     month = _MONTHS.get(tokens.at(i))
     return _month_first(tokens, i, month) if month else _day_first(tokens, i)
 
@@ -37,29 +42,40 @@ def _month_first(tokens: Tokens, i: int, month: str) -> Match | None:
         day = _cardinal_day(tokens, at)
     if day is None:
         return None
-    if (said := _year(tokens, day.end)) is not None:
-        return Match(f"{month} {day.value}, {said.value}", said.end)
+    text, end = _days(tokens, day) if ordered else (str(day.value), day.end)
+    if tokens.at(end) == "of":  # "to the third of July"
+        text, end = str(day.value), day.end
+    if (said := _year(tokens, end)) is not None:
+        return Match(f"{month} {text}, {said.value}", said.end)
     sure = tokens.at(i - 1) in _DATES_FOLLOW  # else "April three" may begin "April three books"
     if tokens.at(i) not in _VERBS:
-        sure = sure or ordered or day.end == len(tokens)
-    if is_number(tokens.at(day.end)) or not sure or (at > i + 1 and not ordered):
+        sure = sure or ordered or end == len(tokens)
+    if is_number(tokens.at(end)) or not sure or (at > i + 1 and not ordered):
         return None
-    return Match(f"{month} {day.value}", day.end)
+    return Match(f"{month} {text}", end)
 
 
 def _day_first(tokens: Tokens, i: int) -> Match | None:
-    """Read "the fifth of March": 5 March."""
-    at = i + (tokens.at(i) == "the")
-    day = _ordinal_day(tokens, at)
+    """Read "the fifth of March": 5 March; "the first to third of May": 1 to 3 May."""
+    day = _ordinal_day(tokens, i + (tokens.at(i) == "the"))
     if day is None:
         return None
-    if tokens.at(day.end) != "of":
-        return None
-    month = _MONTHS.get(tokens.at(day.end + 1))
+    text, end = _days(tokens, day)
+    month = _MONTHS.get(tokens.at(end + 1)) if tokens.at(end) == "of" else None
     if month is None:
         return None
-    said = _year(tokens, day.end + 2)
-    return Match(f"{day.value} {month} {said.value}", said.end) if said else Match(f"{day.value} {month}", day.end + 2)
+    said = _year(tokens, end + 2)
+    return Match(f"{text} {month} {said.value}", said.end) if said else Match(f"{text} {month}", end + 2)
+
+
+def _days(tokens: Tokens, first: Read) -> tuple[str, int]:
+    """Return the text and the end of a day, and of a later one that it is joined to: "first to the third"."""
+    text, end = str(first.value), first.end
+    if tokens.at(end) in _JOINTS:
+        last = _ordinal_day(tokens, end + 1 + (tokens.at(end + 1) == "the"))
+        if last and last.value > first.value:
+            return f"{text} {tokens.at(end)} {last.value}", last.end
+    return text, end
 
 
 def _ordinal_day(tokens: Tokens, i: int) -> Read | None:

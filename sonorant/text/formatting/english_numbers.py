@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sonorant.text.formatting.rules import Tokens, listed
 
 __all__ = [
-    "DIGITS", "OHS", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_figure", "is_number", "ordinal",
-    "possessive_end", "run_end", "year",
+    "DIGITS", "OHS", "SCALES", "Read", "below_hundred", "cardinal", "decimals", "digits", "is_figure", "is_number",
+    "ordinal", "possessive_end", "run_end", "year",
 ]  # fmt: skip
 
 DIGITS = {word: i for i, word in enumerate(listed("zero one two three four five six seven eight nine"))}
@@ -17,12 +17,12 @@ _TEENS = listed("ten eleven twelve thirteen fourteen fifteen sixteen seventeen e
 _TEENS_BY_WORD = {word: 10 + i for i, word in enumerate(_TEENS)}
 _TENS = {w: 10 * i for i, w in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
 _TENS["fourty"] = 40
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_ORDINALS = {f"{word}th": word for word in [*DIGITS, *_TEENS, "hundred", *_SCALES]}
+SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = {f"{word}th": word for word in [*DIGITS, *_TEENS, "hundred", *SCALES]}
 _ORDINALS |= {f"{word[:-1]}ieth": word for word in _TENS}
 _ORDINALS |= {"first": "one", "second": "two", "third": "three", "fifth": "five", "eighth": "eight", "ninth": "nine"}
 _ORDINALS["twelfth"] = "twelve"
-_CARDINALS = DIGITS.keys() | _TEENS_BY_WORD.keys() | _TENS.keys() | _SCALES.keys() | {"hundred"}
+_CARDINALS = DIGITS.keys() | _TEENS_BY_WORD.keys() | _TENS.keys() | SCALES.keys() | {"hundred"}
 _REPEATED = {"double": 2, "triple": 3}
 OHS = ("oh", "o")
 _NO_YEARS_BEFORE = {*OHS, *_REPEATED, *listed("point percent per cents p pm p.m. am a.m. o'clock past")}
@@ -80,7 +80,7 @@ def cardinal(tokens: Tokens, i: int) -> Read | None:
     """Read a cardinal: "two hundred and five thousand", "a million", "fifteen hundred"."""
     total, below, at, found = 0, 10**15, i, False
     while (part := _group(tokens, at, first=not found)) is not None:
-        scale = _SCALES.get(tokens.at(part.end), 1)
+        scale = SCALES.get(tokens.at(part.end), 1)
         if scale >= below or (part.value == 0 and (found or scale > 1)) or (scale > 1 and part.value >= 1000):
             break
         total, below, found = total + part.value * scale, scale, True
@@ -99,7 +99,7 @@ def cardinal(tokens: Tokens, i: int) -> Read | None:
 
 def _group(tokens: Tokens, i: int, first: bool) -> Read | None:
     """Read 0 to 999, or at the beginning hundreds up to "ninety nine hundred"."""
-    article = first and tokens.at(i) in ("a", "an") and (tokens.at(i + 1) == "hundred" or tokens.at(i + 1) in _SCALES)
+    article = first and tokens.at(i) in ("a", "an") and (tokens.at(i + 1) == "hundred" or tokens.at(i + 1) in SCALES)
     head = Read(1, i + 1) if article else below_hundred(tokens, i)
     if head is None or tokens.at(head.end) != "hundred" or not head.value or (head.value > 9 and not first):
         return head
@@ -113,7 +113,7 @@ def _group(tokens: Tokens, i: int, first: bool) -> Read | None:
 
 def _ends(tokens: Tokens, i: int, *, scaled: bool = False) -> bool:
     """Return whether the number after an "and" ends here, and is no number of its own ("and five hundred")."""
-    return not is_number(tokens.at(i)) or (scaled and tokens.at(i) in _SCALES)
+    return not is_number(tokens.at(i)) or (scaled and tokens.at(i) in SCALES)
 
 
 def ordinal(tokens: Tokens, i: int) -> Read | None:

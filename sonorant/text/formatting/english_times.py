@@ -3,7 +3,7 @@
 from sonorant.text.formatting.english_numbers import DIGITS, Read, below_hundred, is_number
 from sonorant.text.formatting.rules import Match, Tokens, phrase
 
-__all__ = ["time"]
+__all__ = ["time", "times", "whole_time"]
 
 _HALVES = {
     ("am",): "a.m.", ("pm",): "p.m.", ("a.m.",): "a.m.", ("p.m.",): "p.m.",
@@ -32,6 +32,26 @@ def time(tokens: Tokens, i: int) -> Match | None:
     if tokens.at(i - 1) in _TIMES_FOLLOW and minute.end == len(tokens):
         return Match(f"{hour.value}:{minute.value:02}", minute.end)
     return None
+
+
+def whole_time(tokens: Tokens, i: int) -> Match | None:
+    """Read a time with a half of the day, or "o'clock": one that needs no word before it."""
+    match = time(tokens, i)
+    return match if match and match.text and match.text.endswith(("m.", "o'clock")) else None
+
+
+def times(tokens: Tokens, i: int) -> Match | None:
+    """Read two times of one half of the day, the first with its minutes: "three thirty to five p m"."""
+    hour = _hour(tokens, i)
+    minute = _minute(tokens, hour.end) if hour else None
+    if hour is None or minute is None or not _joined(tokens, i, minute.end):
+        return None
+    last = whole_time(tokens, minute.end + 1)
+    return Match(f"{hour.value}:{minute.value:02} {tokens.at(minute.end)} {last.text}", last.end) if last else None
+
+
+def _joined(tokens: Tokens, begin: int, end: int) -> bool:
+    return tokens.at(end) in ("to", "or") or (tokens.at(end) == "and" and tokens.at(begin - 1) == "between")
 
 
 def _relative(tokens: Tokens, i: int) -> Match | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sonorant.text.formatting.rules import Tokens, listed
 
-__all__ = ["DIGITS", "Read", "below_hundred", "cardinal", "digits", "is_number", "ordinal", "run_end"]
+__all__ = ["DIGITS", "SCALES", "Read", "below_hundred", "cardinal", "digits", "is_number", "ordinal", "run_end"]
 
 DIGITS = {word: i for i, word in enumerate(listed("zero un deux trois quatre cinq six sept huit neuf"))}
 _ONES = DIGITS | {"une": 1}
@@ -15,10 +15,10 @@ _TEENS = {word: i for i, word in enumerate(listed("dix onze douze treize quatorz
 _TENS = {"vingt": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60}
 _TENS |= {"septante": 70, "huitante": 80, "octante": 80, "nonante": 90}
 _TEENS_ADDED = {60, 80}  # soixante-dix, quatre-vingt-dix
-_SCALES = {"mille": 10**3, "mil": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
+SCALES = {"mille": 10**3, "mil": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9}
 _LONGEST = 32  # words of an ordinal
 _HUNDREDS = {"cent", "cents"}
-_WORDS = _ONES.keys() | _TEENS.keys() | _TENS.keys() | _SCALES.keys() | _HUNDREDS | {"vingts"}
+_WORDS = _ONES.keys() | _TEENS.keys() | _TENS.keys() | SCALES.keys() | _HUNDREDS | {"vingts"}
 
 
 def _ordinals() -> dict[str, tuple[str, int]]:
@@ -78,11 +78,16 @@ def _added(tokens: Tokens, ten: int, end: int) -> Read:
 
 
 def _group(tokens: Tokens, i: int, *, first: bool) -> Read | None:
-    """Read 1 to 999, at the beginning also "dix neuf cent" and more; "cent" alone is hundred."""
+    """Read 1 to 999, at the beginning also "onze cent" to "dix neuf cent" and more; "cent" alone is hundred."""
     head = below_hundred(tokens, i)
     if tokens.at(i) in _HUNDREDS:
         hundreds, at = 100, i + 1
-    elif head and tokens.at(head.end) in _HUNDREDS and head.value and (head.value < 10 or (first and head.value < 20)):
+    elif (
+        head
+        and tokens.at(head.end) in _HUNDREDS
+        and head.value
+        and (head.value < 10 or (first and 10 < head.value < 20))
+    ):
         hundreds, at = 100 * head.value, head.end + 1
     else:
         return head
@@ -97,7 +102,7 @@ def cardinal(tokens: Tokens, i: int) -> Read | None:
         part = Read(1, at) if tokens.at(at) in ("mille", "mil") else _group(tokens, at, first=at == i)
         if part is None:
             break
-        scale = _SCALES.get(tokens.at(part.end), 1)
+        scale = SCALES.get(tokens.at(part.end), 1)
         if scale >= below or (part.value == 0 and (at > i or scale > 1)) or (scale > 1 and part.value > 999):
             break
         total, below, at = total + part.value * scale, scale, part.end + (scale > 1)

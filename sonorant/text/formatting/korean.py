@@ -11,13 +11,14 @@ from functools import partial
 from sonorant.text.formatting.korean_counters import EXACT, NATIVE_COUNTERS, PARTICLES, SIGNS, SINO_COUNTERS
 from sonorant.text.formatting.korean_fractions import decimal, fraction
 from sonorant.text.formatting.korean_numbers import digits, figures, native, sino, sino_prefix
-from sonorant.text.formatting.rules import Match, Rule, Tokens
+from sonorant.text.formatting.rules import Match, Rule, Tokens, listed
 
 __all__ = ["rules"]
 
 _MONTHS = {"유월": 6, "시월": 10}
 _LONG_ENOUGH = 3  # syllables of a number that is no other word
 _PHONE = 3
+_LENGTHS = tuple(listed("동안 전 후 뒤 만에 안에 이내 이상 간 쯤 정도 짜리"))
 
 
 def rules(words_below: int) -> Sequence[Rule]:
@@ -110,8 +111,10 @@ def _counter(word: str) -> tuple[str, str] | None:
 
 def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined: bool) -> bool:
     """Return whether a number and a counter are no other word: 일일, 이도, 사원, 천만에."""
-    if name == "시" and value < 13 and not joined:
+    if name == "시" and value < 11 and not joined:
         return False  # hours are native numbers
+    if number == "이" and name in ("분", "원") and not joined:
+        return name == "분" and _lasts(tokens, i)  # this person, this circle
     if name == "월":
         return value <= 12
     if name == "일" and len(number) == 1:
@@ -123,9 +126,15 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
     return len(number) > 1 and (joined or number not in ("이만", "천만", "오만"))
 
 
+def _lasts(tokens: Tokens, i: int) -> bool:
+    """Return whether 분 after the number at `i` is a minute: after hours, or before a word of a length of time."""
+    rest = tokens.at(i + 1).removeprefix("분") or tokens.at(i + 2)
+    return tokens.at(i - 1).endswith(("시", "시간")) or rest.startswith(_LENGTHS)
+
+
 def _figures(value: int, number: str, counter: str) -> str:
     """Return figures: a year without groups; a space before what round numbers count."""
-    if counter == "년":
+    if counter in ("년", "년대"):
         return str(value)
     return f"{figures(value, number)} " if counter and number.endswith(("만", "억", "조")) else figures(value, number)
 
@@ -140,7 +149,7 @@ def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
     rest, end = (word[length:], i + 1) if length < len(word) else (tokens.at(i + 1), i + 2)
     for name in NATIVE_COUNTERS:
         if rest.startswith(name) and rest[len(name) :] in PARTICLES:
-            hour = name == "시간" or (name == "시" and value <= 12)
+            hour = name == "시간" or (name == "시" and value <= 24)
             if hour or (value >= max(10, words_below) and name != "시"):
                 return Match(f"{value}{name}{rest[len(name) :]}", end)
     return None
@@ -151,6 +160,9 @@ def _bare(tokens: Tokens, i: int) -> Match | None:
     spelt, end = "", i
     while (said := digits(tokens.at(end))) is not None:
         spelt, end = spelt + said, end + 1
+    last, particle = _last_digits(tokens.at(end)) if spelt else ("", "")
+    if last:
+        return Match(f"{spelt}{last}{particle}", end + 1)
     if len(spelt) >= _PHONE and (end > i + 1 or spelt[0] == "0" or len(spelt) > _PHONE):
         return Match(spelt, end)
     for number, value, rest, at in _numbers(tokens, i):
@@ -158,3 +170,12 @@ def _bare(tokens: Tokens, i: int) -> Match | None:
         if rest in PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
             return Match(f"{_figures(value, number, '')}{rest}", at)
     return None
+
+
+def _last_digits(word: str) -> tuple[str, str]:
+    """Return the digits that a word begins with, as many as a telephone number ends with, and its particle."""
+    for length in range(len(word) - 1, _PHONE - 1, -1):
+        said = digits(word[:length])
+        if said and word[length:] in PARTICLES:
+            return said, word[length:]
+    return "", ""

@@ -8,7 +8,8 @@ EXACT = {"년": "년", "월": "월", "일": "일", "시": "시", "분": "분", "
 SIGNS = {"퍼센트": "%", "그램": "g", "킬로그램": "kg", "밀리그램": "mg", "리터": "L", "밀리리터": "mL", "헤르츠": "Hz"}
 SIGNS |= {"미터": "m", "킬로미터": "km", "센티미터": "cm", "밀리미터": "mm"}
 _COUNTERS = {
-    word: word for word in listed("원 달러 유로 명 개 살 세 번 층 도 권 마리 대 시간 개월 주년 주 호 점 배 인 장 위")
+    word: word
+    for word in listed("원 달러 유로 명 개 살 세 번 층 도 권 마리 대 시간 개월 주년 주 호 점 배 인 장 위 세기 년대")
 }
 SINO_COUNTERS = dict(
     sorted((EXACT | SIGNS | _COUNTERS | {"킬로": "kg"}).items(), key=lambda item: -len(item[0]))

@@ -11,7 +11,7 @@ __all__ = ["decimal", "fraction"]
 
 _LONGEST = 12  # words
 _MOST_DIGITS = 4  # more may be a telephone number: 십 점 공일공 ...
-_FEWEST_DIGITS = 2  # behind a point, of a number that counts nothing
+_FEWEST_DIGITS = 2  # behind a point, of a number of one syllable that counts nothing
 _COUNTERS = listed("킬로 도 배 초 시간")
 _MONEY = listed("원 달러 유로")  # apart from the point, a price of so many garments: 옷 삼 점 오 달러
 _SCALES = listed("만 억 조")
@@ -46,10 +46,11 @@ def decimal(tokens: Tokens, i: int) -> Match | None:
     if not apart and found["gap"] and spelt in _WORDS:
         return None  # 오점이 배로 늘었다: "the stains have doubled"
     if not unit:
+        closes = end == len(tokens) and len(found["whole"]) > 1  # 이십일 점 오
         sure = (
-            _FEWEST_DIGITS <= len(spelt) <= _MOST_DIGITS
+            (1 if closes else _FEWEST_DIGITS) <= len(spelt) <= _MOST_DIGITS
             and not spelt.startswith("공")
-            and spelt[-1] not in _WORDS
+            and (spelt[-1] not in _WORDS or (closes and apart))
             and found["whole"] not in _WORDS
         )
         if not sure or found["particle"] not in ("", "입니다") or (apart and not _closed(tokens, end, found)):

@@ -172,7 +172,6 @@ def test_an_oh_that_may_be_an_interjection_is_none(said, written):
 @pytest.mark.parametrize(
     ("said", "written"),
     [
-        ("five to ten dollars", "five to $10"),
         ("no one until five p m", "no one until 5 p.m."),
         ("i was born in nineteen seventy four and two years later", "i was born in 1974 and two years later"),
         ("call five five five one two three four or one of our agents", "call 5551234 or one of our agents"),
@@ -182,4 +181,82 @@ def test_an_oh_that_may_be_an_interjection_is_none(said, written):
     ],
 )
 def test_a_number_is_read_without_its_neighbours(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fifty or sixty thousand",
+        "fifty or sixty or seventy thousand",
+        "twenty or thirty thousand people",
+        "two or three thousand dollars",
+        "one or two hundred miles",
+        "between two and three hundred people",
+        "between two hundred and five hundred thousand",
+        "two or three hundred million dollars",
+        "five or six thousand five hundred",
+    ],
+)
+def test_a_scale_that_two_numbers_may_share_is_not_given_to_one(text):
+    assert formatter("en").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("five to ten dollars", "$5 to $10"),
+        ("between five and ten dollars", "between $5 and $10"),
+        ("five or ten cents", "5 or 10 cents"),
+        ("one or two percent", "1 or 2%"),
+        ("two point five to three percent", "2.5 to 3%"),
+        ("two to three million people", "2 to 3 million people"),
+        ("twenty to thirty million dollars", "$20 to $30 million"),
+        ("five thousand or six thousand people", "5000 or 6000 people"),
+        ("twenty to two thousand five hundred people", "20 to 2500 people"),
+        ("a thousand or two thousand", "1000 or 2000"),
+        ("five or ten people", "5 or 10 people"),
+        ("two or three people", "two or three people"),
+        ("from one to ten", "from 1 to 10"),
+        ("i gave one to ten people", "i gave one to ten people"),
+        ("this one or ten dollars", "this one or $10"),
+        ("three to five p m", "3 to 5 p.m."),
+        ("between three thirty and five p m", "between 3:30 and 5 p.m."),
+        ("nine to five thirty p m", "9 to 5:30 p.m."),
+        ("two or three o'clock", "2 or 3 o'clock"),
+        ("ten to five p m", "ten to five p m"),  # or 4:50 p.m.
+        ("twenty to eight", "twenty to eight"),  # or 7:40
+        ("from twenty to eight", "from 20 to 8"),
+    ],
+)
+def test_of_two_numbers_that_share_what_they_count_both_are_written_or_none(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("the first to third of may", "1 to 3 May"),
+        ("from the first to the third of may", "from 1 to 3 May"),
+        ("june first or second twenty twenty five", "June 1 or 2, 2025"),
+        ("june first to the third of july", "June 1 to 3 July"),
+        ("monday june third", "Monday, June 3"),
+        ("on monday the third of june", "on Monday 3 June"),
+        ("see you on monday", "see you on monday"),
+    ],
+)
+def test_all_days_of_a_date_are_written(said, written):
+    assert formatter("en").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("a dollar fifty", "$1.50"),
+        ("a dollar and fifty cents", "$1.50"),
+        ("a dollar", "a dollar"),
+        ("a dollar fifty today", "a dollar fifty today"),
+    ],
+)
+def test_one_dollar_is_written_with_its_cents(said, written):
     assert formatter("en").text(said) == written

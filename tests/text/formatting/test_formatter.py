@@ -104,11 +104,11 @@ def test_the_table_of_the_documents_is_what_is_written():
 
 PHRASES = {
     "en": "five to ten or between and oh one point two hundred thousand million dollars percent p m half a feet foot "
-    "twenty twenty's ninth in from nineteen double zero this by",
+    "twenty twenty's ninth in from nineteen double zero this by a third monday june",
     "fr": "cinq à dix ou entre et zéro un une virgule deux cents mille millions euros pour heures demi mars au le du "
-    "vingt neuvième siècle premier en soixante fois",
+    "vingt neuvième siècle premier en soixante fois cents dollars et code postal louis",
     "ko": "이 오 십 백 천 만 억 조 이십 삼 점 분의 일 오도 퍼센트 원 명 열 두 세 시 스물 다섯 살 에서 대 이만 영 "
-    "영점오 초",
+    "영점오 초 세기 년대 분은 동안 육칠팔구입니다 열네",
 }
 
 
@@ -127,12 +127,18 @@ def test_formatting_phrases_of_several_numbers_twice_is_formatting_once(language
         ("en", "five hundred and"),
         ("en", "first"),
         ("en", "o"),
+        ("en", "five to"),
+        ("en", "one or two hundred or"),
+        ("en", "first and"),
         ("en", "five o"),
         ("en", "oh five"),
         ("en", "five point o"),
         ("en", "twenty one's"),
         ("fr", "cent et"),
         ("fr", "zéro douze"),
+        ("fr", "cinq à"),
+        ("fr", "deux ou trois cents ou"),
+        ("fr", "code postal"),
         ("fr", "deuxième"),
         ("fr", "dix virgule zéro"),
         ("ko", "만"),
@@ -140,6 +146,7 @@ def test_formatting_phrases_of_several_numbers_twice_is_formatting_once(language
         ("ko", "십 점"),
         ("ko", "삼 조"),
         ("ko", "공일"),
+        ("ko", "이 분"),
     ],
 )
 @pytest.mark.parametrize("last", ["", " ten-x dix-x 십점"])
