@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from services.recognizer_client.client import (
     stream_recording,
 )
 from services.recognizer_client.layout import Layout, render
-from services.recognizer_client.outputs import Output, outputs_of
+from services.recognizer_client.outputs import Output, left_out, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.transcript import StreamedTranscript, read_event
 from sonorant.atomic import atomic_write
@@ -36,7 +37,7 @@ from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["Request", "transcribe", "transcribe_with_own_recognizer"]
 
-
+_MOST_SUFFIXES = 8  # that are named
 _KEY_ADVICE = f"set {API_KEY_VARIABLE}, or give --api-key-file FILE"
 
 
@@ -118,7 +119,9 @@ class _Batch:
         """Print transcripts in the order of the files, or write them; raises SonorantError at the end if any failed."""
         layout, failed = self._request.layout, 0
         found = outputs_of(self._request.files, self._request.output, layout.suffix)
-        wanted = [one for one in found if one.path is None or not one.path.exists()]
+        if others := left_out(self._request.files, found):
+            click.echo(_said_of(others), err=True)
+        wanted = [one for one in found if one.fault or one.path is None or not one.path.exists()]
         if len(wanted) < len(found):
             click.echo(f"{len(found) - len(wanted)} of {len(found)} recordings have their output already", err=True)
         async with asyncio.TaskGroup() as group:
@@ -140,6 +143,8 @@ class _Batch:
 
         named: whether lines of text are printed with the recording's name.
         """
+        if output.fault:
+            return BadAudio(shown(output.recording), output.fault)
         async with self._slots:
             if self._lost:
                 return self._lost
@@ -177,6 +182,11 @@ class _Batch:
                 self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
                 return self._lost
         return Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
+
+
+def _said_of(others: Counter[str]) -> str:
+    named = [f"{count} {shown(suffix) or 'without one'}" for suffix, count in others.most_common(_MOST_SUFFIXES)]
+    return f"{others.total()} left out by their suffixes: {', '.join(named)}{', …' if len(others) > len(named) else ''}"
 
 
 async def _transcribe_microphone(

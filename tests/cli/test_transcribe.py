@@ -63,6 +63,7 @@ def transcribe_as_process(*arguments):
 
 
 def recording(path, samples, rate_hz=RATE_HZ, **options):
+    path.parent.mkdir(exist_ok=True)
     soundfile.write(path, samples, rate_hz, **options)
     return path
 
@@ -108,8 +109,10 @@ def test_a_folder_is_transcribed_to_a_folder_and_what_is_there_is_not_done_again
     recording(tmp_path / "in/a.wav", samples[0])
     recording(tmp_path / "in/deep/b.flac", samples[1])
     (tmp_path / "in/notes.md").write_text("no recording")
+    (tmp_path / "in/deep/c.m4a").write_text("none that is read")
     out = tmp_path / "out"
-    for text, said in ((heard(samples[0]), ""), ("mine", "2 of 2 recordings have their output already\n")):
+    left = "2 left out by their suffixes: 1 .m4a, 1 .md\n"
+    for text, said in ((heard(samples[0]), left), ("mine", f"{left}2 of 2 recordings have their output already\n")):
         done = transcribe("--server", server, "--output", out, tmp_path / "in")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", said)
         assert (out / "deep/b.txt").read_text() == f"{heard(samples[1])}\n"
@@ -117,11 +120,31 @@ def test_a_folder_is_transcribed_to_a_folder_and_what_is_there_is_not_done_again
         (out / "a.txt").write_text("mine\n")
 
 
-def test_two_recordings_with_one_output_are_refused(server, tmp_path):
-    paths = [recording(tmp_path / name, murmur(0.5)) for name in ("a.wav", "a.flac")]
+def test_recordings_of_one_name_are_transcribed_to_files_with_their_suffixes(server, heard, tmp_path):
+    samples = [murmur(1.0, seed=seed) for seed in (4, 5)]
+    paths = [recording(tmp_path / f"in/{name}", one) for name, one in zip(("a.wav", "a.flac"), samples, strict=True)]
+    out = tmp_path / "out"
+    for said in ("", "2 of 2 recordings have their output already\n"):
+        done = transcribe("--server", server, "-o", out, *paths)
+        assert (done.returncode, done.stderr) == (0, said)
+        assert [(out / f"{path.name}.txt").read_text() for path in paths] == [f"{heard(one)}\n" for one in samples]
+
+
+def test_two_recordings_with_one_output_cost_the_second_alone(server, heard, tmp_path):
+    paths = [recording(tmp_path / name, murmur(0.5)) for name in ("one/a.wav", "two/a.wav")]
     done = transcribe("--server", server, "-o", tmp_path / "out", *paths)
-    assert (done.returncode, (tmp_path / "out").exists()) == (65, False)
-    assert f"{paths[1]}: its output {tmp_path}/out/a.txt is that of {paths[0]}" in done.stderr
+    assert (done.returncode, (tmp_path / "out/a.wav.txt").read_text()) == (65, f"{heard(murmur(0.5))}\n")
+    assert f"{paths[1]}: its output {tmp_path}/out/a.wav.txt is that of {paths[0]}; rename one" in done.stderr
+
+
+def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, tmp_path):
+    samples = murmur(1.0, seed=4)
+    paths = [recording(tmp_path / name, samples) for name in ("a.wav", "b.wav")]
+    done = transcribe("--server", server, tmp_path / "*.wav")
+    assert done.stdout.splitlines() == [f"{path}: {heard(samples)}" for path in paths]
+    done = transcribe("--server", server, tmp_path / "*.ogg")
+    assert (done.returncode, done.stdout) == (65, "")
+    assert f"{tmp_path}/*.ogg: no such file" in done.stderr
 
 
 @pytest.mark.parametrize(
