@@ -316,13 +316,13 @@ class Refusing(recognizer_pb2_grpc.RecognizerServicer):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "said", "exit_code"),
     [
-        (grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED: so it is"),
-        (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE: so it is"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED: so it is", 65),
+        (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE: so it is", 69),
     ],
 )
-def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_path, code, said):
+def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_path, code, said, exit_code):
     refusing = grpc.server(ThreadPoolExecutor(2))
     recognizer_pb2_grpc.add_RecognizerServicer_to_server(Refusing(code), refusing)
     address = f"127.0.0.1:{refusing.add_insecure_port('127.0.0.1:0')}"
@@ -332,7 +332,43 @@ def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_pat
     refusing.stop(None)
     failed = f"sonorant: {path}: {address}: {said}\n"
     total = "sonorant: 2 of 2 recordings could not be transcribed\n"
-    assert (done.returncode, done.stdout, done.stderr) == (65, "", 2 * failed + total)
+    assert (done.returncode, done.stdout, done.stderr) == (exit_code, "", 2 * failed + total)
+
+
+class Going(Refusing):
+    """A recognizer that goes in the midst of the first streams: they end behind half of their results."""
+
+    def __init__(self, going):
+        super().__init__(grpc.StatusCode.UNAVAILABLE)
+        self.going = going
+
+    def StreamingRecognize(self, requests, context):
+        next(requests)
+        said = [pb.SpeechRecognitionAlternative(transcript=text) for text in ("one", "two")]
+        yield pb.StreamingRecognizeResponse(
+            results=[pb.StreamingRecognitionResult(alternatives=said[:1], is_final=True)]
+        )
+        for _ in requests:
+            pass
+        self.going -= 1
+        if self.going >= 0:
+            context.abort(self.code, "Socket closed")
+        yield pb.StreamingRecognizeResponse(
+            results=[pb.StreamingRecognitionResult(alternatives=said[1:], is_final=True)]
+        )
+
+
+@pytest.mark.parametrize(("going", "code", "out"), [(2, 0, "one two\n"), (3, 69, "")])
+def test_a_recording_whose_recognizer_goes_is_sent_again_to_the_one_that_answers(tmp_path, going, code, out):
+    recognizers = grpc.server(ThreadPoolExecutor(2))
+    recognizer_pb2_grpc.add_RecognizerServicer_to_server(Going(going), recognizers)
+    address = f"127.0.0.1:{recognizers.add_insecure_port('127.0.0.1:0')}"
+    recognizers.start()
+    path = recording(tmp_path / "a.wav", murmur(1.0))
+    done = transcribe("--server", address, path)
+    recognizers.stop(None)
+    assert (done.returncode, done.stdout) == (code, out)
+    assert (f"sonorant: {path}: {address}: UNAVAILABLE: Socket closed\n" in done.stderr) == bool(code)
 
 
 def test_a_recognizer_that_goes_is_said_once(tmp_path):
