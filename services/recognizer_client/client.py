@@ -119,13 +119,14 @@ async def stream_recording(
     max_stream_s: float = 0.0,
     patience_s: float = _PATIENCE_S,
     waits: Waits = lambda *_: nullcontext(),
+    show: Callable[[StreamEvent], None] = lambda _: None,
 ) -> StreamedTranscript:
     """Stream samples [samples] in [-1, 1] and return the transcript.
 
     config: model and features wanted; absent: the only model, one alternative, words with times and confidence.
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
     max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
-    patience_s, waits: with a recognizer that has no capacity, see `stream_audio`.
+    patience_s, waits: with a recognizer that has no capacity, see `stream_audio`. show: is given each event.
     Raises BadAudio for samples that are not finite, and grpc.aio.AioRpcError if the recognizer refuses the stream.
     """
     clock = asyncio.get_running_loop().time
@@ -150,6 +151,7 @@ async def stream_recording(
         async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config, patience_s, waits)) as responses:
             async for response in responses:
                 events.append(read_event(response, clock() - start, begin / rate_hz))
+                show(events[-1])
                 model = response.metadata.model
     finals = [event for event in events if event.is_final]
     alternatives = join_alternatives([event.alternatives for event in finals])

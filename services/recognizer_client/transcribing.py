@@ -3,9 +3,10 @@
 import asyncio
 import shutil
 import signal
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from services.recognizer_client.client import (
     stream_recording,
 )
 from services.recognizer_client.layout import Layout, render
+from services.recognizer_client.live_line import Show, live_line
 from services.recognizer_client.outputs import Output, left_out, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.retrying import lost_status_delay_s
@@ -145,14 +147,15 @@ class _Batch:
     async def _one(self, output: Output, *, alone: bool) -> str | SonorantError:
         """Transcribe a recording; return what is to be printed: nothing of one that is written to its file at once.
 
-        alone: of one that is not, lines of text have no name.
+        alone: of one that is not, lines of text have no name, and a terminal shows its words while they are recognized.
         """
         if output.fault:
             return BadAudio(shown(output.recording), output.fault)
+        live = live_line if alone and output.path is None and sys.stdout.isatty() else _shown_nowhere
         async with self._slots:
             if self._lost:
                 return self._lost
-            transcript = await self._transcript(output.recording)
+            transcript = await self._transcript(output.recording, live)
         if isinstance(transcript, SonorantError):
             return transcript
         rendered = render(output, transcript, self._request.layout, named=not alone and output.path is None)
@@ -161,7 +164,9 @@ class _Batch:
         await asyncio.to_thread(atomic_write, output.path, rendered)
         return ""
 
-    async def _transcript(self, recording: Path) -> StreamedTranscript | SonorantError:
+    async def _transcript(
+        self, recording: Path, live: Callable[[], AbstractContextManager[Show]]
+    ) -> StreamedTranscript | SonorantError:
         """Return a transcript, or why there is none.
 
         If the recognizer goes while it has the recording, that is sent again to another one at the address, as a whole.
@@ -173,7 +178,8 @@ class _Batch:
         failure: SonorantError | None = None
         for _ in range(_TRIES):
             try:
-                return await self._streamed(samples)
+                with live() as show:
+                    return await self._streamed(samples, show)
             except grpc.aio.AioRpcError as error:
                 failure = await self._failure(recording, error)
             if failure is self._lost or not isinstance(failure, Unavailable):
@@ -181,7 +187,7 @@ class _Batch:
         assert failure is not None
         return failure
 
-    async def _streamed(self, samples: Waveform) -> StreamedTranscript:
+    async def _streamed(self, samples: Waveform, show: Show) -> StreamedTranscript:
         request = self._request
         return await stream_recording(
             self._stub,
@@ -191,6 +197,7 @@ class _Batch:
             chunk_ms=request.chunk_ms,
             paced=request.paced,
             max_stream_s=self._info.max_stream_s,
+            show=show,
         )
 
     async def _failure(self, path: Path, error: grpc.aio.AioRpcError) -> SonorantError:
@@ -204,6 +211,11 @@ class _Batch:
             self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
             return self._lost
         return Unavailable(said)
+
+
+@contextmanager
+def _shown_nowhere() -> Iterator[Show]:
+    yield lambda _: None
 
 
 def _said_of(others: Counter[str]) -> str:

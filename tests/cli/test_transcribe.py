@@ -1,9 +1,12 @@
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -400,6 +403,33 @@ def test_a_recording_beyond_the_limit_is_cut_in_a_pause_and_one_that_fails_costs
     assert (done.returncode, done.stdout) == (65, f"{long}: {text}\n{long}: {text}\n")
     assert done.stderr.startswith(f"sonorant: {bad}: ")
     assert done.stderr.endswith("sonorant: 1 of 3 recordings could not be transcribed\n")
+
+
+def test_a_terminal_shows_the_words_of_a_recording_while_they_are_recognized_and_then_its_transcript(
+    server, heard, tmp_path
+):
+    samples = murmur(6.0, seed=4)
+    text = heard(samples)
+    master, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 40))
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--paced"]
+    path = recording(tmp_path / "a.wav", samples)
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    with subprocess.Popen([*command, path], stdout=terminal, stderr=subprocess.PIPE, env=environment) as process:
+        os.close(terminal)
+        written = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(master, 1 << 16):
+                written += more
+        assert process.stderr.read() == b""
+    os.close(master)
+    *live, cleared, last = [part.rstrip() for part in written.decode().replace("\r\n", "\n").split("\r")]
+    assert (process.returncode, cleared, last) == (0, "", text)
+    assert len({shown for shown in live if shown}) > 3
+    assert all(len(shown) < 40 for shown in live)
+    assert next(shown for shown in live if shown).split()[0] == text.split()[0]
+    assert any(shown.startswith("…") for shown in live) == (len(text) >= 40)
+    assert len(text) >= 40
 
 
 def test_no_recognizer_at_the_address_is_said(tmp_path):
