@@ -34,9 +34,9 @@ class ByteBuffer:
         """Return `size` bytes from position `at`, or those of them that have come."""
         return bytes(self._data[at : at + size])
 
-    def find(self, marker: bytes, at: int) -> int:
-        """Return the first position from `at` on where `marker` stands; -1 if it has not come."""
-        return self._data.find(marker, at)
+    def find(self, marker: bytes, at: int, end: int | None = None) -> int:
+        """Return the first position from `at` on where `marker` stands, before `end`; -1 if it has not come."""
+        return self._data.find(marker, at, end)
 
     def take(self, size: int, most: int, what: str) -> bytes | None:
         """Remove and return the next `size` bytes; None as long as they have not come. BadAudio beyond `most`."""

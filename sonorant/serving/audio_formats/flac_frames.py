@@ -16,7 +16,7 @@ from sonorant.serving.audio_formats.samples import Block, bad_audio
 
 __all__ = ["FlacFrames"]
 
-_MOST_BYTES_A_SAMPLE = 8  # of a channel: twice those of 32 bits
+_MOST_BYTES_A_SAMPLE = 5  # of a channel: more than those of 32 bits
 _MOST_ADDED = 1024  # bytes of a frame
 
 
@@ -82,9 +82,10 @@ class FlacFrames:
                 if len(self._buffer) >= LONGEST_HEADER:
                     raise self._damaged("no frame begins there")
                 return None
+        most = self._header.samples * self._info.channels * _MOST_BYTES_A_SAMPLE + _MOST_ADDED
         at = max(self._searched, 1)
         sync = SYNC_BYTES[self._header.kind[0]]
-        while (at := self._buffer.find(sync, at)) >= 0:
+        while (at := self._buffer.find(sync, at, most)) >= 0:
             after = read_header(self._buffer.peek_up_to(LONGEST_HEADER, at))
             if after is not None and after.follows(self._header):
                 return at
@@ -92,8 +93,7 @@ class FlacFrames:
                 break
             at += 1
         self._searched = at if at >= 0 else len(self._buffer) - 1
-        most = self._header.samples * self._info.channels * _MOST_BYTES_A_SAMPLE + _MOST_ADDED
-        if self._searched > most:
+        if self._searched >= most:
             self._samples += self._header.samples
             raise self._damaged("no frame begins there")
         return None

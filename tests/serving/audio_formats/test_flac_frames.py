@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rigs.encoded import encoded, written
 
 from sonorant.errors import BadAudio
-from sonorant.serving.audio_formats import AudioFormat, open_decoder
+from sonorant.serving.audio_formats import AudioFormat, flac_frames, open_decoder
 from sonorant.serving.audio_formats.flac_header import read_header
 
 RATE_HZ = 8000
@@ -102,6 +102,15 @@ def test_a_long_file_is_read_no_farther_than_to_a_frame_that_is_missing():
     decoder = open_decoder(AudioFormat("FLAC"), RATE_HZ, 60.0)
     with pytest.raises(BadAudio, match=r"FLAC: damaged at 1\.02 s: no frame begins there"):
         decoder.push(file[: starts[2]] + file[starts[3] :])
+
+
+def test_the_search_for_a_next_frame_ends_however_much_has_come(monkeypatch):
+    looks = []
+    monkeypatch.setattr(flac_frames, "read_header", lambda data: looks.append(data) or read_header(data))
+    marks = b"\xff\xf8" * 2**18
+    with pytest.raises(BadAudio, match=r"FLAC: damaged at 0\.51 s: no frame begins there"):
+        decoded(WHOLE[: starts_of(WHOLE)[1]] + marks)
+    assert len(looks) < 4 * FRAME
 
 
 @pytest.mark.parametrize("file", FILES.values(), ids=FILES)
