@@ -27,6 +27,7 @@ from services.recognizer_client.client import (
     StreamedTranscript,
     StreamEvent,
     ask_model,
+    check_finite,
     connect,
     open_recognizer,
     read_event,
@@ -107,7 +108,11 @@ class AsyncRecognizer:
                 yield read_event(response, clock() - start_s)
 
     async def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
-        """Return the transcript of a recording [samples] in [-1, 1] of any length, at the model's rate."""
+        """Return the transcript of a recording [samples] in [-1, 1] of any length, at `rate_hz`.
+
+        Raises BadAudio for samples that are not finite, before anything is sent.
+        """
+        check_finite(samples)
         limit_s = (await self.model()).max_stream_s
         return await stream_recording(self._stub, samples, rate_hz, self._wanted.config(), max_stream_s=limit_s)
 

@@ -15,6 +15,7 @@ import sonorant.client
 from services.recognizer.process import running_recognizer
 from services.recognizer_client.client import pcm16
 from sonorant.client import AsyncRecognizer, Recognizer, Wanted
+from sonorant.errors import BadAudio
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.phrases import scorer_with_phrases
@@ -78,6 +79,24 @@ def test_phrases_are_those_of_the_request(address, exports, text):
     expected = session.finish()[-1].alternatives[0].text
     with Recognizer(address, Wanted(phrases={"delta": 15.0}, language_model=False)) as recognizer:
         assert recognizer.transcribe(SPEECH, RATE_HZ).text == expected != text
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_samples_that_are_not_finite_are_bad_audio_before_anything_is_sent(value):
+    samples = SPEECH.copy()
+    samples[7:] = value
+    with (
+        Recognizer("127.0.0.1:1") as recognizer,
+        pytest.raises(BadAudio, match=f"sample 7 is {value}; expected numbers"),
+    ):
+        recognizer.transcribe(samples, RATE_HZ)
+
+    async def transcribed():
+        async with AsyncRecognizer("127.0.0.1:1") as recognizer:
+            await recognizer.transcribe(samples, RATE_HZ)
+
+    with pytest.raises(BadAudio, match=f"sample 7 is {value}"):
+        asyncio.run(transcribed())
 
 
 def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, text):

@@ -21,6 +21,10 @@ class Captions:
         self._cells = 0
         return shown
 
+    def cleared(self) -> str:
+        """Return what empties the line, at whose beginning something else may be written then."""
+        return f"{self._over('')}\r"
+
     def _over(self, line: str) -> str:
         cells = cell_len(line)
         cleared = " " * (self._cells - cells)

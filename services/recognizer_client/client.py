@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeAlias, cast
 
 import grpc
+import numpy as np
 
 from services.coordination.durations import seconds
 from services.process.channels import Options, open_aio_channel
@@ -30,6 +31,7 @@ from services.recognizer_client.transcript import (
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import to_int16
 from sonorant.audio.quiet_places import quiet_cuts
+from sonorant.errors import BadAudio
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -40,6 +42,7 @@ __all__ = [
     "StreamedTranscript",
     "Waits",
     "ask_model",
+    "check_finite",
     "connect",
     "open_recognizer",
     "pcm16",
@@ -116,14 +119,15 @@ async def stream_recording(
     max_stream_s: float = 0.0,
     patience_s: float = _PATIENCE_S,
     waits: Waits = lambda *_: nullcontext(),
+    show: Callable[[StreamEvent], None] = lambda _: None,
 ) -> StreamedTranscript:
     """Stream samples [samples] in [-1, 1] and return the transcript.
 
     config: model and features wanted; absent: the only model, one alternative, words with times and confidence.
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
     max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
-    patience_s, waits: with a recognizer that has no capacity, see `stream_audio`.
-    Raises grpc.aio.AioRpcError if the recognizer refuses the stream.
+    patience_s, waits: with a recognizer that has no capacity, see `stream_audio`. show: is given each event.
+    Raises BadAudio for samples that are not finite, and grpc.aio.AioRpcError if the recognizer refuses the stream.
     """
     clock = asyncio.get_running_loop().time
     chunk = max(1, round(rate_hz * chunk_ms / 1000))
@@ -147,6 +151,7 @@ async def stream_recording(
         async with aclosing(stream_audio(stub, chunks(begin, end), rate_hz, config, patience_s, waits)) as responses:
             async for response in responses:
                 events.append(read_event(response, clock() - start, begin / rate_hz))
+                show(events[-1])
                 model = response.metadata.model
     finals = [event for event in events if event.is_final]
     alternatives = join_alternatives([event.alternatives for event in finals])
@@ -218,8 +223,17 @@ async def _requests(
 
 
 def pcm16(samples: Waveform) -> bytes:
-    """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings."""
+    """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings. Raises BadAudio if not finite."""
+    check_finite(samples)
     return to_int16(samples).tobytes()
+
+
+def check_finite(samples: Waveform) -> None:
+    """Raise BadAudio if a sample is no number or infinite, which 16-bit samples cannot say."""
+    finite = np.isfinite(samples)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        raise BadAudio("samples", f"sample {first} is {samples.flat[first]}; expected numbers in [-1, 1]")
 
 
 def _everything() -> pb.RecognitionConfig:

@@ -1,52 +1,72 @@
 """Which recordings to transcribe, and where each one's transcript goes."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from sonorant.errors import BadAudio
 from sonorant.file_names import files_below, shown
 
-__all__ = ["Output", "outputs_of"]
+__all__ = ["Output", "left_out", "outputs_of"]
 
 _SUFFIXES = frozenset(
     {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav", ".webm"}
 )
+_Named: TypeAlias = tuple[Path, Path]  # a recording, and its name below the folder that was named
 
 
 class Output(NamedTuple):
     """Where the transcript of a recording goes.
 
-    id: the recording's name without suffix, below the folder that was named. path: the file; None: it is printed.
+    id: the recording's name without suffix, below the folder that was named; with it, if another has the same without.
+    path: the file; None: it is printed. fault: why it can have none, in words.
     """
 
     recording: Path
     id: str
     path: Path | None
+    fault: str = ""
 
 
 def outputs_of(paths: Sequence[Path], folder: Path | None, suffix: str) -> list[Output]:
     """Return the output of each file, and of each recording below a folder, sorted by name.
 
     A folder that has none, or may not be listed, has one itself, which fails. folder: of transcripts, in subfolders as
-    the recordings are. Raises BadAudio of two recordings with one output.
+    the recordings are. Recordings of one name in several folders that were named have one output: the first one's.
     """
-    outputs = [
-        Output(path, name.with_suffix("").as_posix(), folder and folder / name.with_suffix(suffix))
-        for path, name in _recordings(paths)
-    ]
-    recordings: dict[Path, Path] = {}
-    for recording, _, target in outputs:
-        if target is not None and recordings.setdefault(target, recording) != recording:
-            raise BadAudio(
-                shown(recording), f"its output {shown(target)} is that of {shown(recordings[target])}; rename one"
-            )
+    found = _recordings(paths)
+    ids = _ids(dict.fromkeys(found))
+    owners: dict[str, Path] = {}
+    outputs = []
+    for named in found:
+        recording, id = named[0], ids[named]
+        path, owner = folder and folder / f"{id}{suffix}", owners.setdefault(id, recording)
+        fault = f"its output {shown(path)} is that of {shown(owner)}; rename one" if path and owner != recording else ""
+        outputs.append(Output(recording, id, path, fault))
     return outputs
 
 
-def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Return recordings, and each one's name in the output."""
-    found: list[tuple[Path, Path]] = []
+def left_out(paths: Iterable[Path], outputs: Iterable[Output]) -> Counter[str]:
+    """Return how many files of each suffix below folders are no recordings by their names, nor outputs."""
+    written = {output.path for output in outputs}
+    others = {file for path in paths if path.is_dir() for file in files_below(path, _is_other).paths}
+    return Counter(file.suffix.lower() for file in sorted(others - written) if not file.is_dir())
+
+
+def _ids(recordings: Iterable[_Named]) -> dict[_Named, str]:
+    """Return each recording's name without suffix; where several have the same, theirs with it."""
+    full = {named: named[1].as_posix() for named in recordings}
+    ids = {named: name.removesuffix(named[1].suffix) for named, name in full.items()}
+    while True:
+        counts = Counter(ids.values())
+        longer = {named: full[named] for named, id in ids.items() if counts[id] > 1 and id != full[named]}
+        if not longer:
+            return ids
+        ids |= longer
+
+
+def _recordings(paths: Sequence[Path]) -> list[_Named]:
+    found: list[_Named] = []
     for path in paths:
         files, unlisted = files_below(path, _is_recording) if path.is_dir() else ((), ())
         found += [(file, file.relative_to(path)) for file in files] or [(path, Path(path.name))]
@@ -56,3 +76,7 @@ def _recordings(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
 
 def _is_recording(name: str) -> bool:
     return Path(name).suffix.lower() in _SUFFIXES
+
+
+def _is_other(name: str) -> bool:
+    return not _is_recording(name)

@@ -3,8 +3,10 @@
 import asyncio
 import shutil
 import signal
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,11 +26,14 @@ from services.recognizer_client.client import (
     stream_recording,
 )
 from services.recognizer_client.layout import Layout, render
-from services.recognizer_client.outputs import Output, outputs_of
+from services.recognizer_client.live_line import Show, live_line
+from services.recognizer_client.outputs import Output, left_out, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
+from services.recognizer_client.retrying import lost_status_delay_s
 from services.recognizer_client.transcript import StreamedTranscript, read_event
+from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_write
-from sonorant.errors import BadAudio, SonorantError
+from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
 from sonorant.v1 import recognizer_pb2 as pb
@@ -36,7 +41,8 @@ from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["Request", "transcribe", "transcribe_with_own_recognizer"]
 
-
+_TRIES = 3  # of a recording whose recognizer goes while it has it
+_MOST_SUFFIXES = 8  # that are named
 _KEY_ADVICE = f"set {API_KEY_VARIABLE}, or give --api-key-file FILE"
 
 
@@ -116,67 +122,105 @@ class _Batch:
 
     async def transcribe(self) -> None:
         """Print transcripts in the order of the files, or write them; raises SonorantError at the end if any failed."""
-        layout, failed = self._request.layout, 0
+        layout, failures = self._request.layout, list[SonorantError]()
         found = outputs_of(self._request.files, self._request.output, layout.suffix)
-        wanted = [one for one in found if one.path is None or not one.path.exists()]
+        if others := left_out(self._request.files, found):
+            click.echo(_said_of(others), err=True)
+        wanted = [one for one in found if one.fault or one.path is None or not one.path.exists()]
         if len(wanted) < len(found):
             click.echo(f"{len(found) - len(wanted)} of {len(found)} recordings have their output already", err=True)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._one(output, named=len(found) > 1)) for output in wanted]
+            tasks = [group.create_task(self._one(output, alone=len(found) == 1)) for output in wanted]
             for task in tasks:
                 outcome = await task
                 if isinstance(outcome, str):
                     click.echo(outcome, nl=False)
                 elif outcome is not self._lost:
-                    failed += 1
+                    failures.append(outcome)
                     click.echo(f"sonorant: {outcome}", err=True)
         if self._lost:
             raise self._lost
-        if failed:
-            raise _NotTranscribed(f"{failed} of {len(wanted)} recordings could not be transcribed")
+        if failures:
+            said = f"{len(failures)} of {len(wanted)} recordings could not be transcribed"
+            raise Unavailable(said) if any(isinstance(one, Unavailable) for one in failures) else _NotTranscribed(said)
 
-    async def _one(self, output: Output, *, named: bool) -> str | SonorantError:
+    async def _one(self, output: Output, *, alone: bool) -> str | SonorantError:
         """Transcribe a recording; return what is to be printed: nothing of one that is written to its file at once.
 
-        named: whether lines of text are printed with the recording's name.
+        alone: of one that is not, lines of text have no name, and a terminal shows its words while they are recognized.
         """
+        if output.fault:
+            return BadAudio(shown(output.recording), output.fault)
+        live = live_line if alone and output.path is None and sys.stdout.isatty() else _shown_nowhere
         async with self._slots:
             if self._lost:
                 return self._lost
-            try:
-                transcript = await self._transcript(output.recording)
-            except BadAudio as error:
-                return error
-            except grpc.aio.AioRpcError as error:
-                return await self._failure(output.recording, error)
-        rendered = render(output, transcript, self._request.layout, named=named and output.path is None)
+            transcript = await self._transcript(output.recording, live)
+        if isinstance(transcript, SonorantError):
+            return transcript
+        rendered = render(output, transcript, self._request.layout, named=not alone and output.path is None)
         if output.path is None:
             return rendered
         await asyncio.to_thread(atomic_write, output.path, rendered)
         return ""
 
-    async def _transcript(self, recording: Path) -> StreamedTranscript:
-        request, rate_hz = self._request, self._info.sample_rate_hz
-        samples = await asyncio.to_thread(read_recording, recording, rate_hz)
+    async def _transcript(
+        self, recording: Path, live: Callable[[], AbstractContextManager[Show]]
+    ) -> StreamedTranscript | SonorantError:
+        """Return a transcript, or why there is none.
+
+        If the recognizer goes while it has the recording, that is sent again to another one at the address, as a whole.
+        """
+        try:
+            samples = await asyncio.to_thread(read_recording, recording, self._info.sample_rate_hz)
+        except BadAudio as error:
+            return error
+        failure: SonorantError | None = None
+        for _ in range(_TRIES):
+            try:
+                with live() as show:
+                    return await self._streamed(samples, show)
+            except grpc.aio.AioRpcError as error:
+                failure = await self._failure(recording, error)
+            if failure is self._lost or not isinstance(failure, Unavailable):
+                break
+        assert failure is not None
+        return failure
+
+    async def _streamed(self, samples: Waveform, show: Show) -> StreamedTranscript:
+        request = self._request
         return await stream_recording(
             self._stub,
             samples,
-            rate_hz,
+            self._info.sample_rate_hz,
             request.config(),
             chunk_ms=request.chunk_ms,
             paced=request.paced,
             max_stream_s=self._info.max_stream_s,
+            show=show,
         )
 
     async def _failure(self, path: Path, error: grpc.aio.AioRpcError) -> SonorantError:
-        """Return why a recording's stream failed: by its own fault, or because no recognizer answers."""
-        if error.code() == grpc.StatusCode.UNAVAILABLE:
-            try:
-                await ask_model(self._stub, self._request.model)
-            except grpc.aio.AioRpcError as gone:
-                self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
-                return self._lost
-        return Refused(f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}")
+        """Return why a recording's stream failed: by its own fault, or Unavailable, which is lost if none answers."""
+        said = f"{shown(path)}: {self._address}: {error.code().name}: {error.details()}"
+        if error.code() != grpc.StatusCode.UNAVAILABLE and lost_status_delay_s(error) is None:
+            return Refused(said)
+        try:
+            await ask_model(self._stub, self._request.model)
+        except grpc.aio.AioRpcError as gone:
+            self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
+            return self._lost
+        return Unavailable(said)
+
+
+@contextmanager
+def _shown_nowhere() -> Iterator[Show]:
+    yield lambda _: None
+
+
+def _said_of(others: Counter[str]) -> str:
+    named = [f"{count} {shown(suffix) or 'without one'}" for suffix, count in others.most_common(_MOST_SUFFIXES)]
+    return f"{others.total()} left out by their suffixes: {', '.join(named)}{', …' if len(others) > len(named) else ''}"
 
 
 async def _transcribe_microphone(

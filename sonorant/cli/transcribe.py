@@ -67,15 +67,17 @@ def command(
 ) -> None:
     """Stream FILES, in any format that soundfile reads or Opus in WebM, to a recognizer and print transcripts.
 
-    Of a folder all recordings below it are streamed. A file that cannot be read is named and skipped; the exit code is
-    65 then.
+    Of a folder all recordings below it are streamed; a pattern in quotes is expanded. A file that cannot be read is
+    named and skipped; the exit code is 65 then.
     """
     if bool(files) == mic:
         raise click.UsageError("give recordings, or --mic")
     if (server is None) == (run is None):
         raise click.UsageError("give either --server or --run")
     from services.recognizer_client.layout import Layout
+    from services.recognizer_client.patterns import expanded
 
+    files = expanded(files)
     layout = Layout("json" if as_json else format, words, nbest)
     if mic and (layout.format != "text" or output is not None):
         raise click.UsageError("--mic prints text; --format and --output are for recordings")

@@ -24,7 +24,9 @@ class ServingRecipe(Section):
     )
     max_stream_seconds: float = Field(300.0, gt=0, description="Longest audio of a stream or request, in seconds.")
     idle_timeout_s: float = Field(30.0, gt=0, description="A stream without audio for this long is ended, in seconds.")
-    max_message_mb: float = Field(16.0, gt=0, description="Largest message or upload, in megabytes.")
+    max_message_mb: float = Field(
+        16.0, gt=0, lt=2048, description="Largest message or upload, in megabytes; gRPC counts its bytes in 32 bits."
+    )
     recordings: str = Field(
         "", description="Folder of recordings that BatchRecognize may read, by file: URIs; empty: it is not served."
     )

@@ -73,6 +73,7 @@ def test_the_recognizer_keeps_to_them(exports, tmp_path):
         (["--set", "serving.streams=3"], 78, "--set serving.streams: serving.streams"),
         (["--max-streams", "0"], 78, "--max-streams: serving.max_streams"),
         (["--max-streams", "many"], 2, "--max-streams"),
+        (["--max-message-mb", "2048"], 78, "--max-message-mb: serving.max_message_mb"),
     ],
 )
 def test_what_is_no_limit_is_refused_by_name(exports, arguments, code, said):

@@ -1,9 +1,12 @@
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -63,6 +66,7 @@ def transcribe_as_process(*arguments):
 
 
 def recording(path, samples, rate_hz=RATE_HZ, **options):
+    path.parent.mkdir(exist_ok=True)
     soundfile.write(path, samples, rate_hz, **options)
     return path
 
@@ -108,8 +112,10 @@ def test_a_folder_is_transcribed_to_a_folder_and_what_is_there_is_not_done_again
     recording(tmp_path / "in/a.wav", samples[0])
     recording(tmp_path / "in/deep/b.flac", samples[1])
     (tmp_path / "in/notes.md").write_text("no recording")
+    (tmp_path / "in/deep/c.m4a").write_text("none that is read")
     out = tmp_path / "out"
-    for text, said in ((heard(samples[0]), ""), ("mine", "2 of 2 recordings have their output already\n")):
+    left = "2 left out by their suffixes: 1 .m4a, 1 .md\n"
+    for text, said in ((heard(samples[0]), left), ("mine", f"{left}2 of 2 recordings have their output already\n")):
         done = transcribe("--server", server, "--output", out, tmp_path / "in")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", said)
         assert (out / "deep/b.txt").read_text() == f"{heard(samples[1])}\n"
@@ -117,11 +123,31 @@ def test_a_folder_is_transcribed_to_a_folder_and_what_is_there_is_not_done_again
         (out / "a.txt").write_text("mine\n")
 
 
-def test_two_recordings_with_one_output_are_refused(server, tmp_path):
-    paths = [recording(tmp_path / name, murmur(0.5)) for name in ("a.wav", "a.flac")]
+def test_recordings_of_one_name_are_transcribed_to_files_with_their_suffixes(server, heard, tmp_path):
+    samples = [murmur(1.0, seed=seed) for seed in (4, 5)]
+    paths = [recording(tmp_path / f"in/{name}", one) for name, one in zip(("a.wav", "a.flac"), samples, strict=True)]
+    out = tmp_path / "out"
+    for said in ("", "2 of 2 recordings have their output already\n"):
+        done = transcribe("--server", server, "-o", out, *paths)
+        assert (done.returncode, done.stderr) == (0, said)
+        assert [(out / f"{path.name}.txt").read_text() for path in paths] == [f"{heard(one)}\n" for one in samples]
+
+
+def test_two_recordings_with_one_output_cost_the_second_alone(server, heard, tmp_path):
+    paths = [recording(tmp_path / name, murmur(0.5)) for name in ("one/a.wav", "two/a.wav")]
     done = transcribe("--server", server, "-o", tmp_path / "out", *paths)
-    assert (done.returncode, (tmp_path / "out").exists()) == (65, False)
-    assert f"{paths[1]}: its output {tmp_path}/out/a.txt is that of {paths[0]}" in done.stderr
+    assert (done.returncode, (tmp_path / "out/a.wav.txt").read_text()) == (65, f"{heard(murmur(0.5))}\n")
+    assert f"{paths[1]}: its output {tmp_path}/out/a.wav.txt is that of {paths[0]}; rename one" in done.stderr
+
+
+def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, tmp_path):
+    samples = murmur(1.0, seed=4)
+    paths = [recording(tmp_path / name, samples) for name in ("a.wav", "b.wav")]
+    done = transcribe("--server", server, tmp_path / "*.wav")
+    assert done.stdout.splitlines() == [f"{path}: {heard(samples)}" for path in paths]
+    done = transcribe("--server", server, tmp_path / "*.ogg")
+    assert (done.returncode, done.stdout) == (65, "")
+    assert f"{tmp_path}/*.ogg: no such file" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -293,13 +319,13 @@ class Refusing(recognizer_pb2_grpc.RecognizerServicer):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "said", "exit_code"),
     [
-        (grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED: so it is"),
-        (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE: so it is"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED: so it is", 65),
+        (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE: so it is", 69),
     ],
 )
-def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_path, code, said):
+def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_path, code, said, exit_code):
     refusing = grpc.server(ThreadPoolExecutor(2))
     recognizer_pb2_grpc.add_RecognizerServicer_to_server(Refusing(code), refusing)
     address = f"127.0.0.1:{refusing.add_insecure_port('127.0.0.1:0')}"
@@ -309,7 +335,43 @@ def test_a_recognizer_that_ends_a_stream_is_said_in_one_line_a_recording(tmp_pat
     refusing.stop(None)
     failed = f"sonorant: {path}: {address}: {said}\n"
     total = "sonorant: 2 of 2 recordings could not be transcribed\n"
-    assert (done.returncode, done.stdout, done.stderr) == (65, "", 2 * failed + total)
+    assert (done.returncode, done.stdout, done.stderr) == (exit_code, "", 2 * failed + total)
+
+
+class Going(Refusing):
+    """A recognizer that goes in the midst of the first streams: they end behind half of their results."""
+
+    def __init__(self, going):
+        super().__init__(grpc.StatusCode.UNAVAILABLE)
+        self.going = going
+
+    def StreamingRecognize(self, requests, context):
+        next(requests)
+        said = [pb.SpeechRecognitionAlternative(transcript=text) for text in ("one", "two")]
+        yield pb.StreamingRecognizeResponse(
+            results=[pb.StreamingRecognitionResult(alternatives=said[:1], is_final=True)]
+        )
+        for _ in requests:
+            pass
+        self.going -= 1
+        if self.going >= 0:
+            context.abort(self.code, "Socket closed")
+        yield pb.StreamingRecognizeResponse(
+            results=[pb.StreamingRecognitionResult(alternatives=said[1:], is_final=True)]
+        )
+
+
+@pytest.mark.parametrize(("going", "code", "out"), [(2, 0, "one two\n"), (3, 69, "")])
+def test_a_recording_whose_recognizer_goes_is_sent_again_to_the_one_that_answers(tmp_path, going, code, out):
+    recognizers = grpc.server(ThreadPoolExecutor(2))
+    recognizer_pb2_grpc.add_RecognizerServicer_to_server(Going(going), recognizers)
+    address = f"127.0.0.1:{recognizers.add_insecure_port('127.0.0.1:0')}"
+    recognizers.start()
+    path = recording(tmp_path / "a.wav", murmur(1.0))
+    done = transcribe("--server", address, path)
+    recognizers.stop(None)
+    assert (done.returncode, done.stdout) == (code, out)
+    assert (f"sonorant: {path}: {address}: UNAVAILABLE: Socket closed\n" in done.stderr) == bool(code)
 
 
 def test_a_recognizer_that_goes_is_said_once(tmp_path):
@@ -341,6 +403,33 @@ def test_a_recording_beyond_the_limit_is_cut_in_a_pause_and_one_that_fails_costs
     assert (done.returncode, done.stdout) == (65, f"{long}: {text}\n{long}: {text}\n")
     assert done.stderr.startswith(f"sonorant: {bad}: ")
     assert done.stderr.endswith("sonorant: 1 of 3 recordings could not be transcribed\n")
+
+
+def test_a_terminal_shows_the_words_of_a_recording_while_they_are_recognized_and_then_its_transcript(
+    server, heard, tmp_path
+):
+    samples = murmur(6.0, seed=4)
+    text = heard(samples)
+    master, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 40))
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--paced"]
+    path = recording(tmp_path / "a.wav", samples)
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    with subprocess.Popen([*command, path], stdout=terminal, stderr=subprocess.PIPE, env=environment) as process:
+        os.close(terminal)
+        written = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(master, 1 << 16):
+                written += more
+        assert process.stderr.read() == b""
+    os.close(master)
+    *live, cleared, last = [part.rstrip() for part in written.decode().replace("\r\n", "\n").split("\r")]
+    assert (process.returncode, cleared, last) == (0, "", text)
+    assert len({shown for shown in live if shown}) > 3
+    assert all(len(shown) < 40 for shown in live)
+    assert next(shown for shown in live if shown).split()[0] == text.split()[0]
+    assert any(shown.startswith("…") for shown in live) == (len(text) >= 40)
+    assert len(text) >= 40
 
 
 def test_no_recognizer_at_the_address_is_said(tmp_path):

@@ -30,6 +30,14 @@ class ByteBuffer:
         """Return `size` bytes from position `at`, or None if they have not all come."""
         return bytes(self._data[at : at + size]) if len(self._data) >= at + size else None
 
+    def peek_up_to(self, size: int, at: int = 0) -> bytes:
+        """Return `size` bytes from position `at`, or those of them that have come."""
+        return bytes(self._data[at : at + size])
+
+    def find(self, marker: bytes, at: int, end: int | None = None) -> int:
+        """Return the first position from `at` on where `marker` stands, before `end`; -1 if it has not come."""
+        return self._data.find(marker, at, end)
+
     def take(self, size: int, most: int, what: str) -> bytes | None:
         """Remove and return the next `size` bytes; None as long as they have not come. BadAudio beyond `most`."""
         if size > most:

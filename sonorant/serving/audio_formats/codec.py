@@ -24,17 +24,18 @@ _FULL_SCALE = {"s16": 2.0**15, "s32": 2.0**31}
 class Codec:
     """A decoder of one stream's packets, on the calling thread.
 
-    codec: libavcodec's name. name: for messages. setup: the codec's header.
+    codec: libavcodec's name. name: for messages. setup: the codec's header. checked: whether a wrong checksum is an
+    error.
     """
 
-    def __init__(self, codec: str, name: str, setup: bytes = b"") -> None:
+    def __init__(self, codec: str, name: str, setup: bytes = b"", *, checked: bool = True) -> None:
         import av  # 40 MB, which streams of samples do without
 
         self._name = name
         self._held = bytearray()
         self._context: Any = av.CodecContext.create(codec, "r")
         self._context.thread_count = 1
-        self._context.options = {"err_detect": "crccheck+bitstream+buffer+explode"}
+        self._context.options = {"err_detect": f"{'crccheck+' if checked else ''}bitstream+buffer+explode"}
         if setup:
             self._context.extradata = setup
 

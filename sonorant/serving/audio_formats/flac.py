@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sonorant.serving.audio_formats.byte_buffer import ByteBuffer
-from sonorant.serving.audio_formats.codec import Codec
+from sonorant.serving.audio_formats.flac_frames import FlacFrames
 from sonorant.serving.audio_formats.samples import Block, bad_audio
 
 __all__ = ["FlacReader"]
@@ -18,23 +18,22 @@ class FlacReader:
     def __init__(self) -> None:
         self._buffer = ByteBuffer()
         self._begun = False
-        self._codec: Codec | None = None
+        self._frames: FlacFrames | None = None
         self._last = False  # the last block of metadata has come
 
     def push(self, data: bytes) -> Iterator[Block]:
-        """Yield the samples of frames that are complete."""
+        """Yield the samples of frames that are complete; raises BadAudio where one is damaged or missing."""
         self._buffer.push(data)
         while not self._last and self._metadata():
             pass
-        if self._last and self._codec is not None and len(self._buffer):
-            for packet in self._codec.parse(self._buffer.take(len(self._buffer), len(self._buffer), "frames") or b""):
-                yield from self._codec.decode(packet)
+        if self._last and self._frames is not None:
+            yield from self._frames.read()
 
     def finish(self) -> Iterator[Block]:
-        """Yield the samples of the last frames."""
-        if self._codec is None or not self._last:
+        """Yield the samples of the last frame, if it is whole; raises BadAudio if it is damaged."""
+        if self._frames is None or not self._last or self._buffer.skipping:
             raise bad_audio("FLAC: cut off in its header")
-        yield from self._codec.finish(self._codec.decode)
+        yield from self._frames.finish()
 
     def _metadata(self) -> bool:
         """Read one block's header; return whether another may be read now."""
@@ -48,12 +47,12 @@ class FlacReader:
         if head is None or self._buffer.skipping:
             return False
         kind, size = head[0] & 0x7F, int.from_bytes(head[1:], "big")
-        if self._codec is None:
+        if self._frames is None:
             if kind != _STREAMINFO or size != _SETUP_BYTES:
                 raise bad_audio(f"FLAC: a first block of type {kind}, {size} bytes: expected STREAMINFO, of 34")
             if (block := self._buffer.take(4 + size, 4 + size, "STREAMINFO")) is None:
                 return False
-            self._codec = Codec("flac", "FLAC", block[4:])
+            self._frames = FlacFrames(self._buffer, block[4:])
         else:
             self._buffer.skip(4 + size)
         self._last = bool(head[0] & 0x80)

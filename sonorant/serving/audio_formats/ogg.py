@@ -9,6 +9,7 @@ from sonorant.serving.audio_formats.samples import Block, bad_audio
 
 __all__ = ["OggOpusReader", "page_checksum"]
 
+_MARKER = b"OggS\0"  # begins a page; 0: the version
 _HEAD_BYTES = 27
 _CONTINUED, _LAST = 1, 4
 _HEADERS = 2  # packets: identification, comments
@@ -36,6 +37,7 @@ class OggOpusReader:
         self._begin: int | None = None  # position of the first sample: above 0 if others came before it (section 4.3)
         self._packets = 0
         self._partial = b""
+        self._page_number = 0  # of the last page
 
     def push(self, data: bytes) -> Iterator[Block]:
         """Yield the samples of packets whose page is complete."""
@@ -44,16 +46,21 @@ class OggOpusReader:
             yield from self._read(page)
 
     def finish(self) -> Iterator[Block]:
-        """Yield nothing: a page that is cut off has no checksum, and is dropped. Raises BadAudio without a header."""
+        """Yield nothing: a page that is cut off has no checksum, and is dropped.
+
+        Raises BadAudio without a header, and where others begin within that page: its length is damaged.
+        """
         if self._opus is None:
             raise bad_audio("Ogg: cut off in its header")
+        if self._buffer.find(_MARKER, 1) >= 0:
+            raise bad_audio("Ogg: a page that is longer than the file: damaged")
         return iter(())
 
     def _page(self) -> bytes | None:
         head = self._buffer.peek(_HEAD_BYTES)
         if head is None:
             return None
-        if head[:5] != b"OggS\0":
+        if head[:5] != _MARKER:
             raise bad_audio(f"{head[:5]!r} where a page of Ogg begins with OggS and 0: damaged, or not Ogg")
         lengths = self._buffer.peek(head[26], _HEAD_BYTES)
         if lengths is None:
@@ -72,6 +79,7 @@ class OggOpusReader:
             self._serial = serial
         if serial != self._serial:
             raise bad_audio("Ogg with more than one stream: expected one, of Opus")
+        self._check_number(int.from_bytes(page[18:22], "little"))
         blocks = (block for packet in self._packets_of(page) for block in self._decode(packet))
         end = int.from_bytes(page[6:14], "little")
         if page[5] & _LAST:
@@ -80,6 +88,12 @@ class OggOpusReader:
         yield from blocks
         if self._begin is None and self._packets > _HEADERS and self._opus is not None and end != _NO_PACKET_ENDS:
             self._begin = max(0, end - self._opus.samples)
+
+    def _check_number(self, number: int) -> None:
+        """Raise BadAudio if pages are missing; before those of audio they may be, where a client came later."""
+        if self._packets > _HEADERS and number != (self._page_number + 1) % (1 << 32):
+            raise bad_audio(f"Ogg: page {number} after page {self._page_number}: some are missing")
+        self._page_number = number
 
     def _trimmed(self, blocks: list[Block], end: int) -> Iterator[Block]:
         """Yield the last page's blocks up to the `end` of the audio: packets may go on behind it (section 4.4)."""

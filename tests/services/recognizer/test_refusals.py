@@ -79,6 +79,8 @@ def test_audio_beyond_the_limit_is_out_of_range(store):
 def test_a_message_beyond_the_limit_exhausts_resources(store):
     code, _ = refusal(store, opening(), audio(bytes(2**20)), max_message_mb=0.5)
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    code, _ = refusal(store, opening(model="bubble"), max_message_mb=2047.9999999)  # the most that a recipe may have
+    assert code == grpc.StatusCode.NOT_FOUND
 
 
 def test_compressed_messages_are_not_implemented_as_their_size_is_known_too_late(store):

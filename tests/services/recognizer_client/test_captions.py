@@ -31,6 +31,8 @@ def test_a_terminal_shows_the_end_of_the_last_text_and_nothing_of_those_before(t
         written += captions.interim(text, COLUMNS)
         (line,) = screen(written, COLUMNS)
         assert line.removeprefix("…") == (text if len(text) < COLUMNS else text[-(COLUMNS - 2) :]).rstrip()
+    written += captions.cleared()
+    assert screen(f"{written}x", COLUMNS) == ["x"]
     last = "the end"
     assert screen(written + captions.final(last) + captions.interim("next", COLUMNS), COLUMNS)[:2] == [last, "next"]
 

@@ -123,6 +123,23 @@ def test_opus_ends_where_its_last_page_says_as_by_libsndfile(writer, samples):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+def test_pages_of_ogg_that_are_missing_are_an_error():
+    found = pages(encoded("OGG_OPUS", sound(48000).repeat(3, axis=0), 48000))
+    assert len(found) > 5
+    for missing in range(3, len(found) - 1):
+        with pytest.raises(BadAudio, match=f"Ogg: page {missing + 1} after page {missing - 1}: some are missing"):
+            decoded(b"".join(found[:missing] + found[missing + 1 :]), AudioFormat("OGG_OPUS"))
+    came_later = b"".join(found[:2] + found[3:])
+    assert 0 < len(decoded(came_later, AudioFormat("OGG_OPUS"))) < len(decoded(b"".join(found), AudioFormat("AUTO")))
+
+
+def test_a_page_of_ogg_whose_length_is_damaged_does_not_swallow_those_behind_it():
+    *before, page, last = pages(encoded("OGG_OPUS", sound(48000), 48000))
+    longer = page[:27] + bytes([255] * page[26]) + page[27 + page[26] :]
+    with pytest.raises(BadAudio, match="Ogg: a page that is longer than the file: damaged"):
+        decoded(b"".join([*before, longer, last]), AudioFormat("OGG_OPUS"))
+
+
 @pytest.mark.parametrize("writer", ["libavformat", "libsndfile"])
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize(

@@ -1,0 +1,23 @@
+"""Patterns of file names (*, ?, [a-z], ** for folders at any depth) that no shell has expanded."""
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["expanded"]
+
+
+def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return paths, and in place of a pattern what it matches, sorted.
+
+    As in a shell, a pattern that matches nothing stays, and hidden files match none that does not begin with their dot;
+    a file that has the pattern as its name is meant itself.
+    """
+    return tuple(found for path in paths for found in _matches(path) or [path])
+
+
+def _matches(path: Path) -> list[Path]:
+    if not glob.has_magic(str(path)) or os.path.lexists(path):
+        return []
+    return sorted(map(Path, glob.glob(str(path), recursive=True)))
