@@ -135,7 +135,7 @@ class HttpServer:
         async def tell(message: Message) -> None:
             nonlocal begun
             begun = True
-            await self._engine.in_time(send(message))
+            await self._engine.answered(send(message))
 
         with self._counted():
             try:
