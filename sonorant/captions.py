@@ -1,7 +1,8 @@
 """Captions: cues from words with times, and their files, SubRip (srt) and WebVTT (vtt).
 
 A cue has at most two lines of 42 columns, and at most 7 s (BBC Subtitle Guidelines 2024; Netflix's Timed Text Style
-Guide); it ends at a pause, or where it is full, and stays for at least a second if the next one lets it.
+Guide); it ends at a pause, or where it is full, and stays for at least a second if the next one, and the end of the
+audio, let it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,8 +46,8 @@ class Cue:
     lines: tuple[str, ...]
 
 
-def cues(words: Iterable[TimedWord]) -> list[Cue]:
-    """Return the cues of words in the order of their times; none overlaps the next."""
+def cues(words: Iterable[TimedWord], audio_s: float) -> list[Cue]:
+    """Return the cues of words in the order of their times, of audio of `audio_s` seconds; none overlaps the next."""
     groups: list[list[TimedWord]] = []
     for word in words:
         if not groups or _ends(groups[-1], word):
@@ -55,8 +56,8 @@ def cues(words: Iterable[TimedWord]) -> list[Cue]:
     shown: list[Cue] = []
     for group, after in zip(groups, [*groups, []][1:], strict=True):
         start_s, last_s = group[0].start_s, max(word.end_s for word in group)
-        end_s = max(last_s, start_s + _SHORTEST_S)
-        shown.append(Cue(start_s, min(end_s, after[0].start_s) if after else end_s, _lines(group)))
+        end_s = min(max(last_s, start_s + _SHORTEST_S), after[0].start_s if after else audio_s)
+        shown.append(Cue(start_s, end_s, _lines(group)))
     return shown
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from sonorant.captions import Cue, cues, srt, vtt
 
+END_S = 120.0  # after all words
+
 
 @dataclass(frozen=True)
 class Word:
@@ -31,7 +33,7 @@ def speech(draw):
 
 @given(words=speech())
 def test_each_word_is_shown_once_and_in_order_while_it_is_spoken(words):
-    made = cues(words)
+    made = cues(words, END_S)
     assert " ".join(line for cue in made for line in cue.lines).split() == [word.word for word in words]
     assert all(cue.start_s <= cue.end_s for cue in made)
     assert all(cue.end_s <= after.start_s for cue, after in pairwise(made))
@@ -40,7 +42,7 @@ def test_each_word_is_shown_once_and_in_order_while_it_is_spoken(words):
 
 @given(words=speech())
 def test_a_cue_has_two_lines_of_42_columns(words):
-    for cue in cues(words):
+    for cue in cues(words, END_S):
         assert len(cue.lines) <= 2
         assert all(sum(2 if char == "한" else 1 for char in line) <= 42 or " " not in line for line in cue.lines)
 
@@ -48,12 +50,22 @@ def test_a_cue_has_two_lines_of_42_columns(words):
 @given(words=speech())
 def test_a_cue_is_as_long_as_seven_seconds_unless_a_word_is(words):
     longest = max((word.end_s - word.start_s for word in words), default=0)
-    assert all(cue.end_s - cue.start_s <= max(7.0, longest) + 1e-9 for cue in cues(words))
+    assert all(cue.end_s - cue.start_s <= max(7.0, longest) + 1e-9 for cue in cues(words, END_S))
 
 
 def test_a_pause_ends_a_cue_that_stays_for_a_second():
     words = spoken(("one", 0.5, 0.7), ("two", 0.9, 1.1), ("three", 2.5, 2.6))
-    assert cues(words) == [Cue(0.5, 1.5, ("one two",)), Cue(2.5, 3.5, ("three",))]
+    assert cues(words, END_S) == [Cue(0.5, 1.5, ("one two",)), Cue(2.5, 3.5, ("three",))]
+
+
+@given(words=speech(), rest_s=st.floats(0, 2))
+def test_no_cue_ends_after_the_audio(words, rest_s):
+    audio_s = words[-1].end_s + rest_s if words else rest_s
+    assert all(cue.end_s <= audio_s for cue in cues(words, audio_s))
+
+
+def test_the_last_cue_of_a_short_recording_stays_to_its_end():
+    assert cues(spoken(("one", 0.13, 0.5)), 0.64) == [Cue(0.13, 0.64, ("one",))]
 
 
 def test_the_files_are_as_their_formats_have_them():
@@ -70,5 +82,5 @@ def test_the_files_are_as_their_formats_have_them():
 @pytest.mark.parametrize("write", [srt, vtt])
 @given(words=speech())
 def test_no_line_of_a_word_is_taken_for_a_cue(write, words):
-    text = write(cues(words))
-    assert len(re.findall(r"^\S+ --> \S+$", text, re.MULTILINE)) == len(cues(words))
+    text = write(cues(words, END_S))
+    assert len(re.findall(r"^\S+ --> \S+$", text, re.MULTILINE)) == len(cues(words, END_S))

@@ -41,6 +41,9 @@ __all__ = ["Engine"]
 
 log = structlog.get_logger()
 
+# For a stream's client to read: what it has not read fills the sockets' buffers before a result waits.
+_READ_S = 10.0
+
 _T = TypeVar("_T")
 
 
@@ -191,13 +194,12 @@ class Engine:
         return Inbox(messages, self._serving.idle_timeout_s, self._ending, self._gather_time)
 
     async def in_time(self, writing: Awaitable[object]) -> None:
-        """Wait until a result is written; raises IdleStream for a client that reads none within the idle limit."""
-        idle_s = self._serving.idle_timeout_s
-        try:
-            async with asyncio.timeout(idle_s):
-                await writing
-        except TimeoutError:
-            raise IdleStream(f"no result was read for {idle_s:g} s; read them, or end the stream") from None
+        """Wait until a stream's result is written; raises IdleStream for a client that reads none for seconds."""
+        await _written(writing, min(_READ_S, self.idle_s))
+
+    async def answered(self, writing: Awaitable[object]) -> None:
+        """Wait until a part of an answer, long or short, is written; raises IdleStream after the idle limit."""
+        await _written(writing, self.idle_s)
 
     def end_streams(self) -> None:
         """End the streams that wait for a message, or come to do so: their `Inbox` raises Draining."""
@@ -209,3 +211,11 @@ class Engine:
         self._metrics.refusals.labels(code).inc()
         log.info("request_refused", status=code, reason=str(error))
         return code
+
+
+async def _written(writing: Awaitable[object], limit_s: float) -> None:
+    try:
+        async with asyncio.timeout(limit_s):
+            await writing
+    except TimeoutError:
+        raise IdleStream(f"no result was read for {limit_s:g} s; read them, or end the stream") from None

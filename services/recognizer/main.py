@@ -127,22 +127,35 @@ async def run_server(
     server = RecognizerServer(store, serving, threads=threads, metrics=metrics)
     await server.calibrate()
     port = await server.start()
-    stopping = asyncio.Event()
+    try:
+        signalled = _signalled()
+        if port_file is not None:
+            atomic_write(port_file, f"{port}\n")
+        fitting = server.engine.admission.fitting
+        log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models), fitting=fitting)
+        await _until_ended(server, signalled, health)
+    finally:
+        log.info("recognizer_draining", streams=server.engine.admission.active, grace_s=grace_s)
+        await server.stop(grace_s)
+
+
+def _signalled() -> asyncio.Event:
+    """Return what SIGTERM and SIGINT set from now on."""
+    signalled = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signum, stopping.set)
-    if port_file is not None:
-        atomic_write(port_file, f"{port}\n")
-    fitting = server.engine.admission.fitting
-    log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models), fitting=fitting)
+        asyncio.get_running_loop().add_signal_handler(signum, signalled.set)
+    return signalled
+
+
+async def _until_ended(server: RecognizerServer, signalled: asyncio.Event, health: HealthServer | None) -> None:
+    """Be ready until a signal; raises the errors of background tasks."""
     if health is not None:
         health.follow(asyncio.get_running_loop())
         health.ready(True)
-    ends = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.wait_failed())]
+    ends = [asyncio.ensure_future(signalled.wait()), asyncio.ensure_future(server.wait_failed())]
     ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if health is not None:
         health.ready(False)
-    log.info("recognizer_draining", streams=server.engine.admission.active, grace_s=grace_s)
-    await server.stop(grace_s)
     for end in ended:
         end.result()
 

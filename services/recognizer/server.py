@@ -79,6 +79,7 @@ class RecognizerServer:
         self._workers = Workers(threads, self.headroom.cost.measured)
         self._health = health.aio.HealthServicer()
         self._tasks: VitalTasks
+        self._http: HttpServer | None = None
         admission = KeyedAdmission(serving.max_streams, self.headroom, time.monotonic)
         headroom = self.headroom
         registry = metrics or CollectorRegistry()
@@ -100,9 +101,21 @@ class RecognizerServer:
         await calibrate(next(iter(self._store.models.values())), self._workers, self.headroom)
 
     async def start(self) -> int:
-        """Listen, and return the port; raises Unavailable if it is taken."""
+        """Listen, and return gRPC's port; raises Unavailable if a port is taken, and BadKeys: then nothing is left."""
         self._tasks = VitalTasks()
-        self._server = grpc.aio.server(
+        self._server = self._grpc_server()
+        try:
+            return await self._listen()
+        except BaseException:
+            self._tasks.cancel()
+            await self._server.stop(None)  # else its threads would run on, without an event loop
+            if self._http is not None:
+                await self._http.stop(0.0)
+            await asyncio.to_thread(self._workers.shutdown)
+            raise
+
+    def _grpc_server(self) -> grpc.aio.Server:
+        server = grpc.aio.server(
             interceptors=[KeyInterceptor(self._api_keys, self.engine.refuse)] if self._api_keys is not None else [],
             options=[
                 *SERVER_OPTIONS,
@@ -119,14 +132,17 @@ class RecognizerServer:
             ModelServicer(self.engine),
             PredictionServicer(self.engine),
         )
-        self._server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        add_reflection((*_SERVICES, OPERATIONS, health.SERVICE_NAME), self._server)
+        server.add_generic_rpc_handlers([servicer.handlers() for servicer in servicers])
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        add_reflection((*_SERVICES, OPERATIONS, health.SERVICE_NAME), server)
+        return server
+
+    async def _listen(self) -> int:
         port = add_port(self._server, f"{self._serving.host}:{self._serving.port}")
         await self._server.start()
+        self._http = await self._start_http()
         for service in ("", *_SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        self._http = await self._start_http()
         self._tasks.start(self._refresh())
         if self._api_keys is not None:
             if process_keys().certificate is None and self._serving.host not in _OWN_MACHINE:

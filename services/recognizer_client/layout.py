@@ -39,8 +39,8 @@ def render(output: Output, transcript: StreamedTranscript, layout: Layout, *, na
 
 
 _CAPTIONS: dict[Format, Callable[[StreamedTranscript], str]] = {
-    "srt": lambda transcript: srt(cues(transcript.words)),
-    "vtt": lambda transcript: vtt(cues(transcript.words)),
+    "srt": lambda transcript: srt(cues(transcript.words, transcript.audio_s)),
+    "vtt": lambda transcript: vtt(cues(transcript.words, transcript.audio_s)),
 }
 
 

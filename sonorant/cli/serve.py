@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from services.process.options import store_option
+from services.process.options import health_port_option, metrics_port_option, store_option
 from sonorant.cli.settings import find_run, read_overrides, set_option
 from sonorant.recipe.document import Override
 from sonorant.recipe.serving import ServingRecipe
@@ -38,6 +38,8 @@ def _limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--port", type=click.IntRange(0, 65535), help="Port to listen on, 0 for a free one; absent: the recipe's."
 )
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
+@health_port_option
+@metrics_port_option
 @_limit_options
 @set_option
 def command(
@@ -47,6 +49,8 @@ def command(
     host: str | None,
     port: int | None,
     port_file: Path | None,
+    health_port: int | None,
+    metrics_port: int | None,
     assignments: tuple[str, ...],
     **limits: float | None,
 ) -> None:
@@ -63,7 +67,18 @@ def command(
     if run is not None:
         exports = (RunFolder(run) if store_url else find_run(run)).exports
     assert exports is not None
-    serve(exports, None, port_file, grace_s=30.0, store_url=store_url, overrides=overrides, host=host, port=port)
+    serve(
+        exports,
+        None,
+        port_file,
+        grace_s=30.0,
+        store_url=store_url,
+        health_port=health_port,
+        metrics_port=metrics_port,
+        overrides=overrides,
+        host=host,
+        port=port,
+    )
 
 
 def _overrides(assignments: Iterable[str], limits: dict[str, float | None]) -> list[Override]:

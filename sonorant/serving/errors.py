@@ -61,7 +61,7 @@ class AudioTooLong(SonorantError):
 
 
 class IdleStream(SonorantError):
-    """A client kept a stream open without sending audio."""
+    """A client kept a stream open without sending audio, or without reading results."""
 
     exit_code = 69
 
@@ -122,7 +122,7 @@ STATUSES: dict[type[SonorantError], Status] = {
         "more audio than `serving.max_stream_seconds`", "OUT_OF_RANGE", 413, "the rest, in a new stream"
     ),
     IdleStream: Status(
-        "no message, no audio or no result read for `serving.idle_timeout_s`",
+        "no message, no audio or no result read for `serving.idle_timeout_s`; of a stream, no result read for 10 s",
         "DEADLINE_EXCEEDED",
         408,
         "the rest, in a new stream",

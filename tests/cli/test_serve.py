@@ -1,12 +1,15 @@
 """`sonorant serve`: its limits, by every way that settings have."""
 
 import os
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from urllib.request import urlopen
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.babble import babble_recipe, export_babble
 from rigs.recognizer import AUDIO
 from rigs.waiting import eventually
@@ -16,6 +19,8 @@ from sonorant.cli import serve
 from sonorant.recipe.loading import override_recipe
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,18 @@ def test_the_recognizer_keeps_to_them(exports, tmp_path):
         with pytest.raises(grpc.RpcError) as caught:
             stub.Recognize(pb.RecognizeRequest(content=AUDIO), timeout=60)
         assert caught.value.code() == grpc.StatusCode.OUT_OF_RANGE
+
+
+def test_metrics_and_health_have_ports_that_are_asked_for(exports, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        health, metrics = (str(probe.getsockname()[1]) for probe in (one, other))
+    with served(exports, tmp_path, "--health-port", health, "--metrics-port", metrics) as stub:
+        stub.Recognize(pb.RecognizeRequest(content=AUDIO), timeout=60)
+        page = urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=60).read().decode()
+        with grpc.insecure_channel(f"127.0.0.1:{health}") as channel:
+            check = health_pb2_grpc.HealthStub(channel).Check
+            eventually(lambda: check(health_pb2.HealthCheckRequest(), timeout=60).status == SERVING)
+    assert 'sonorant_recognizer_begun_sessions_total{model="babble",version="1"} 1.0' in page
 
 
 @pytest.mark.parametrize(

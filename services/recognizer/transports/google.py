@@ -80,8 +80,8 @@ class SpeechServicer:
         """Recognize a whole recording."""
         apply_mask(request)
         check_supported(request)
-        if request.WhichOneof("audio_source") is None:
-            raise BadRequest("content: absent; send the recording in it")
+        if not request.content:
+            raise BadRequest("content: absent or empty; send the recording in it")
         opening = stream_request(request.recognizer, request.config)
         with self._engine.admission.slot(), self._engine.stream(opening) as stream:
             return await recognized(stream, request.content, request.config, opening.language)

@@ -13,6 +13,7 @@ from services.recognizer.transports.google_features import sensitivity, speech_t
 from services.recognizer.transports.grpc_messages import channels_apart, encoding_name, words_wanted
 from sonorant.serving.errors import BadRequest
 from sonorant.serving.model_choice import parse_choice
+from sonorant.serving.phrases import MOST_PHRASES
 from sonorant.serving.request import AudioFormat, StreamRequest
 from sonorant.v1 import google_speech_pb2 as pb
 
@@ -57,7 +58,7 @@ SUPPORTED: dict[str, frozenset[str]] = {
 PARENT = re.compile(r"projects/[^/]+/locations/[^/]+")
 _RECOGNIZER = re.compile(rf"{PARENT.pattern}/recognizers/([^/]+)")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP 47, without its private and grandfathered tags
-_MOST_MESSAGES = 2500  # 1,000 phrases, a set each, and the config
+_MOST_MESSAGES = 3 * MOST_PHRASES + 500  # phrases, a set of two messages each, and the config
 _MOST_PATHS = 100
 _WHOLE = pb.StreamingRecognitionFeatures()
 
@@ -65,8 +66,8 @@ _WHOLE = pb.StreamingRecognitionFeatures()
 def check_supported(message: Message, path: str = "") -> None:
     """Raise BadRequest for the first field of a request, named by its path, that would be ignored.
 
-    A field whose value is its default is as good as absent. Raises it too for a request of too many messages, which
-    would hold up others.
+    A field whose value is its default is as good as absent. Raises it too for a request of too many phrases or
+    messages, which would hold up others.
     """
     _check(message, path, itertools.count(1))
 
@@ -74,6 +75,8 @@ def check_supported(message: Message, path: str = "") -> None:
 def _check(message: Message, path: str, visited: Iterator[int]) -> None:
     if next(visited) > _MOST_MESSAGES:
         raise BadRequest(f"{path.removesuffix('.')}: more than {_MOST_MESSAGES} messages in a request: send fewer")
+    if isinstance(message, pb.SpeechAdaptation):
+        _check_phrases(message, path)
     for unknown in UnknownFieldSet(message):
         place = path.removesuffix(".") or message.DESCRIPTOR.name
         raise BadRequest(f"{place}: field number {unknown.field_number}: unknown to this recognizer; leave it out")
@@ -88,6 +91,13 @@ def _check(message: Message, path: str, visited: Iterator[int]) -> None:
                 _check(part, f"{name}[{number}].", visited)
         elif field.message_type is not None:
             _check(value, f"{name}.", visited)
+
+
+def _check_phrases(adaptation: pb.SpeechAdaptation, path: str) -> None:
+    """Raise BadRequest for more phrases than `scorer_with_phrases` takes, in the sets that a request may have."""
+    count = sum(len(one.inline_phrase_set.phrases) for one in adaptation.phrase_sets[:_MOST_MESSAGES])
+    if count > MOST_PHRASES:
+        raise BadRequest(f"{path}phrase_sets: {count} phrases: expected {MOST_PHRASES} at most")
 
 
 def apply_mask(message: pb.RecognizeRequest | pb.StreamingRecognitionConfig | pb.BatchRecognizeRequest) -> None:

@@ -68,6 +68,8 @@ def streaming(
             except SonorantError as error:
                 await linger(inbox.rest())
                 await abort(context, error, engine.refuse(error))
+            except grpc.aio.InternalError:  # of a read or a write: the client has cancelled, and no wait was told yet
+                raise asyncio.CancelledError from None
             except Exception as error:
                 await fail(context, error)
 

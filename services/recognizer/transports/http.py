@@ -37,6 +37,8 @@ log = structlog.get_logger()
 _PING_S = 5.0  # between WebSocket's pings, whose answers wait behind a client's audio: none is a sign of nothing
 # Connections whose peer has vanished end after some 15 s.
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 2}
+# What a kernel takes beyond what is on its way to a client: megabytes of results would hide that none is read.
+_MOST_UNSENT = 1 << 16
 _KEPT_S = 5.0  # an idle connection
 _WAIT_S = 10.0  # for a whole request, and for a client to read what it was sent
 _STOP_S = 2.0  # for connections to end, when streams have
@@ -96,6 +98,7 @@ class HttpServer:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEP_ALIVE.items():
             listening.setsockopt(socket.IPPROTO_TCP, option, value)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
         try:
             listening.bind((host, port))
         except OSError as error:
@@ -135,7 +138,7 @@ class HttpServer:
         async def tell(message: Message) -> None:
             nonlocal begun
             begun = True
-            await self._engine.in_time(send(message))
+            await self._engine.answered(send(message))
 
         with self._counted():
             try:

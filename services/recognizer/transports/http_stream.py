@@ -68,7 +68,7 @@ async def _end(engine: Engine, socket: WebSocket, status: Status, told: dict[str
 
 
 async def _within_limit(engine: Engine, sending: Awaitable[None]) -> None:
-    """Send; a client that does not read within the idle limit is as good as gone: raises WebSocketDisconnect."""
+    """Send; a client that does not read in time is as good as gone: raises WebSocketDisconnect."""
     try:
         await engine.in_time(sending)
     except IdleStream as error:

@@ -146,9 +146,9 @@ def _answer(wanted: _Wanted, finals: list[Result], stream: Stream) -> Response:
         case "text":
             return PlainTextResponse(text + "\n")
         case "srt":
-            return PlainTextResponse(srt(cues(words)), media_type="application/x-subrip")
+            return PlainTextResponse(srt(cues(words, stream.audio_s)), media_type="application/x-subrip")
         case "vtt":
-            return PlainTextResponse(vtt(cues(words)), media_type="text/vtt")
+            return PlainTextResponse(vtt(cues(words, stream.audio_s)), media_type="text/vtt")
         case "verbose_json":
             return JSONResponse(_verbose(wanted, text, finals, stream))
     return JSONResponse({"text": text, "usage": _usage(stream.audio_s)})

@@ -22,7 +22,7 @@ Fields = dict[str, list[str]]
 async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tuple[bytes, Fields]:
     """Return the content of the field `file`, and the other fields.
 
-    Raises HttpError for a body that is no such form, is cut off or too large; IdleStream and Draining.
+    Raises HttpError for a body that is no such form, is cut off, too large or empty; IdleStream and Draining.
     """
     _check_type(request.headers.get("content-type", ""))
     try:
@@ -41,6 +41,8 @@ async def read_upload(engine: Engine, request: Request, most_bytes: int) -> tupl
     await form.close()
     if content is None:
         raise HttpError(400, "no field `file`: expected the recording, with a file name", "file")
+    if not content:
+        raise HttpError(400, "file: 0 bytes: expected a recording", "file")
     return content, fields
 
 

@@ -11,6 +11,7 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from services.recognizer import engine as engine_module
 from sonorant.serving.session import Session, SessionOptions
 
 CHUNKS = [AUDIO[at : at + 1600] for at in range(0, len(AUDIO), 1600)]
@@ -257,9 +258,12 @@ def test_a_fault_of_the_recognizer_is_named_without_its_text(store, monkeypatch)
     assert "secret" not in str(read)
 
 
-def test_a_client_that_reads_nothing_gives_its_slot_back(store, monkeypatch):
+@pytest.mark.parametrize(("read_s", "idle_s"), [(10.0, 1.0), (0.5, 3600.0)])
+def test_a_client_that_reads_nothing_gives_its_slot_back(store, monkeypatch, read_s, idle_s):
+    monkeypatch.setattr(engine_module, "_READ_S", read_s)
+
     async def run():
-        async with opened(store, "?interim_results=true", idle_timeout_s=1.0) as (engine, call):
+        async with opened(store, "?interim_results=true", idle_timeout_s=idle_s) as (engine, call):
             await call.send(CHUNKS[0])
             assert json.loads(await call.recv())["type"] == "Ready"
             assert engine.admission.active == 1

@@ -53,6 +53,13 @@ def test_text_and_captions_have_the_words(store, heard):
         assert " ".join(lines) == heard.text
 
 
+@pytest.mark.parametrize("response_format", ["srt", "vtt"])
+def test_captions_end_with_the_recording(store, response_format):
+    file = ("short.wav", encoded("WAV", SPEECH[:5120], RATE_HZ))
+    captions = transcribed(store, file, response_format=response_format)
+    assert re.findall(r"--> 00:00:0(\S+)", captions.replace(",", "."))[-1:] == ["0.640"]
+
+
 def test_words_are_computed_where_they_are_sent_alone(store, words_of_recordings):
     for response_format in ("json", "text", "srt", "vtt", "verbose_json"):
         transcribed(store, response_format=response_format)
@@ -87,6 +94,7 @@ def test_models_are_listed_and_shown(store):
         ({"response_format": "xml"}, openai.BadRequestError, "response_format=xml: expected json"),
         ({"timestamp_granularities": ["word"]}, openai.BadRequestError, "with response_format=json"),
         ({"include": ["logprobs"]}, openai.BadRequestError, "include: not supported"),
+        ({"file": ("a.wav", b"")}, openai.BadRequestError, "file: 0 bytes: expected a recording"),
         ({"file": ("a.wav", WAV[:30])}, openai.BadRequestError, "cut off in its header"),
         ({"file": ("a.wav", b"these are words")}, openai.BadRequestError, "no WAV, FLAC, MP3"),
         ({"stream": True, "response_format": "srt"}, openai.BadRequestError, "stream=true with response_format=srt"),

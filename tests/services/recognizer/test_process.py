@@ -1,11 +1,13 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import grpc
@@ -17,8 +19,10 @@ from rigs.health import hang_and_end
 from rigs.recognizer import SPEECH, audio, interim, last
 
 from services.process.health import LIVE
+from services.process.keys import BadKeys
 from services.recognizer.main import run_server
 from services.recognizer.server import RecognizerServer
+from services.recognizer.transports.http import HttpServer
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
@@ -90,6 +94,48 @@ def test_a_port_in_use_is_named(store):
             assert caught.value.exit_code == 69
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("option", ["--port", "--http-port"])
+def test_a_port_in_use_ends_the_process(store, option):
+    exports = store.get().folder.parent.parent
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        arguments = command(exports, "--port", "0", option, port)
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 69
+    assert re.search(f"^recognizer: 127.0.0.1:{port}: cannot listen ", done.stderr, re.MULTILINE)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_file_that_cannot_be_written_ends_the_process(store, tmp_path):
+    (tmp_path / "file").touch()
+    arguments = command(store.get().folder.parent.parent, "--port", "0", "--port-file", str(tmp_path / "file" / "port"))
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 69
+    assert re.search(f"^recognizer: {tmp_path}/file", done.stderr, re.MULTILINE)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("error", [Unavailable("the port is taken"), BadKeys("no certificate")])
+def test_a_start_that_fails_leaves_nothing_running(store, monkeypatch, error):
+    async def fail(*_):
+        raise error
+
+    monkeypatch.setattr(HttpServer, "start", fail)
+
+    async def run():
+        threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        server = RecognizerServer(store, ServingRecipe(port=port, http_port=1))
+        with pytest.raises(type(error)):
+            await server.start()
+        with socket.create_server(("127.0.0.1", port)):
+            left = [one for one in set(threading.enumerate()) - threads if one.name.startswith("recognize")]
+            return left, asyncio.all_tasks() - tasks
+
+    assert asyncio.run(run()) == ([], set())
 
 
 def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):

@@ -9,9 +9,11 @@ from rigs.black_hole import proxied
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening, recognizer
 
 from services.process import channels
+from services.recognizer import engine as engine_module
 from services.recognizer import inbox
 from services.recognizer import server as server_module
 from services.recognizer.engine import Engine
+from services.recognizer.transports.grpc import RecognizerServicer
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.serving.errors import IdleStream
 from sonorant.v1 import recognizer_pb2 as pb
@@ -20,6 +22,11 @@ from sonorant.v1 import recognizer_pb2 as pb
 async def until_free(server):
     while server.engine.admission.active:
         await asyncio.sleep(0.01)  # the timeout of `recognizer` ends this if the slot is never freed
+
+
+async def read_all(call):
+    while (await call.read()) is not grpc.aio.EOF:
+        pass
 
 
 def test_a_stream_without_a_first_message_holds_no_slot_and_is_ended(store):
@@ -46,6 +53,40 @@ def test_a_client_that_reads_no_results_is_ended(store):
                 await server.engine.in_time(asyncio.Event().wait())  # as the writing of a result that nobody reads
 
     asyncio.run(run())
+
+
+def test_an_answer_is_read_within_the_idle_limit_however_long_a_stream_s_result_may_take(store, monkeypatch):
+    monkeypatch.setattr(engine_module, "_READ_S", 0.01)
+
+    async def run():
+        async with recognizer(store, idle_timeout_s=0.1) as (server, _):
+            with pytest.raises(IdleStream, match=r"no result was read for 0.1 s"):
+                await server.engine.answered(asyncio.Event().wait())
+
+    asyncio.run(run())
+
+
+def test_a_stream_whose_results_are_not_read_is_ended_long_before_an_idle_one(store, monkeypatch):
+    monkeypatch.setattr(engine_module, "_READ_S", 0.5)
+
+    async def endless(self, first, inbox):
+        while True:
+            yield pb.StreamingRecognizeResponse(resume_token="x" * 200_000)  # more than is sent before it is read
+
+    monkeypatch.setattr(RecognizerServicer, "_stream", endless)
+
+    async def run():
+        async with recognizer(store, idle_timeout_s=3600.0) as (server, channel):
+            call = connect(channel).StreamingRecognize()
+            await call.write(opening())
+            while not server.engine.admission.active:
+                await asyncio.sleep(0.01)
+            await until_free(server)
+            with pytest.raises(grpc.aio.AioRpcError, match=r"no result was read for 0\.5 s") as caught:
+                await read_all(call)
+            return caught.value.code()
+
+    assert asyncio.run(run()) == grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 def test_a_client_whose_network_is_gone_gives_its_slot_back(store, monkeypatch):

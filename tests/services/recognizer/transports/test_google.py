@@ -235,7 +235,8 @@ def test_a_whole_recording_is_recognized_with_the_masked_part_of_its_config(stor
 
 
 @pytest.mark.parametrize(
-    ("source", "reason"), [({"uri": "gs://bucket/file"}, "uri: not supported"), ({}, "content: absent")]
+    ("source", "reason"),
+    [({"uri": "gs://bucket/file"}, "uri: not supported"), ({}, "content: absent"), ({"content": b""}, "or empty")],
 )
 def test_a_recording_is_in_the_request(store, source, reason):
     code, details = refusal(store, "Recognize", pb.RecognizeRequest(recognizer=IMPLICIT, **source))

@@ -92,12 +92,23 @@ def test_a_field_of_a_later_protocol_is_refused_by_its_number():
         check_supported(request)
 
 
-def test_a_request_of_too_many_messages_is_refused_before_they_are_looked_at():
+@pytest.mark.parametrize(("sets", "phrases"), [(1, 10_000), (60, 50), (1001, 1)])
+def test_a_request_of_too_many_phrases_is_refused_before_they_are_looked_at(sets, phrases):
     adaptation = pb.SpeechAdaptation()
-    for _ in range(60):
-        phrases = adaptation.phrase_sets.add().inline_phrase_set.phrases
-        phrases.extend([pb.PhraseSet.Phrase(value="alpha")] * 50)
-    with pytest.raises(BadRequest, match="more than 2500 messages in a request"):
+    for _ in range(sets):
+        adaptation.phrase_sets.add().inline_phrase_set.phrases.extend([pb.PhraseSet.Phrase(value="$")] * phrases)
+    reason = rf"^config\.adaptation\.phrase_sets: {sets * phrases} phrases: expected 1000 at most"
+    with pytest.raises(BadRequest, match=reason):
+        check_supported(pb.RecognizeRequest(config=pb.RecognitionConfig(adaptation=adaptation)))
+
+
+def test_phrases_may_have_a_set_each_and_a_request_of_too_many_messages_is_refused_before_they_are_looked_at():
+    adaptation = pb.SpeechAdaptation()
+    for _ in range(1000):
+        adaptation.phrase_sets.add().inline_phrase_set.phrases.add(value="alpha")
+    check_supported(pb.RecognizeRequest(config=pb.RecognitionConfig(adaptation=adaptation)))
+    adaptation.phrase_sets.extend([pb.SpeechAdaptation.AdaptationPhraseSet()] * 3000)
+    with pytest.raises(BadRequest, match="more than 3500 messages in a request"):
         check_supported(pb.RecognizeRequest(config=pb.RecognitionConfig(adaptation=adaptation)))
     mask = FieldMask(paths=["model"] * 101)
     with pytest.raises(BadRequest, match="101 paths: expected 100 at most"):

@@ -10,8 +10,10 @@ import trustme
 from rigs.http_recognizer import http_recognizer
 from rigs.keyed import tls, trusting
 from rigs.recognizer import AUDIO
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 
+from services.recognizer import engine as engine_module
 from services.recognizer.transports import http_connections
 from services.recognizer.transports.http_connections import most_connections
 
@@ -110,6 +112,27 @@ def test_pages_that_are_asked_for_and_never_read_are_released(store):
                 await reset(client, PAGE * 20)
 
     asyncio.run(run())
+
+
+def test_results_that_are_not_read_wait_before_megabytes_of_them_are_sent(store, monkeypatch):
+    send, sizes = WebSocket.send_json, []
+
+    async def padded(self, told):
+        await send(self, told | {"padding": "x" * 10_000})
+        sizes.append(10_000)
+
+    monkeypatch.setattr(WebSocket, "send_json", padded)
+    monkeypatch.setattr(engine_module, "_READ_S", 1.0)
+
+    async def run():
+        async with http_recognizer(store, SOON, idle_timeout_s=3600.0) as (engine, address):
+            with unread(address, HANDSHAKE + KEY) as client:
+                while not engine.admission.active:
+                    await asyncio.sleep(0.01)
+                await reset(client, _frame(2, AUDIO[:1600]) + _frame(1, b'{"type": "Finalize"}'))
+
+    asyncio.run(run())
+    assert 0 < sum(sizes) < 500_000
 
 
 def test_a_stream_whose_results_are_not_read_is_released_after_it_ended(store):
