@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 
 __all__ = ["expanded"]
@@ -11,8 +12,8 @@ __all__ = ["expanded"]
 def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Return paths, and in place of a pattern what it matches, sorted.
 
-    As in a shell, a pattern that matches nothing stays, and hidden files match none that does not begin with their dot;
-    a file that has the pattern as its name is meant itself.
+    As in a shell, a pattern that matches nothing stays, ** follows no link, and hidden files match none that does not
+    begin with their dot; a file that has the pattern as its name is meant itself.
     """
     return tuple(found for path in paths for found in _matches(path) or [path])
 
@@ -20,4 +21,11 @@ def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
 def _matches(path: Path) -> list[Path]:
     if not glob.has_magic(str(path)) or os.path.lexists(path):
         return []
-    return sorted(map(Path, glob.glob(str(path), recursive=True)))
+    literal = list(takewhile(lambda part: not glob.has_magic(part), path.parts))
+    base, pattern = Path(*literal), path.parts[len(literal) :]
+    hidden = any(part.startswith(".") for part in pattern)
+    return sorted(
+        found
+        for found in set(base.glob("/".join(pattern)))
+        if hidden or not any(part.startswith(".") for part in found.relative_to(base).parts)
+    )

@@ -41,11 +41,12 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
         raise BadAudio(shown(path), f"{error.error_string.strip(' .')}; {_EXPECTED}") from error
     except OSError as error:
         raise BadAudio(shown(path), f"{error}; {_EXPECTED}") from error
-    if not np.isfinite(samples).all():
-        raise BadAudio(shown(path), "samples that are not finite; expected numbers in [-1, 1]")
-    mono: Waveform = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        mono: Waveform = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if found_hz != rate_hz:
         mono = soxr.resample(mono, found_hz, rate_hz).astype(np.float32)
+    if not (np.isfinite(samples).all() and np.isfinite(mono).all()):
+        raise BadAudio(shown(path), "samples that are not finite, alone or averaged; expected numbers in [-1, 1]")
     return mono
 
 

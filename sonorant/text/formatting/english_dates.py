@@ -73,9 +73,15 @@ def _days(tokens: Tokens, first: Read) -> tuple[str, int]:
     text, end = str(first.value), first.end
     if tokens.at(end) in _JOINTS:
         last = _ordinal_day(tokens, end + 1 + (tokens.at(end + 1) == "the"))
-        if last and last.value > first.value:
+        if last and last.value > first.value and _ends_days(tokens, end, last.end):
             return f"{text} {tokens.at(end)} {last.value}", last.end
     return text, end
+
+
+def _ends_days(tokens: Tokens, joint: int, end: int) -> bool:
+    """Return whether a joined ordinal is a day: not in "june first and second place"."""
+    said = tokens.at(joint) in ("to", "through") or tokens.at(end) in ("", "of")
+    return said or _year(tokens, end) is not None
 
 
 def _ordinal_day(tokens: Tokens, i: int) -> Read | None:

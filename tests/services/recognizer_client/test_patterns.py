@@ -25,6 +25,12 @@ def test_a_pattern_is_what_a_shell_makes_of_it(folder, pattern):
     assert sorted(map(str, expanded([Path(pattern)]))) == sorted(by_shell)
 
 
+def test_a_link_to_a_folder_above_is_not_followed(folder):
+    (folder / "deep/loop").symlink_to(folder)
+    (folder / "deep/again").symlink_to(folder)
+    assert expanded([Path("**/e.ogg")]) == (Path("deep/er/e.ogg"),)
+
+
 def test_matches_are_sorted_in_place_of_their_pattern(folder):
     found = expanded([Path("c.ogg"), folder / "[ab].wav", Path("b.wav")])
     assert found == (Path("c.ogg"), folder / "a.wav", folder / "b.wav", Path("b.wav"))
