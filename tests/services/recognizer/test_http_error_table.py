@@ -59,7 +59,7 @@ CASES: dict[type[Exception], Case] = {
     Unauthenticated: Case(keyed=True),
     UnknownModel: Case(model="bubble"),
     AudioTooLong: Case(limits={"max_stream_seconds": 1.0}),
-    IdleStream: Case(limits={"idle_timeout_s": 0.3}, amid=lambda engine: None),
+    IdleStream: Case(limits={"idle_timeout_s": 1.0}, amid=lambda engine: None),
     TooManyStreams: Case(limits={"max_streams": 1}, before=lambda engine: engine.admission.slot()),
     Draining: Case(amid=lambda engine: engine.end_streams()),
     Unavailable: Case(before=lambda engine: engine.admission.close()),
