@@ -16,9 +16,6 @@ __all__ = ["Begin", "Cut", "End", "Endpointer", "Speech", "Undivided", "Utteranc
 _SPEECH_FRAMES = 4
 _AMONG_FRAMES = 30
 _LOOK_BACK_FRAMES = 100  # longest speech before its first fall; then a steady vowel is taken for noise
-# How what is active dies away where the stream ends: slower than speech does, so that several frames show the fall.
-_FALL_FRAMES = 20
-_FALL_DB = 1.5  # a frame
 _GAP_FRAMES = 12  # without activity within one onset, as before a plosive
 # Later in an utterance a shorter pause ends it, so that neither its search nor the wait for its result is long.
 _LONG_FRAMES = 2000
@@ -154,23 +151,11 @@ class Endpointer:
         self._forget()
 
     def finish(self) -> Iterator[Cut]:
-        """See `Utterances`. What is active at the very end may be a word: it is told by a fall, as if it died away."""
-        end = self._held_at + len(self._held)
-        if self._begun is None and self._onset(self._frames - 1) is not None:
-            activity = self._detector.push(self._dying_away())
-            for flags in zip(activity.active.tolist(), activity.speech.tolist(), strict=True):
-                if self._begun is None:
-                    yield from self._each(*([flag] for flag in flags))
+        """See `Utterances`."""
         if self._begun is not None:
+            end = self._held_at + len(self._held)
             yield from self._take(end)
             yield End(end, min(end, self._boundary(self._last)))
-
-    def _dying_away(self) -> Waveform:
-        """Return the latest audio backwards, which grows softer at once."""
-        latest = self._held[: -_FALL_FRAMES * self._hop - 1 : -1]
-        decay_db = _FALL_DB * np.arange(len(latest)) / self._hop
-        softer: Waveform = latest * np.power(10, -decay_db / 20, dtype=np.float32)
-        return softer
 
     def _may_end(self, frames: int) -> bool:
         """Return whether so many next frames may begin or end an utterance, whatever they have."""

@@ -146,7 +146,9 @@ class Session:
 
     def finish_steps(self) -> Steps[list[Answer]]:
         """As `finish`, likewise."""
-        if not (yield from self._end_utterance()):
+        silent = self._utterance is None
+        yield from self._end_utterance()
+        if silent:
             self._end(self._silence())
         return self._all_taken()
 
@@ -156,10 +158,7 @@ class Session:
         In the midst of speech the result has the words that are surely whole, and ends before the first that may not
         be; if less than `least_s` of audio were left behind, it is that of `finish_steps`.
         """
-        if self._utterance is None:
-            self._end(self._silence())  # what may yet turn out to be speech is left behind
-            return self._all_taken()
-        if self._endpointer.paused:
+        if self._utterance is None or self._endpointer.paused:
             return (yield from self.finish_steps())
         start_s = max(self._ended_s, self._utterance.start_s)  # it may begin with the pause before it
         result = self._utterance.whole_words() or nothing(self._ended_s, start_s)
@@ -174,13 +173,9 @@ class Session:
         for cut in self._endpointer.push(samples):
             yield from self._follow(cut)
 
-    def _end_utterance(self) -> Steps[bool]:
-        """End the audio; return whether that ended an utterance."""
-        ended = False
+    def _end_utterance(self) -> Steps[None]:
         for cut in self._endpointer.finish():
             yield from self._follow(cut)
-            ended = True
-        return ended
 
     def _silence(self) -> Result:
         end_s = max(self._ended_s, self._at_s(self._endpointer.decided))

@@ -17,7 +17,7 @@ from sonorant.text.units import Units
 
 RATE_HZ = 8000
 UNITS = Units("words", ("alpha", "beta", "delta", "gamma"))
-_SILENT = 12
+_SEEDS = 12  # those before them are of models that say little after quiet, or the same all the time
 _EXPORTED = {}  # folder of a first version by what it follows from
 
 
@@ -37,9 +37,9 @@ def babble_recipe(name="babble", normalisation="global", **serving):
 def babble_model(recipe, seed=1, blank=8):
     """Return the model; blank: bias of the blank unit, with 1000 it outputs nothing."""
     extractor = FeatureExtractor(recipe.features, RATE_HZ)
-    model = build_model(recipe.model, extractor.bins, UNITS.size, seed=_SILENT + seed)
+    model = build_model(recipe.model, extractor.bins, UNITS.size, seed=_SEEDS + seed)
     weights = model.named_weights()
-    rng = np.random.default_rng(_SILENT + seed)
+    rng = np.random.default_rng(_SEEDS + seed)
     for path, weight in weights.items():
         if path == "projection/kernel":
             weights[path] = rng.standard_normal(weight.shape).astype(np.float32) * 12

@@ -68,19 +68,6 @@ def test_an_open_utterance_ends_with_the_stream():
     assert audio[-1] == SAID[end.end - 1]
 
 
-def test_a_word_that_breaks_off_at_the_end_is_speech_and_steady_noise_is_none():
-    vowel = np.sin(2 * np.pi * np.outer(np.arange(0.3 * RATE_HZ) / RATE_HZ, (200, 700, 1200, 2400))).sum(1)
-    vowel *= np.minimum(1, np.arange(len(vowel)) / (0.1 * RATE_HZ)) / 10  # a sudden one would fall in other bands
-    line = np.concatenate([silence(1.0), vowel.astype(np.float32)])
-    assert not [cut for cut in Endpointer(RECIPE, RATE_HZ).push(line) if isinstance(cut, Begin)]
-    ((begin, audio, end),) = utterances(Endpointer(RECIPE, RATE_HZ), line, range(0, len(line), 801))
-    assert seconds(begin) == pytest.approx([0.8, 1.0], abs=0.05)
-    assert (end.end, end.speech) == (len(line), len(line))
-    np.testing.assert_array_equal(audio, line[begin.start :])
-    noise = np.random.default_rng(0).normal(0, 0.1, round(4.3 * RATE_HZ)).astype(np.float32)
-    assert utterances(Endpointer(RECIPE, RATE_HZ), noise) == []
-
-
 def test_what_may_yet_be_speech_is_not_decided():
     endpointer = Endpointer(RECIPE, RATE_HZ)
     for chunk in np.split(SAID[: round(3.4 * RATE_HZ)], range(80, round(3.4 * RATE_HZ), 80)):

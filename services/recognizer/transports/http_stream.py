@@ -1,6 +1,7 @@
 """A stream over a WebSocket: binary audio in, JSON results out; text messages configure, finalize, close."""
 
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ _SWITCHES = ("interim_results", "words", "multichannel", "without_language_model
 _CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "phrases", "resume_token")
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
+_GREATEST_FLOAT = sys.float_info.max
 
 _Message = bytes | dict[str, Any]
 
@@ -199,7 +201,7 @@ def _phrases(config: dict[str, Any]) -> Iterator[tuple[str, float]]:
                 boost = others.get("boost", 0)
             case _:
                 raise BadRequest(f"{expected}; found {str(phrase)[:40]}")
-        if not isinstance(boost, int | float) or isinstance(boost, bool):
+        if not isinstance(boost, int | float) or isinstance(boost, bool) or abs(boost) > _GREATEST_FLOAT:
             raise BadRequest(f"{expected}; found a boost of {str(boost)[:40]!r}")
         yield value, boost
 

@@ -124,7 +124,8 @@ def _ordinal(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
 
 
 def _pronoun(tokens: Tokens, i: int) -> bool:
-    return tokens.at(i) == "one" and tokens.at(i - 1) in _DETERMINERS
+    half = tokens.at(i) == "a" and tokens.at(i - 1) == "half"  # "half a million or a million"
+    return half or (tokens.at(i) == "one" and tokens.at(i - 1) in _DETERMINERS)
 
 
 _PAIRS = Grammar(

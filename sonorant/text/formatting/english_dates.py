@@ -73,7 +73,14 @@ def _days(tokens: Tokens, first: Read) -> tuple[str, int]:
     text, end = str(first.value), first.end
     if tokens.at(end) in _JOINTS:
         last = _ordinal_day(tokens, end + 1 + (tokens.at(end + 1) == "the"))
-        if last and last.value > first.value:
+        if (
+            last
+            and last.value > first.value
+            and (
+                tokens.at(end) in ("to", "through")
+                or tokens.at(last.end) in ("", "of")  # not "june first and second place"
+            )
+        ):
             return f"{text} {tokens.at(end)} {last.value}", last.end
     return text, end
 

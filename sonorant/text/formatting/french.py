@@ -62,8 +62,14 @@ def _ordinal(tokens: Tokens, i: int, words_below: int) -> Match | None:
 
 
 def _pronoun(tokens: Tokens, i: int) -> bool:
-    """Return whether "une" is no hour: "j'en ai une à dix heures"."""
-    return tokens.at(i) in ("un", "une") and tokens.at(i + 1) == "a" and time(tokens, i + 2) is not None
+    """Return whether "une" is no number of a pair: "j'en ai une à dix heures", "une à dix euros"."""
+    return tokens.at(i) in ("un", "une") and tokens.at(i + 1) == "a" and tokens.at(i - 1) != "de" and _counted(tokens, i + 2)
+
+
+def _counted(tokens: Tokens, i: int) -> bool:
+    number = amount(tokens, i)
+    read = _read(tokens, i, 0) if number else None
+    return time(tokens, i) is not None or (number is not None and read is not None and read.end > number.end)
 
 
 _PAIRS = Grammar(

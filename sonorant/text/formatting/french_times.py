@@ -78,6 +78,10 @@ def _written(hour: int, minutes: Read) -> Match:
     return Match(f"{hour}{_FIXED}h{_FIXED}{minutes.value:02}", minutes.end)
 
 
+def _counted(tokens: Tokens, i: int) -> bool:
+    return bool(phrase(tokens, i, CURRENCIES) or phrase(tokens, i, UNITS))
+
+
 def _minutes(tokens: Tokens, i: int, *, spelt: bool) -> Read | None:
     """Read "et demie", "moins le quart", "moins dix", "trente", "zéro cinq"; before the hour, less than zero."""
     word = tokens.at(i)
@@ -88,11 +92,12 @@ def _minutes(tokens: Tokens, i: int, *, spelt: bool) -> Read | None:
     if spelt and word == "zero":
         said = digits(tokens.cut(i + 2), i)
         whole = said is not None and said[1] == i + 2 and not is_number(tokens.at(i + 2))
-        return Read(int(said[0]), i + 2) if said and whole else None
+        counts = tokens.at(i + 2) in ("minute", "minutes") or _counted(tokens, i + 2)
+        return Read(int(said[0]), i + 2) if said and whole and not counts else None
     read = below_hundred(tokens, i + 1 if word == "moins" else i)
     if read is None or not 1 <= read.value <= 59 or is_number(tokens.at(read.end)):
         return None
-    if phrase(tokens, read.end, CURRENCIES) or phrase(tokens, read.end, UNITS):
+    if _counted(tokens, read.end):
         return None  # "huit heures dix euros"
     if tokens.at(read.end) in ("minute", "minutes"):
         read = Read(read.value, read.end + 1)

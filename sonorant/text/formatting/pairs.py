@@ -68,6 +68,8 @@ def pair(tokens: Tokens, i: int, *, words_below: int, grammar: Grammar) -> Match
         return None
     text = read.text or (second.text if second else "")
     sign = text.partition(second.text)[0] if second else ""
+    if any(map(str.isdigit, sign)):
+        return Match(None, read.end)  # "five or ten past three p m": the hour comes first
     if second and tokens.at(i - 1) not in grammar.openers:
         minutes = grammar.clock.get(tokens.at(first.end), ())
         timed = second.value <= _HOURS and (alone or grammar.time(tokens, first.end + 1))

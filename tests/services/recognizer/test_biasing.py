@@ -103,6 +103,7 @@ def test_a_websocket_chooses_them_in_configure(fused, phrases, language_model):
         ({"phrases": [{"value": "alpha", "boost": True}]}, "found a boost of 'True'"),
         ({"phrases": [{"value": "alpha", "boost": "9"}]}, "found a boost of '9'"),
         ({"phrases": [{"value": "alpha", "boost": 21}]}, "boost 21: expected above 0, and 20 at most"),
+        ({"phrases": [{"value": "alpha", "boost": 10**400}]}, "found a boost of '1000"),
         ({"phrases": [{"value": "omega"}]}, "omega"),
         ({"phrases": [{"value": "alpha"}] * 1001}, "more than 1000 phrases"),
         ({"without_language_model": 1}, "without_language_model=1: expected true or false"),

@@ -227,6 +227,8 @@ def test_a_scale_that_two_numbers_may_share_is_not_given_to_one(text):
         ("ten to five p m", "ten to five p m"),  # or 4:50 p.m.
         ("twenty to eight", "twenty to eight"),  # or 7:40
         ("from twenty to eight", "from 20 to 8"),
+        ("five or ten past three p m", "five or ten past three p m"),
+        ("half a million or a million dollars", "half a million or $1 million"),
     ],
 )
 def test_of_two_numbers_that_share_what_they_count_both_are_written_or_none(said, written):
@@ -243,6 +245,8 @@ def test_of_two_numbers_that_share_what_they_count_both_are_written_or_none(said
         ("monday june third", "Monday, June 3"),
         ("on monday the third of june", "on Monday 3 June"),
         ("see you on monday", "see you on monday"),
+        ("june first and second", "June 1 and 2"),
+        ("june first and second place", "June 1 and second place"),
     ],
 )
 def test_all_days_of_a_date_are_written(said, written):

@@ -155,6 +155,8 @@ def test_a_scale_that_two_numbers_may_share_is_not_given_to_one(text):
         ("du cinq au dix mai", "du 5 au 10 mai"),
         ("du premier au cinq mai deux mille vingt cinq", "du 1er au 5 mai 2025"),
         ("entre le cinq et le dix mai", "entre le 5 et le 10 mai"),
+        ("j'en veux une à dix euros", "j'en veux une à 10~€"),
+        ("de un à cinq euros", "de 1 à 5~€"),
     ],
 )
 def test_of_two_numbers_that_share_what_they_count_both_are_written_or_none(said, expected):
@@ -167,6 +169,7 @@ def test_of_two_numbers_that_share_what_they_count_both_are_written_or_none(said
         ("dix sept heures zéro cinq", "17~h~05"),
         ("quinze heures zéro zéro", "15~h~00"),
         ("dix heures zéro virgule cinq", "10 heures 0,5"),
+        ("quinze heures zéro cinq minutes", "15 heures zéro cinq minutes"),
     ],
 )
 def test_minutes_below_ten_are_said_with_a_zero(said, expected):
