@@ -11,7 +11,15 @@ from typing import NamedTuple
 from sonorant.errors import BadAudio
 from sonorant.serving.audio_formats.byte_buffer import ByteBuffer
 from sonorant.serving.audio_formats.codec import Codec
-from sonorant.serving.audio_formats.flac_header import LONGEST_HEADER, SYNC_BYTES, FrameHeader, read_header
+from sonorant.serving.audio_formats.flac_header import (
+    LONGEST_HEADER,
+    MARK_BYTES,
+    SYNC_BYTES,
+    FrameHeader,
+    coded,
+    marks,
+    read_header,
+)
 from sonorant.serving.audio_formats.samples import Block, bad_audio
 
 __all__ = ["FlacFrames"]
@@ -84,16 +92,19 @@ class FlacFrames:
                 return None
         most = self._header.samples * self._info.channels * _MOST_BYTES_A_SAMPLE + _MOST_ADDED
         at = max(self._searched, 1)
-        sync = SYNC_BYTES[self._header.kind[0]]
-        while (at := self._buffer.find(sync, at, most)) >= 0:
-            after = read_header(self._buffer.peek_up_to(LONGEST_HEADER, at))
-            if after is not None and after.follows(self._header):
-                return at
-            if len(self._buffer) < at + LONGEST_HEADER:
-                break
+        pattern, number = marks(self._header.kind), coded(self._header.next_number)
+        while (at := self._buffer.search(pattern, at, most)) >= 0:
+            header = self._buffer.peek_up_to(LONGEST_HEADER, at)
+            if header.startswith(number, MARK_BYTES):
+                after = read_header(header)
+                if after is not None and after.follows(self._header):
+                    return at
+            if len(header) < LONGEST_HEADER:
+                self._searched = at
+                return None
             at += 1
-        self._searched = at if at >= 0 else len(self._buffer) - 1
-        if self._searched >= most:
+        self._searched = max(1, len(self._buffer) - MARK_BYTES + 1)
+        if len(self._buffer) >= most:
             self._samples += self._header.samples
             raise self._damaged("no frame begins there")
         return None

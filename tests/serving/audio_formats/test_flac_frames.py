@@ -10,7 +10,7 @@ from rigs.encoded import encoded, written
 
 from sonorant.errors import BadAudio
 from sonorant.serving.audio_formats import AudioFormat, flac_frames, open_decoder
-from sonorant.serving.audio_formats.flac_header import read_header
+from sonorant.serving.audio_formats.flac_header import coded, read_header
 
 RATE_HZ = 8000
 FRAME = 4096  # samples, of libsndfile's frames
@@ -111,6 +111,25 @@ def test_the_search_for_a_next_frame_ends_however_much_has_come(monkeypatch):
     with pytest.raises(BadAudio, match=r"FLAC: damaged at 0\.51 s: no frame begins there"):
         decoded(WHOLE[: starts_of(WHOLE)[1]] + marks)
     assert len(looks) < 4 * FRAME
+
+
+def test_samples_that_look_like_the_beginning_of_frames_cost_no_look_each(monkeypatch):
+    looks = []
+    monkeypatch.setattr(flac_frames, "read_header", lambda data: looks.append(data) or read_header(data))
+    first = starts_of(WHOLE)[0]
+    frames = []
+    for number in range(3):
+        header = WHOLE[first : first + 4] + bytes([number])
+        body = header + checksum(header, 0x107, 8) + b"\x02" + b"\xff\xf8" * FRAME  # verbatim samples
+        frames.append(body + checksum(body, 0x18005, 16))
+    np.testing.assert_array_equal(decoded(WHOLE[:first] + b"".join(frames)), [-8 / 32768] * (3 * FRAME))
+    assert len(looks) < 10
+
+
+@given(number=st.integers(0, 2**36 - 1))
+def test_the_number_of_a_frame_is_coded_as_it_is_read(number):
+    header = b"\xff\xf9\xc9\x08" + coded(number)
+    assert read_header(header + checksum(header, 0x107, 8)).number == number
 
 
 @pytest.mark.parametrize("file", FILES.values(), ids=FILES)
