@@ -2,7 +2,8 @@
 
 Frames are numbered, and have checksums but no lengths: one ends where the header of the next one begins. So nothing is
 lost unseen: a frame that is missing or damaged leaves a wrong checksum, or bytes in which the next one does not begin.
-At the end, a frame that cannot be decoded is cut off, unless something shows that it is whole.
+At the end, a frame that cannot be decoded is cut off, unless something shows that it is whole. What stands behind the
+last one is no audio: tags, padding.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from sonorant.serving.audio_formats.flac_header import (
     read_header,
 )
 from sonorant.serving.audio_formats.samples import Block, bad_audio
+from sonorant.serving.audio_formats.tags import without_tags
 
 __all__ = ["FlacFrames"]
 
@@ -55,22 +57,26 @@ class FlacFrames:
         self._header: FrameHeader | None = None  # of the frame at the beginning of the buffer
         self._searched = 0  # bytes of the buffer in which the next frame does not begin
         self._samples = 0  # that are decoded
+        self._ended = False  # what is to come stands behind the last frame
 
     def read(self) -> Iterator[Block]:
         """Yield the samples of frames behind which the next one has begun."""
-        while (size := self._size()) is not None:
+        while not self._ended and (size := self._size()) is not None:
             frame = self._buffer.take(size, size, "frame") or b""
             blocks = self._blocks(frame)
             self._header, self._searched = None, 0
-            if len(blocks) != 1:
+            if len(blocks) != 1 and not (blocks and self._ended):
                 raise self._damaged("a frame whose checksum is wrong")
             self._samples += len(blocks[0].frames)
             yield blocks[0]
+        if self._ended:
+            self._buffer.skip(len(self._buffer))
 
     def finish(self) -> Iterator[Block]:
         """Yield the samples of the last frame, behind which a header may be cut off."""
         rest = self._buffer.take(len(self._buffer), len(self._buffer), "frame") or b""
         if self._header is not None:
+            rest = rest if self._info.total else without_tags(rest)
             blocks = self._blocks(rest)
             if not blocks and self._is_whole(rest, self._header):
                 raise self._damaged("a last frame whose checksum is wrong")
@@ -78,12 +84,15 @@ class FlacFrames:
                 return
             yield blocks[0]
             self._samples += len(blocks[0].frames)
-            rest = self._behind(rest)
+            rest = b"" if 0 < self._info.total <= self._samples else self._behind(rest)
         if rest and not self._may_be_header(rest):
             raise self._damaged("no frame begins there")
 
     def _size(self) -> int | None:
-        """Return the bytes of the first frame in the buffer; None as long as the next one has not begun."""
+        """Return the bytes of the first frame in the buffer; None as long as the next one has not begun.
+
+        If it is the last one, and no frame is so long, those bytes have some behind it.
+        """
         if self._header is None:
             self._header = read_header(self._buffer.peek_up_to(LONGEST_HEADER))
             if self._header is None:
@@ -104,10 +113,17 @@ class FlacFrames:
                 return None
             at += 1
         self._searched = max(1, len(self._buffer) - MARK_BYTES + 1)
-        if len(self._buffer) >= most:
+        if len(self._buffer) < most:
+            return None
+        if not self._is_last(self._header):
             self._samples += self._header.samples
             raise self._damaged("no frame begins there")
-        return None
+        self._ended = True
+        return most
+
+    def _is_last(self, header: FrameHeader) -> bool:
+        """Return whether a frame is the last one by STREAMINFO's total."""
+        return 0 < self._info.total <= self._samples + header.samples
 
     def _blocks(self, data: bytes, codec: Codec | None = None) -> list[Block]:
         """Return the samples of the frames that these bytes begin with."""
@@ -136,8 +152,7 @@ class FlacFrames:
         """
         if len(frame) < self._info.least_frame:
             return False
-        is_last = 0 < self._info.total <= self._samples + header.samples
-        return is_last or bool(self._blocks(frame, Codec("flac", "FLAC", self._setup, checked=False)))
+        return self._is_last(header) or bool(self._blocks(frame, Codec("flac", "FLAC", self._setup, checked=False)))
 
     def _damaged(self, what: str) -> BadAudio:
         seconds = self._samples / self._info.rate_hz if self._info.rate_hz else 0.0

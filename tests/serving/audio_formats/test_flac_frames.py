@@ -181,6 +181,47 @@ def test_silent_frames_which_are_shorter_than_a_header_may_be_are_not_lost_unsee
                 decoded(flipped(file, place, bit))
 
 
+ID3 = b"TAG" + bytes(125)
+
+
+def ape(has_header):
+    """Return an APE tag (version 2) of 40 bytes of items."""
+    said = b"APETAGEX" + b"".join(n.to_bytes(4, "little") for n in (2000, 72, 1, has_header << 31)) + bytes(8)
+    return said * has_header + bytes(40) + said
+
+
+BEHIND = {
+    "ID3v1": ID3,
+    "APE": ape(False),
+    "APE with a header, ID3v1": ape(True) + ID3,
+}
+PADDING = {
+    "a line's end": b"\n",
+    "zeros": bytes(4000),
+    "more than a frame": bytes(100_000),
+    "marks": b"\xff\xf8" * 50_000,
+}
+
+
+@pytest.mark.parametrize("behind", (BEHIND | PADDING).values(), ids=BEHIND | PADDING)
+@given(data=st.data())
+def test_what_stands_behind_the_last_frame_is_no_audio(behind, data):
+    file = WHOLE + behind
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(file)), max_size=20)))
+    np.testing.assert_array_equal(decoded(file, cuts), SAMPLES)
+
+
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+def test_tags_are_no_audio_where_the_total_is_unknown(behind):
+    np.testing.assert_array_equal(decoded(without_total(WHOLE) + behind), SAMPLES)
+
+
+@pytest.mark.parametrize("behind", (BEHIND | PADDING).values(), ids=BEHIND | PADDING)
+def test_what_stands_behind_the_last_frame_hides_no_frame_that_is_missing(behind):
+    with pytest.raises(BadAudio, match=r"FLAC: damaged at 2\.05 s: "):
+        decoded(WHOLE[: starts_of(WHOLE)[-1]] + behind)
+
+
 def test_metadata_that_reaches_over_the_end_is_no_empty_recording():
     with pytest.raises(BadAudio, match="FLAC: cut off in its header"):
         decoded(flipped(WHOLE, 43, 7))  # the length of the second block
