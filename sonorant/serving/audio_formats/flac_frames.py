@@ -34,6 +34,7 @@ class _StreamInfo(NamedTuple):
     """What STREAMINFO says (section 8.2): 0: unknown."""
 
     least_frame: int
+    longest_frame: int
     rate_hz: int
     channels: int
     total: int
@@ -41,9 +42,8 @@ class _StreamInfo(NamedTuple):
 
 def _stream_info(setup: bytes) -> _StreamInfo:
     packed = int.from_bytes(setup[10:18], "big")
-    return _StreamInfo(
-        int.from_bytes(setup[4:7], "big"), packed >> 44, (packed >> 41 & 0x07) + 1, packed & (1 << 36) - 1
-    )
+    least, longest = int.from_bytes(setup[4:7], "big"), int.from_bytes(setup[7:10], "big")
+    return _StreamInfo(least, longest, packed >> 44, (packed >> 41 & 0x07) + 1, packed & (1 << 36) - 1)
 
 
 class FlacFrames:
@@ -147,12 +147,13 @@ class FlacFrames:
     def _is_whole(self, frame: bytes, header: FrameHeader) -> bool:
         """Return whether a frame that cannot be decoded, at the end of the file, is not just cut off.
 
-        It is if all its samples are there but for a wrong checksum, or more than them. If it is the last one by
-        STREAMINFO's total, its samples may take more bytes for a damage; it is cut off then if it is shorter than any.
+        It is if all its samples are there but for a wrong checksum, or more than them. For a damage its samples may
+        take more bytes; if it is the last one by STREAMINFO's total, it is whole then if it is as long as the longest
+        frame, or just as long as the shortest, which last ones often are.
         """
-        if len(frame) < self._info.least_frame:
-            return False
-        return self._is_last(header) or bool(self._blocks(frame, Codec("flac", "FLAC", self._setup, checked=False)))
+        if self._is_last(header) and len(frame) in (self._info.least_frame, self._info.longest_frame):
+            return True
+        return bool(self._blocks(frame, Codec("flac", "FLAC", self._setup, checked=False)))
 
     def _damaged(self, what: str) -> BadAudio:
         seconds = self._samples / self._info.rate_hz if self._info.rate_hz else 0.0

@@ -172,6 +172,21 @@ def test_of_a_file_that_is_cut_off_all_whole_frames_are_there(file):
         np.testing.assert_array_equal(decoded(file[:end]), SAMPLES[: whole * block])
 
 
+PAUSE_FIRST = np.concatenate([np.zeros(4 * FRAME, np.int16), np.tile(PCM, 3)])[: 14 * FRAME - 99]
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 10, 1000, 5000])
+def test_a_last_frame_that_is_cut_off_is_left_out_though_others_are_shorter(missing):
+    file = written(PAUSE_FIRST, RATE_HZ, "FLAC", "PCM_16")
+    np.testing.assert_array_equal(decoded(file[:-missing]), PAUSE_FIRST[: 13 * FRAME] / np.float32(32768))
+
+
+def test_a_last_frame_of_full_length_whose_checksum_is_wrong_is_damaged_though_others_are_shorter():
+    file = written(PAUSE_FIRST, RATE_HZ, "FLAC", "PCM_16")
+    with pytest.raises(BadAudio, match=r"FLAC: damaged at 6\.66 s: a last frame whose checksum is wrong"):
+        decoded(flipped(file, len(file) - 1, 0))
+
+
 def test_silent_frames_which_are_shorter_than_a_header_may_be_are_not_lost_unseen():
     file = written(np.zeros(3 * FRAME, np.int16), RATE_HZ, "FLAC", "PCM_16")
     assert len(decoded(file)) == 3 * FRAME
