@@ -56,7 +56,7 @@ def cues(words: Iterable[TimedWord], audio_s: float) -> list[Cue]:
     shown: list[Cue] = []
     for group, after in zip(groups, [*groups, []][1:], strict=True):
         start_s, last_s = group[0].start_s, max(word.end_s for word in group)
-        end_s = min(max(last_s, start_s + _SHORTEST_S), after[0].start_s if after else audio_s)
+        end_s = min(max(last_s, start_s + _SHORTEST_S), after[0].start_s if after else max(audio_s, last_s))
         shown.append(Cue(start_s, end_s, _lines(group)))
     return shown
 

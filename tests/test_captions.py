@@ -68,6 +68,15 @@ def test_the_last_cue_of_a_short_recording_stays_to_its_end():
     assert cues(spoken(("one", 0.13, 0.5)), 0.64) == [Cue(0.13, 0.64, ("one",))]
 
 
+def test_a_word_that_is_said_to_end_behind_the_audio_has_a_cue_until_its_end():
+    assert cues(spoken(("one", 0.7, 0.8)), 0.64) == [Cue(0.7, 0.8, ("one",))]
+
+
+@given(words=speech(), audio_s=st.floats(0, 2))
+def test_no_cue_ends_before_it_starts(words, audio_s):
+    assert all(cue.start_s <= cue.end_s for cue in cues(words, audio_s))
+
+
 def test_the_files_are_as_their_formats_have_them():
     made = [Cue(0.5, 1.5, ("one & two", "<three>")), Cue(3661.0, 3662.0004, ("four",))]
     assert srt(made) == (

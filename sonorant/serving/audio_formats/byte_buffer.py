@@ -1,5 +1,7 @@
 """Bytes that have come and are not read yet, with a limit, and what is to be skipped of those to come."""
 
+import re
+
 from sonorant.serving.audio_formats.samples import bad_audio
 
 __all__ = ["ByteBuffer"]
@@ -34,9 +36,14 @@ class ByteBuffer:
         """Return `size` bytes from position `at`, or those of them that have come."""
         return bytes(self._data[at : at + size])
 
-    def find(self, marker: bytes, at: int, end: int | None = None) -> int:
-        """Return the first position from `at` on where `marker` stands, before `end`; -1 if it has not come."""
-        return self._data.find(marker, at, end)
+    def find(self, marker: bytes, at: int) -> int:
+        """Return the first position from `at` on where `marker` stands; -1 if it has not come."""
+        return self._data.find(marker, at)
+
+    def search(self, pattern: re.Pattern[bytes], at: int, end: int) -> int:
+        """Return the first position from `at` on where `pattern` matches, before `end`; -1 if it has not come."""
+        found = pattern.search(self._data, at, end)
+        return -1 if found is None else found.start()
 
     def take(self, size: int, most: int, what: str) -> bytes | None:
         """Remove and return the next `size` bytes; None as long as they have not come. BadAudio beyond `most`."""

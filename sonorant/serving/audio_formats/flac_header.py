@@ -1,12 +1,16 @@
 """The header of a FLAC frame (RFC 9639, section 9.1)."""
 
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["LONGEST_HEADER", "SYNC_BYTES", "FrameHeader", "read_header"]
+__all__ = ["LONGEST_HEADER", "MARK_BYTES", "SYNC_BYTES", "FrameHeader", "coded", "marks", "read_header"]
 
 SYNC_BYTES = (b"\xff\xf8", b"\xff\xf9")
 """What a frame begins with: of a stream of fixed, or of variable block size."""
 LONGEST_HEADER = 16
+MARK_BYTES = 4
+"""Of a header before its number."""
 _POLYNOMIAL = 0x07
 
 
@@ -21,10 +25,14 @@ class FrameHeader(NamedTuple):
     samples: int
     kind: tuple[int, int, int]
 
+    @property
+    def next_number(self) -> int:
+        """The number of the frame after this one."""
+        return self.number + (self.samples if self.kind[0] else 1)
+
     def follows(self, before: "FrameHeader") -> bool:
         """Return whether this is the frame after `before`."""
-        variable = self.kind[0]
-        return self.kind == before.kind and self.number == before.number + (before.samples if variable else 1)
+        return self.kind == before.kind and self.number == before.next_number
 
 
 def read_header(data: bytes) -> FrameHeader | None:
@@ -43,6 +51,24 @@ def read_header(data: bytes) -> FrameHeader | None:
         number = number << 6 | byte & 0x3F
     samples = int.from_bytes(data[at : at + size_bytes], "big") + 1 if size_bytes else _samples(size_code)
     return FrameHeader(number, samples, (data[1] & 1, rate_code, data[3] >> 1 & 0x07))
+
+
+@lru_cache
+def marks(kind: tuple[int, int, int]) -> re.Pattern[bytes]:
+    """Return what finds the four bytes before the number in headers of a kind."""
+    variable, rate_code, bits_code = kind
+    sizes = bytes(code << 4 | rate_code for code in range(1, 16))
+    channels = bytes(code << 4 | bits_code << 1 for code in range(16))
+    return re.compile(re.escape(SYNC_BYTES[variable]) + b"[%b][%b]" % (re.escape(sizes), re.escape(channels)))
+
+
+def coded(number: int) -> bytes:
+    """Return a number of up to 36 bits as headers have it, which is as UTF-8 goes on."""
+    if number < 0x80:
+        return bytes([number])
+    more = next((more for more in range(1, 6) if number < 1 << 5 * more + 6), 6)
+    first = 0xFF00 >> more + 1 & 0xFF | number >> 6 * more & 0x3F >> more
+    return bytes([first, *(0x80 | number >> 6 * place & 0x3F for place in reversed(range(more)))])
 
 
 def _samples(code: int) -> int:

@@ -10,7 +10,7 @@ from rigs.encoded import encoded, written
 
 from sonorant.errors import BadAudio
 from sonorant.serving.audio_formats import AudioFormat, flac_frames, open_decoder
-from sonorant.serving.audio_formats.flac_header import read_header
+from sonorant.serving.audio_formats.flac_header import coded, read_header
 
 RATE_HZ = 8000
 FRAME = 4096  # samples, of libsndfile's frames
@@ -113,6 +113,25 @@ def test_the_search_for_a_next_frame_ends_however_much_has_come(monkeypatch):
     assert len(looks) < 4 * FRAME
 
 
+def test_samples_that_look_like_the_beginning_of_frames_cost_no_look_each(monkeypatch):
+    looks = []
+    monkeypatch.setattr(flac_frames, "read_header", lambda data: looks.append(data) or read_header(data))
+    first = starts_of(WHOLE)[0]
+    frames = []
+    for number in range(3):
+        header = WHOLE[first : first + 4] + bytes([number])
+        body = header + checksum(header, 0x107, 8) + b"\x02" + b"\xff\xf8" * FRAME  # verbatim samples
+        frames.append(body + checksum(body, 0x18005, 16))
+    np.testing.assert_array_equal(decoded(WHOLE[:first] + b"".join(frames)), [-8 / 32768] * (3 * FRAME))
+    assert len(looks) < 10
+
+
+@given(number=st.integers(0, 2**36 - 1))
+def test_the_number_of_a_frame_is_coded_as_it_is_read(number):
+    header = b"\xff\xf9\xc9\x08" + coded(number)
+    assert read_header(header + checksum(header, 0x107, 8)).number == number
+
+
 @pytest.mark.parametrize("file", FILES.values(), ids=FILES)
 def test_no_bit_of_a_frames_header_is_flipped_unseen(file):
     first, *_, last = starts_of(file)
@@ -153,6 +172,21 @@ def test_of_a_file_that_is_cut_off_all_whole_frames_are_there(file):
         np.testing.assert_array_equal(decoded(file[:end]), SAMPLES[: whole * block])
 
 
+PAUSE_FIRST = np.concatenate([np.zeros(4 * FRAME, np.int16), np.tile(PCM, 3)])[: 14 * FRAME - 99]
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 10, 1000, 5000])
+def test_a_last_frame_that_is_cut_off_is_left_out_though_others_are_shorter(missing):
+    file = written(PAUSE_FIRST, RATE_HZ, "FLAC", "PCM_16")
+    np.testing.assert_array_equal(decoded(file[:-missing]), PAUSE_FIRST[: 13 * FRAME] / np.float32(32768))
+
+
+def test_a_last_frame_of_full_length_whose_checksum_is_wrong_is_damaged_though_others_are_shorter():
+    file = written(PAUSE_FIRST, RATE_HZ, "FLAC", "PCM_16")
+    with pytest.raises(BadAudio, match=r"FLAC: damaged at 6\.66 s: a last frame whose checksum is wrong"):
+        decoded(flipped(file, len(file) - 1, 0))
+
+
 def test_silent_frames_which_are_shorter_than_a_header_may_be_are_not_lost_unseen():
     file = written(np.zeros(3 * FRAME, np.int16), RATE_HZ, "FLAC", "PCM_16")
     assert len(decoded(file)) == 3 * FRAME
@@ -160,6 +194,47 @@ def test_silent_frames_which_are_shorter_than_a_header_may_be_are_not_lost_unsee
         for bit in range(8):
             with pytest.raises(BadAudio, match="FLAC: damaged at "):
                 decoded(flipped(file, place, bit))
+
+
+ID3 = b"TAG" + bytes(125)
+
+
+def ape(has_header):
+    """Return an APE tag (version 2) of 40 bytes of items."""
+    said = b"APETAGEX" + b"".join(n.to_bytes(4, "little") for n in (2000, 72, 1, has_header << 31)) + bytes(8)
+    return said * has_header + bytes(40) + said
+
+
+BEHIND = {
+    "ID3v1": ID3,
+    "APE": ape(False),
+    "APE with a header, ID3v1": ape(True) + ID3,
+}
+PADDING = {
+    "a line's end": b"\n",
+    "zeros": bytes(4000),
+    "more than a frame": bytes(100_000),
+    "marks": b"\xff\xf8" * 50_000,
+}
+
+
+@pytest.mark.parametrize("behind", (BEHIND | PADDING).values(), ids=BEHIND | PADDING)
+@given(data=st.data())
+def test_what_stands_behind_the_last_frame_is_no_audio(behind, data):
+    file = WHOLE + behind
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(file)), max_size=20)))
+    np.testing.assert_array_equal(decoded(file, cuts), SAMPLES)
+
+
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+def test_tags_are_no_audio_where_the_total_is_unknown(behind):
+    np.testing.assert_array_equal(decoded(without_total(WHOLE) + behind), SAMPLES)
+
+
+@pytest.mark.parametrize("behind", (BEHIND | PADDING).values(), ids=BEHIND | PADDING)
+def test_what_stands_behind_the_last_frame_hides_no_frame_that_is_missing(behind):
+    with pytest.raises(BadAudio, match=r"FLAC: damaged at 2\.05 s: "):
+        decoded(WHOLE[: starts_of(WHOLE)[-1]] + behind)
 
 
 def test_metadata_that_reaches_over_the_end_is_no_empty_recording():
