@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from rigs.babble import UNITS
 from rigs.tiny_lm import spread, text_recipe, tiny_lm
 from rigs.tunable_run import write_tunable_run
+from rigs.whole_recording import within_quiet
 
 from services.evaluation.test_sets import read_references
 from services.recognizer_client.client import pcm16
@@ -108,7 +109,8 @@ def test_outputs_are_averages_over_the_jitter_of_set(run):
     model = load_exported(run.exports / "babble" / "1")
     (first, *_) = read_references(run.recordings / "dev")
     frames = whole_posteriors(
-        open_posteriors(model, jitter_ms=5.0), read_recording(first.recording, model.sample_rate_hz)
+        open_posteriors(model, jitter_ms=5.0),
+        within_quiet(read_recording(first.recording, model.sample_rate_hz), model.sample_rate_hz),
     )
     np.testing.assert_array_equal(read_outputs(run.tuning_outputs / "dev").frames(0), frames)
 

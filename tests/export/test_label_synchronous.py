@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from rigs.babble import RATE_HZ, UNITS, babble_recipe, murmur
 from rigs.tiny_bfa import SECTION, tiny_bfa
+from rigs.whole_recording import heard
 
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import LabelBeam, Scoring
@@ -87,7 +88,7 @@ def test_a_stream_is_recognized_when_it_is_over_however_it_is_cut(exported, cuts
     assert not any(interim)
     assert len(result.alternatives) == 3
     samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
-    features = exported.extractor(samples)
+    features = exported.extractor(heard(exported, samples))
     encoded = exported.finish((features,))
     assert len(encoded) == -(-len(features) // 2)
     (expected,) = LabelBeam(exported.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS)).search(
@@ -115,7 +116,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
     samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
     scoring = Scoring(model.scorer.by_label, BONUS)
     assert scoring.fusion.prior_weight == 0.3
-    encoded = model.finish((model.extractor(samples),))
+    encoded = model.finish((model.extractor(heard(model, samples)),))
     (expected,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, scoring).search([encoded])
     (plain,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS)).search([encoded])
     assert [one.units for one in found] == [one.labels for one in expected[:3]]
@@ -159,7 +160,7 @@ def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_the_sea
         weights[name] = rng.normal(0, 2, weights[name].shape).astype(np.float32)
     model.assign(weights)
     exported = load_exported(export_model(model, joint(0.4), UNITS, tmp_path).path)
-    features = exported.extractor((np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32))
+    features = exported.extractor(heard(exported, (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)))
     encoded = exported.finish((features,))
     (frames,) = exported.decoder.frame_log_probs([encoded])
     trained = model.outputs(Inputs(tf.constant(features[None]), tf.constant([len(features)]))).frames[0]

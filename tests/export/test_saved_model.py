@@ -39,7 +39,7 @@ def test_versions_count_up(tmp_path):
 @pytest.mark.parametrize("normalisation", ["global", "running"])
 def test_the_exported_model_gives_what_the_trained_one_gives(tmp_path, normalisation):
     recipe = babble_recipe(normalisation=normalisation)
-    trained = babble_model(recipe)
+    trained = babble_model(recipe, seed=2)
     model = load_exported(export_model(trained, recipe, UNITS, tmp_path).path)
     features = np.random.default_rng(5).standard_normal((1, 70, model.extractor.bins)).astype(np.float32)
     expected = trained.outputs(Inputs(tf.constant(features), tf.constant([70]))).frames.numpy()[0]
@@ -48,7 +48,7 @@ def test_the_exported_model_gives_what_the_trained_one_gives(tmp_path, normalisa
 
 def test_a_model_whose_first_state_is_not_zero_starts_with_it(tmp_path):
     recipe = babble_recipe(normalisation="running")
-    trained = babble_model(recipe)
+    trained = babble_model(recipe, seed=2)
     model = load_exported(export_model(trained, recipe, UNITS, tmp_path).path)
     packed = np.concatenate([np.ravel(state) for state in trained.initial_state(1)])
     np.testing.assert_array_equal(model.initial_state().packed, packed)

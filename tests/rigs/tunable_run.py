@@ -3,6 +3,7 @@
 from functools import partial
 
 from rigs.babble import RATE_HZ, UNITS, babble_model, babble_recipe, murmur
+from rigs.whole_recording import within_quiet
 
 from sonorant.audio.pcm import from_int16, to_int16
 from sonorant.corpus.record import Record, encode_audio
@@ -31,7 +32,7 @@ def write_tunable_run(folder, utterances=UTTERANCES):
     values = babble_recipe().model_dump(mode="json")
     values["decoding"]["lm"] = {"path": str(folder / "lm.arpa"), "alpha": 0.0, "beta": 0.0}
     recipe = Recipe.model_validate(values)
-    exported = load_exported(export_model(babble_model(recipe, blank=4), recipe, UNITS, run.exports).path)
+    exported = load_exported(export_model(babble_model(recipe, seed=2, blank=4), recipe, UNITS, run.exports).path)
     spoken = [spoken_by(exported, seed) for seed in range(utterances)]
     run.recipe.write_text(dump_recipe(recipe))
     (run.shards / "card.json").write_text("{}")
@@ -42,7 +43,7 @@ def write_tunable_run(folder, utterances=UTTERANCES):
 
 def spoken_by(model, seed):
     waveform = from_int16(to_int16(murmur(1.5, seed)))
-    frames = whole_posteriors(open_posteriors(model, jitter_ms=0.0), waveform)
+    frames = whole_posteriors(open_posteriors(model, jitter_ms=0.0), within_quiet(waveform, model.sample_rate_hz))
     recipe = with_weights(model.recipe, TRUE)
     scorer = load_scorer(UNITS, recipe.decoding, recipe.text, model.folder, load_language_model)
     search = open_search("ctc", UNITS, model.frame_seconds, recipe.decoding, None, scorer)

@@ -4,18 +4,32 @@ import numpy as np
 
 from sonorant.audio.comfort_noise import after_speech, before_speech
 from sonorant.decoding import open_search
+from sonorant.serving.endpointing import open_endpointer
 from sonorant.serving.posteriors import SingleModel, whole_posteriors
 from sonorant.tensorflow import tf
 
 
+def within_quiet(waveform, rate_hz):
+    """Return a recording that begins and ends with speech as a model gets it."""
+    return np.concatenate([before_speech(0, rate_hz), waveform, after_speech(0, rate_hz)])
+
+
 def recognized(model, waveform):
     """Return the best hypothesis of an exported CTC model, without voice activity, of a recording with quiet around."""
-    rate_hz = model.sample_rate_hz
-    line = np.concatenate([before_speech(0, rate_hz), waveform, after_speech(0, rate_hz)])
     search = open_search("ctc", model.units, model.frame_seconds, model.recipe.decoding, None, model.scorer)
-    search.push(whole_posteriors(SingleModel(model), line))
+    search.push(whole_posteriors(SingleModel(model), within_quiet(waveform, model.sample_rate_hz)))
     search.finish()
     return search.hypotheses()[0]
+
+
+def heard(model, samples):
+    """Return what a model gets of a recording that is one utterance: its audio, and the quiet that it lacks."""
+    endpointer = open_endpointer(model.recipe.decoding.endpointing, model.sample_rate_hz)
+    cuts = [*endpointer.push(samples), *endpointer.finish()]
+    begin, end = cuts[0], cuts[-1]
+    before = before_speech(begin.speech - begin.start, model.sample_rate_hz)
+    after = after_speech(end.end - end.speech, model.sample_rate_hz)
+    return np.concatenate([before, samples[begin.start : end.end], after])
 
 
 def padded(waveforms, samples=None):
