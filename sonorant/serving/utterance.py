@@ -25,7 +25,7 @@ class Utterance:
 
     scorer: of its search; start_s: where it begins in the stream; lead: samples that it has before its speech;
     spoken_s: where the words before it have ended, which may be in the pause that it begins with; alternatives: length
-    of its N-best list; words: whether they have words.
+    of its N-best list, and of its beam at least; words: whether they have words.
     """
 
     def __init__(
@@ -40,6 +40,8 @@ class Utterance:
         words: bool = True,
     ) -> None:
         decoding = model.recipe.decoding
+        if alternatives > decoding.beam:
+            decoding = decoding.model_copy(update={"beam": alternatives})
         self.start_s = start_s
         self._spoken_s = max(start_s, spoken_s)
         self._quiet = before_speech(lead, model.sample_rate_hz)

@@ -111,6 +111,15 @@ def test_without_words_results_have_the_same_text_and_words_only_where_they_are_
     assert any(one.words for one in found[False]) == bool(written)
 
 
+def test_an_n_best_list_may_be_longer_than_the_recipe_s_beam(model):
+    assert model.recipe.decoding.beam < 30
+    session = Session(model, SessionOptions(max_alternatives=30))
+    session.push(AUDIO)
+    alternatives = session.finish()[-1].alternatives
+    assert len({one.text for one in alternatives}) == len(alternatives) == 30
+    assert sum(one.confidence for one in alternatives) <= 1 + 1e-6
+
+
 def test_no_interim_results_unless_wanted(model):
     session = Session(model, SessionOptions(interim_results=False))
     assert [session.push(chunk) for chunk in chunks(AUDIO)] == [[]] * 20
