@@ -18,6 +18,7 @@ __all__ = ["rules"]
 _MONTHS = {"유월": 6, "시월": 10}
 _LONG_ENOUGH = 3  # syllables of a number that is no other word
 _PHONE = 3
+_SCALES = ("만", "억", "조")
 _LENGTHS = tuple(listed("동안 전 후 뒤 만에 안에 이내 이상 간 쯤 정도 짜리"))
 
 
@@ -86,6 +87,9 @@ def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
     """Return readings (number, value, rest of its word, end): the longest first, over words such as 만 이천."""
     said, end = "", i
     found: list[tuple[str, int, str, int]] = []
+    before = tokens.at(i - 1)
+    if tokens.at(i)[:1] in _SCALES and before and sino_prefix(before) == before:
+        return found  # 만 of 삼천 만 is no 10,000
     while end < len(tokens):
         word = tokens.at(end)
         syllables = sino_prefix(word)
@@ -129,7 +133,16 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
 def _lasts(tokens: Tokens, i: int) -> bool:
     """Return whether 분 after the number at `i` is a minute: after hours, or before a word of a length of time."""
     rest = tokens.at(i + 1).removeprefix("분") or tokens.at(i + 2)
-    return tokens.at(i - 1).endswith(("시", "시간")) or rest.startswith(_LENGTHS)
+    return _hours(tokens.at(i - 1)) or rest.startswith(_LENGTHS)
+
+
+def _hours(word: str) -> bool:
+    """Return whether a word ends with hours, 시, 세시, 14시, 두시간, and is no other: 다시, 혹시."""
+    number = word.removesuffix("간").removesuffix("시")
+    said = (
+        not number or number.isdigit() or sino_prefix(number) == number or (native(number) or (0, 0))[1] == len(number)
+    )
+    return word.endswith(("시", "시간")) and said
 
 
 def _figures(value: int, number: str, counter: str) -> str:

@@ -22,6 +22,9 @@ from sonorant.text.formatting import formatter
         "일일",
         "이도",
         "이 분은 제 선생님입니다",  # this person
+        "혹시 이 분이 오셨나요",
+        "삼천 만 원",  # no 10,000 won
+        "오 억 삼천 만 원",
         "이 원은",  # this circle
         "이 세기",  # this century
     ],
@@ -59,6 +62,9 @@ def test_what_has_several_readings_stays_as_it_was_said(text):
         ("구십년대에는", "90년대에는"),
         ("이 분 동안", "2분 동안"),
         ("세 시 이 분", "3시 2분"),
+        ("열네시 이 분", "14시 2분"),
+        ("두 시간 이 분", "2시간 2분"),
+        ("그때 만 원", "그때 1만 원"),
         ("열두 시 삼십 분", "12시 30분"),
         ("십이 시 삼십 분", "12시 30분"),
         ("열네 시 오십오 분", "14시 55분"),
