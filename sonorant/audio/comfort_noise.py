@@ -9,8 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.noise import white_noise
 
-__all__ = ["after_speech", "before_speech"]
+__all__ = ["after_speech", "before_speech", "within_quiet"]
 
 _BEFORE_S, _AFTER_S = 0.1, 0.2
 _LEVEL_DB = -70.0  # relative to full scale: a quiet room's, where digital silence is no room's
@@ -26,6 +27,11 @@ def after_speech(there: int, rate_hz: int) -> Waveform:
     return _noise(round(_AFTER_S * rate_hz) - there)
 
 
+def within_quiet(waveform: Waveform, rate_hz: int) -> Waveform:
+    """Return a recording, Float32[samples], that begins and ends with speech, with what it lacks around it."""
+    return np.concatenate([before_speech(0, rate_hz), waveform, after_speech(0, rate_hz)])
+
+
 def _noise(samples: int) -> Waveform:
     """Return white noise, the same one always; none for negative numbers."""
     return _doubled(max(0, samples).bit_length())[: max(0, samples)]
@@ -33,6 +39,6 @@ def _noise(samples: int) -> Waveform:
 
 @lru_cache(maxsize=32)
 def _doubled(bits: int) -> Waveform:
-    noise = np.random.default_rng(0).standard_normal(1 << bits, dtype=np.float32) * np.float32(10 ** (_LEVEL_DB / 20))
+    noise = white_noise(1 << bits, np.random.default_rng(0)) * np.float32(10 ** (_LEVEL_DB / 20))
     noise.flags.writeable = False
     return noise

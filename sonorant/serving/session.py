@@ -210,15 +210,15 @@ class Session:
             start_s = self._at_s(cut.start)
             words = self._options.words or bool(self._options.written)
             most, spoken_s = self._options.max_alternatives, self._spoken_s
-            lead = cut.speech - cut.start
+            before = cut.speech - cut.start
             self._utterance = Utterance(
-                self.model, self._scorer, start_s, most, lead=lead, spoken_s=spoken_s, words=words
+                self.model, self._scorer, start_s, most, before=before, spoken_s=spoken_s, words=words
             )
             self._add_event(SpeechEvent("begin", self._at_s(cut.speech)))
             return
         assert self._utterance is not None, f"{type(cut).__name__} outside utterances"
         if isinstance(cut, End):
-            result = yield from self._utterance.finish(self._at_s(cut.end), tail=cut.end - cut.speech)
+            result = yield from self._utterance.finish(self._at_s(cut.end), after=cut.end - cut.speech)
             self._add_event(SpeechEvent("end", self._at_s(cut.speech)))
             self._end(result)
             self._utterance = None

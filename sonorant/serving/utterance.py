@@ -23,7 +23,7 @@ _EVERY = 100  # hypotheses of a beam
 class Utterance:
     """Recognizes one utterance, which begins with the model's initial state and in quiet, as those of the training do.
 
-    scorer: of its search; start_s: where it begins in the stream; lead: samples that it has before its speech;
+    scorer: of its search; start_s: where it begins in the stream; before: samples that it has before its speech;
     spoken_s: where the words before it have ended, which may be in the pause that it begins with; alternatives: length
     of its N-best list, and of its beam at least; words: whether they have words.
     """
@@ -35,7 +35,7 @@ class Utterance:
         start_s: float,
         alternatives: int,
         *,
-        lead: int = 0,
+        before: int = 0,
         spoken_s: float = 0.0,
         words: bool = True,
     ) -> None:
@@ -44,7 +44,7 @@ class Utterance:
             decoding = decoding.model_copy(update={"beam": alternatives})
         self.start_s = start_s
         self._spoken_s = max(start_s, spoken_s)
-        self._quiet = before_speech(lead, model.sample_rate_hz)
+        self._quiet = before_speech(before, model.sample_rate_hz)
         self._origin_s = start_s - len(self._quiet) / model.sample_rate_hz
         self._model = model
         self._alternatives = alternatives
@@ -77,9 +77,9 @@ class Utterance:
         heard_s = self._origin_s + self._search.frames * self._model.frame_seconds
         return self._result(is_final=False, end_s=max(self.start_s, heard_s))
 
-    def finish(self, end_s: float, tail: int = 0) -> Steps[Result]:
-        """End the utterance, at `end_s` of the stream, `tail` samples after its speech; return its final result."""
-        yield from self.push(after_speech(tail, self._model.sample_rate_hz))
+    def finish(self, end_s: float, after: int = 0) -> Steps[Result]:
+        """End the utterance, at `end_s` of the stream, `after` samples behind its speech; return its final result."""
+        yield from self.push(after_speech(after, self._model.sample_rate_hz))
         log_probs = yield from self._posteriors.finish()
         if len(log_probs):
             self._search.push(log_probs)

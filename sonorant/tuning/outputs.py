@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
-from sonorant.audio.comfort_noise import after_speech, before_speech
+from sonorant.audio.comfort_noise import within_quiet
 from sonorant.serving.model import ServedModel
 from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 
@@ -97,6 +97,5 @@ def read_outputs(folder: Path) -> Outputs:
 
 
 def _outputs(model: ServedModel, jitter_ms: float, utterance: Spoken) -> NDArray[np.float32]:
-    rate_hz = model.sample_rate_hz
-    line = np.concatenate([before_speech(0, rate_hz), utterance.waveform(), after_speech(0, rate_hz)])
+    line = within_quiet(utterance.waveform(), model.sample_rate_hz)
     return whole_posteriors(open_posteriors(model, jitter_ms), line)
