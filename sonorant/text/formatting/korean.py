@@ -139,10 +139,9 @@ def _lasts(tokens: Tokens, i: int) -> bool:
 def _hours(word: str) -> bool:
     """Return whether a word ends with hours, 시, 세시, 14시, 두시간, and is no other: 다시, 혹시."""
     number = word.removesuffix("간").removesuffix("시")
-    said = (
-        not number or number.isdigit() or sino_prefix(number) == number or (native(number) or (0, 0))[1] == len(number)
-    )
-    return word.endswith(("시", "시간")) and said
+    read = native(number)
+    whole = sino_prefix(number) == number or (read is not None and read[1] == len(number))
+    return word.endswith(("시", "시간")) and (whole or number.isdigit())
 
 
 def _figures(value: int, number: str, counter: str) -> str:
