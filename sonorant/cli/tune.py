@@ -79,7 +79,7 @@ def command(
     tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
     _show(tuned, ranges, set_name)
     if exports:
-        _export(export, recipe, tuned)
+        _export(run, export, recipe, tuned)
         shared.push_exports()
 
 
@@ -205,11 +205,12 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     click.echo(" ".join(f"--set decoding.{key}={tuned.best[key]:g}" for key in ranges))
 
 
-def _export(export: Path, recipe: "Recipe", tuned: "Tuned") -> None:
+def _export(run: "RunFolder", export: Path, recipe: "Recipe", tuned: "Tuned") -> None:
     from sonorant.export.other_decoding import export_with_decoding
+    from sonorant.export.warm_up import dev_recordings
     from sonorant.tuning import with_weights
 
-    done = export_with_decoding(export, with_weights(recipe, tuned.best))
+    done = export_with_decoding(export, with_weights(recipe, tuned.best), dev_recordings(run.shards))
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")
     else:

@@ -2,11 +2,13 @@
 
 import hashlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from sonorant.atomic import atomic_folder
+from sonorant.corpus.record import Record
 from sonorant.export.language_model import copy_language_models, language_model_paths, language_models_sha256
 from sonorant.export.manifest import (
     BEFORE_TRANSCRIBE,
@@ -30,12 +32,13 @@ __all__ = ["export_with_decoding"]
 _RECIPE = "recipe.yaml"
 
 
-def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
+def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Record] = ()) -> Export:
     """Write the next version beside that in `folder`, with the decoding of this recipe; unless it has the same.
 
     The recorded requests have the transcripts of that decoding. recipe: paths of its language models are absolute, or
-    below the working folder; these are copied, and so is the model. Raises BadExport for damage, Unavailable if the
-    version cannot be written.
+    below the working folder; these are copied, and so is the model. recordings: of dev, on which the stability of
+    interim results is measured anew; without any it stays that of the decoding before. Raises BadExport for damage,
+    Unavailable if the version cannot be written.
     """
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
@@ -56,16 +59,19 @@ def export_with_decoding(folder: Path, recipe: Recipe) -> Export:
             manifest, version=version, content_sha256=content, files=checksums(draft), without_transcribe=why_not
         )
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
-        if (draft / WARM_UP).exists():
-            _renew_warm_up(draft)
+        if recordings or (draft / WARM_UP).exists():
+            _recognize_anew(draft, recordings)
     return Export(path, version, is_new=True)
 
 
-def _renew_warm_up(folder: Path) -> None:
+def _recognize_anew(folder: Path, recordings: Sequence[Record]) -> None:
     from sonorant.export.loading import load_exported
+    from sonorant.export.stability import add_stability
     from sonorant.export.warm_up import renew_warm_up
 
-    renew_warm_up(folder, load_exported(folder))
+    model = load_exported(folder)
+    renew_warm_up(folder, model)
+    add_stability(folder, model, recordings)
 
 
 def _transcribing(folder: Path, manifest: Manifest, recipe: Recipe, draft: Path) -> str:

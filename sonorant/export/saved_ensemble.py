@@ -14,6 +14,7 @@ from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folder, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
+from sonorant.export.stability import add_stability
 from sonorant.export.transcribe.obstacle import AN_ENSEMBLE
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.export.warm_up import add_warm_up
@@ -62,5 +63,7 @@ def export_ensemble(
             without_transcribe=AN_ENSEMBLE,
         )
         (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-        add_warm_up(draft, load_exported(draft), recordings)
+        exported = load_exported(draft)
+        add_warm_up(draft, exported, recordings)
+        add_stability(draft, exported, recordings)
     return Export(folder / str(version), version, is_new=True)

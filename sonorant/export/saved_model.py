@@ -16,6 +16,7 @@ from sonorant.export.loading import ExportedModel, load_exported
 from sonorant.export.manifest import MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.signatures import signature, signatures
+from sonorant.export.stability import add_stability
 from sonorant.export.transcribe.obstacle import obstacle
 from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
 from sonorant.export.versions import Export, content_sha256, newest_version
@@ -49,7 +50,8 @@ def export_model(
 ) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
-    recordings: of which some become recorded requests of its warm-up. The written model is loaded, and its graph is
+    recordings: of dev; on them the stability of interim results is measured, and some become recorded requests of its
+    warm-up. The written model is loaded, and its graph is
     compared with `model` on a random stream; raises BadExport if their log-probabilities differ by more than 1e-5 (or
     that share of them), or by more than 1e-3 from those of `model` on the whole stream in a padded batch, or those of
     kernels that take the graph's place by more than 2e-4 from the graph's. Raises BadLanguageModel or WrongVocabulary
@@ -63,6 +65,7 @@ def export_model(
     with atomic_folder(folder / str(version)) as draft:
         exported = write_model(draft, model, recipe, units, version, content)
         add_warm_up(draft, exported, recordings)
+        add_stability(draft, exported, recordings)
     return Export(folder / str(version), version, is_new=True)
 
 

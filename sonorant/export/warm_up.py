@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,16 +18,16 @@ from sonorant.serving.model import ServedModel
 from sonorant.serving.warm_up import MANIFEST as RECORDED
 from sonorant.serving.warm_up import WARM_UP, recognize_recorded, recorded_requests
 
-__all__ = ["add_warm_up", "dev_recordings", "renew_warm_up"]
+__all__ = ["add_warm_up", "as_wav", "dev_recordings", "renew_warm_up"]
 
-_READ = 48  # records of dev, evenly spaced
-_RECOGNIZED = 8  # of those, the shortest
+_READ = 64  # records of dev, evenly spaced
+_RECOGNIZED = 8  # for the warm-up: of those, the shortest
 _KEPT = 3  # of those, the surest
 _SHORTEST_S, _LONGEST_S = 0.4, 10.0
 
 
 def dev_recordings(shards: Path) -> list[Record]:
-    """Return a few short recordings of dev, shortest first; none where dev is not here, or has none."""
+    """Return some recordings of dev, shortest first; none where dev is not here, or has none."""
     try:
         dev = ShardSet.open(shards, "dev")
         ordinals = np.unique(np.linspace(0, dev.total - 1, min(_READ, dev.total)).round().astype(int))
@@ -35,18 +35,18 @@ def dev_recordings(shards: Path) -> list[Record]:
     except (BadShard, Unavailable):
         return []
     spoken = [one for one in records if one.encoding != "none" and _SHORTEST_S <= one.duration_s <= _LONGEST_S]
-    return sorted(spoken, key=lambda record: (record.duration_s, record.utterance))[:_RECOGNIZED]
+    return sorted(spoken, key=lambda record: (record.duration_s, record.utterance))
 
 
-def add_warm_up(folder: Path, model: ServedModel, recordings: Iterable[Record]) -> None:
-    """Add recordings to the export that `model` was loaded from, with its transcripts, and to its manifest.
+def add_warm_up(folder: Path, model: ServedModel, recordings: Sequence[Record]) -> None:
+    """Add recordings, of the first few, to the export that `model` was loaded from, with its transcripts.
 
     They are those in which it is surest of some words: a last bit, on another processor, changes none of them. None
     are added if there is no such.
     """
     found = []
-    for record in recordings:
-        wav = _wav(record)
+    for record in recordings[:_RECOGNIZED]:
+        wav = as_wav(record)
         best = recognize_recorded(model, wav).alternatives[0]
         if best.text:
             found.append((best.text == record.text, best.confidence, wav, best.text))
@@ -76,7 +76,7 @@ def _write_texts(folder: Path, texts: Mapping[str, str]) -> None:
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _wav(record: Record) -> bytes:
+def as_wav(record: Record) -> bytes:
     """Return the recording, its first microphone, as a WAV file of 16-bit samples."""
     waveform, file = record.waveform(), io.BytesIO()
     samples = to_int16(waveform if waveform.ndim == 1 else waveform[0])

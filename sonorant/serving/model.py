@@ -10,6 +10,7 @@ from sonorant.arrays import Features
 from sonorant.decoding import Scorer
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
+from sonorant.serving.stability import Stability
 from sonorant.text.units import Units
 
 __all__ = ["AcousticModel", "ServedModel"]
@@ -46,8 +47,8 @@ class ServedModel(Protocol):
 
     members: its acoustic models, the probabilities of which are averaged; one, unless it is an ensemble. search: name
     of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame. scorer: language model
-    and phrases of its searches. decoder: that of a label-synchronous model, which has encoded frames in place of
-    log-probabilities, of the kind that its search drives; else None.
+    and phrases of its searches. stability: of interim results. decoder: that of a label-synchronous model, which
+    has encoded frames in place of log-probabilities, of the kind that its search drives; else None.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ServedModel(Protocol):
     sample_rate_hz: int
     frame_seconds: float
     scorer: Scorer
+    stability: Stability
 
     @property
     def members(self) -> Sequence[AcousticModel]:

@@ -14,8 +14,8 @@ __all__ = ["Answer", "Result", "SpeechEvent", "clamped", "join_results", "later"
 class Result:
     """The recognition of the audio from `start_s` up to `end_s`, best first; at least one alternative.
 
-    Silence is an alternative with an empty text. stability: posterior of the best alternative. Times of words are from
-    the start of the stream. channel: of channels apart, from 1; 0: all of them, mixed.
+    Silence is an alternative with an empty text. stability: how likely the best text is to stand, 1 of a final result.
+    Times of words are from the start of the stream. channel: of channels apart, from 1; 0: all of them, mixed.
     """
 
     alternatives: tuple[Hypothesis, ...]

@@ -100,7 +100,8 @@ class Utterance:
         found = self._search.hypotheses(self._alternatives, words=self._words)
         if self._words:
             found = self._placed(self._starts.corrected(found), end_s)
-        return Result(tuple(found), is_final, 1.0 if is_final else found[0].confidence, end_s, self.start_s)
+        stability = 1.0 if is_final else self._model.stability.of(found[0].confidence)
+        return Result(tuple(found), is_final, stability, end_s, self.start_s)
 
     def _placed(self, found: Iterable[Hypothesis], end_s: float = math.inf) -> list[Hypothesis]:
         """Return hypotheses with the times of their words in the stream, where they end at `end_s` at the latest."""

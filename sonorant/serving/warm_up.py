@@ -6,16 +6,25 @@ recordings, in which the text is what the exported model recognizes.
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from sonorant.errors import SonorantError
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
 from sonorant.serving.model import ServedModel
-from sonorant.serving.results import Result
+from sonorant.serving.results import Answer, Result
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.serving.steps import alone
 
-__all__ = ["MANIFEST", "WARM_UP", "FailedWarmUp", "check_warm_up", "recognize_recorded", "recorded_requests"]
+__all__ = [
+    "MANIFEST",
+    "WARM_UP",
+    "FailedWarmUp",
+    "check_warm_up",
+    "recognize_recorded",
+    "recognize_stream",
+    "recorded_requests",
+]
 
 WARM_UP = "warm_up"
 MANIFEST = "manifest.jsonl"
@@ -46,17 +55,24 @@ def check_warm_up(model: ServedModel, folder: Path, rest: Callable[[], None] = l
 
 def recognize_recorded(model: ServedModel, wav: bytes, rest: Callable[[], None] = lambda: None) -> Result:
     """Return the final result of a stream of a WAV file."""
+    *_, result = recognize_stream(model, wav, SessionOptions(utterances=False, interim_results=False), rest)
+    assert isinstance(result, Result)
+    return result
+
+
+def recognize_stream(
+    model: ServedModel, wav: bytes, options: SessionOptions, rest: Callable[[], None] = lambda: None
+) -> Iterator[Answer]:
+    """Yield all that a stream of a WAV file of at most a minute is answered, 0.1 s of audio at a time."""
     decoder = open_decoder(AudioFormat("WAV"), model.sample_rate_hz, _LONGEST_S)
-    session = Session(model, SessionOptions(max_seconds=_LONGEST_S, utterances=False))
+    session = Session(model, replace(options, max_seconds=_LONGEST_S))
     samples = decoder.push(wav)
     piece = round(_PIECE_S * model.sample_rate_hz)
     for first in range(0, len(samples), piece):
-        alone(session.push_steps(samples[first : first + piece]))
+        yield from alone(session.push_steps(samples[first : first + piece]))
         rest()
-    alone(session.push_steps(decoder.finish()))
-    result = session.finish()[-1]
-    assert isinstance(result, Result)
-    return result
+    yield from alone(session.push_steps(decoder.finish()))
+    yield from session.finish()
 
 
 def recorded_requests(folder: Path) -> Iterator[tuple[Path, str]]:

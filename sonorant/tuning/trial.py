@@ -19,6 +19,8 @@ from sonorant.tuning.weights import Weights, tunable, with_weights
 
 __all__ = ["Subject", "TrialRunner", "outputs_origin"]
 
+_OF_SEARCH = ("lm/", "prior/", "warm_up/", "stability.json")  # files of an export
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -49,9 +51,10 @@ class Subject:
 def outputs_origin(export: Path, recipe: Recipe, recordings: Path) -> str:
     """Return a checksum of what an export's outputs for a folder of recordings follow from.
 
-    Of the export all files but recipe and language models count; of the folder all but recordings, which it names.
+    Of the export the recipe, and what follows from its search, do not count; nor does a recording, which the folder's
+    own manifest names.
     """
-    files = {n: digest for n, digest in read_manifest(export).files.items() if not n.startswith(("lm/", "prior/"))}
+    files = {n: digest for n, digest in read_manifest(export).files.items() if not n.startswith(_OF_SEARCH)}
     saved = sorted((name, digest) for name, digest in files.items() if "/" in name or name.endswith((".pb", ".json")))
     digest = hashlib.sha256(f"{saved}{recipe.features}{recipe.decoding.jitter_ms}".encode())
     for path in sorted(path for path in recordings.iterdir() if path.suffix != ".wav"):

@@ -13,7 +13,7 @@ from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import MANIFEST, checksums, read_manifest
 from sonorant.export.other_decoding import export_with_decoding
-from sonorant.export.warm_up import add_warm_up, dev_recordings
+from sonorant.export.warm_up import add_warm_up, as_wav, dev_recordings
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.serving.warm_up import FailedWarmUp, check_warm_up
@@ -81,6 +81,16 @@ def test_a_right_transcript_is_preferred(tmp_path):
     assert surest[1] != last[1]
 
 
+def test_the_first_eight_are_looked_at(tmp_path):
+    folder = export_babble(tmp_path).path
+    model = load_exported(folder)
+    right = record(1.0, 8, streamed(model, murmur(1.0, 8)).text)
+    add_warm_up(folder, model, [*(record(1.0, seed, "nothing of that") for seed in range(8)), right])
+    kept = {path.read_bytes() for path in (folder / "warm_up").glob("*.wav")}
+    assert len(kept) == 3
+    assert as_wav(right) not in kept
+
+
 def test_a_version_that_recognizes_something_else_is_refused_and_the_one_before_goes_on(warm):
     folder, *_ = warm
     new = folder.with_name("2")
@@ -145,4 +155,4 @@ def test_short_recordings_of_dev_are_read_and_none_where_there_is_no_dev(tmp_pat
     write_shard(tmp_path / shard_name("dev", 0, 1), records)
     found = [one.duration_s for one in dev_recordings(tmp_path)]
     assert found[:4] == [0.5, 1.0, 3.0, 4.0]
-    assert (len(found), found) == (8, sorted(found))
+    assert (len(found), found) == (23, sorted(found))

@@ -12,6 +12,7 @@ from rigs.babble import RATE_HZ, UNITS, babble_recipe
 from sonorant.decoding import Scorer
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.model_store import ModelStore
+from sonorant.serving.stability import Stability
 
 TONES_HZ = dict(zip(UNITS.symbols, (450, 900, 1500, 2300), strict=True))
 LONG = 6  # vectors of a tone with which it is heard
@@ -33,6 +34,7 @@ class Tones:
         self.extractor = FeatureExtractor(self.recipe.features, RATE_HZ)
         self.frame_seconds = self.extractor.vector_seconds
         self.scorer = Scorer(UNITS)
+        self.stability = Stability()
         self.members = (self,)
         sounds = [noise(4000, 0), *(tone(hz, 0.5) + noise(4000, 1) for hz in TONES_HZ.values())]
         self._centres = np.stack([self.extractor(sound).mean(axis=0) for sound in sounds])
