@@ -36,7 +36,7 @@ class OggOpusReader:
         self._opus: OpusPackets | None = None
         self._begin: int | None = None  # position of the first sample: above 0 if others came before it (section 4.3)
         self._packets = 0
-        self._partial = b""
+        self._partial = bytearray()
         self._page_number = 0  # of the last page
 
     def push(self, data: bytes) -> Iterator[Block]:
@@ -105,7 +105,7 @@ class OggOpusReader:
 
     def _packets_of(self, page: bytes) -> Iterator[bytes]:
         if not page[5] & _CONTINUED:
-            self._partial = b""
+            self._partial = bytearray()
         at = _HEAD_BYTES + page[26]
         for length in page[_HEAD_BYTES : _HEAD_BYTES + page[26]]:
             self._partial += page[at : at + length]
@@ -113,7 +113,7 @@ class OggOpusReader:
             if len(self._partial) > _MOST_PACKET:
                 raise bad_audio(f"Ogg: a packet of more than {_MOST_PACKET} bytes")
             if length < 255:
-                packet, self._partial = self._partial, b""
+                packet, self._partial = bytes(self._partial), bytearray()
                 yield packet
 
     def _decode(self, packet: bytes) -> Iterator[Block]:
