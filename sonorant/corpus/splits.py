@@ -16,8 +16,8 @@ def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: i
 
     The unit of assignment is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
     all takes of a number. Unseen speakers are in 'unseen_speaker' alone, and what the corpus itself assigns is where it
-    says. Raises BadCorpus when that leaves nothing to train on, or an utterance lacks the speaker or the take by which
-    it is assigned.
+    says; what the recipe does not use of train is nowhere. Raises BadCorpus when that leaves nothing to train on, or an
+    utterance lacks the speaker or the take by which it is assigned.
     """
     recipe = corpus.splits
     splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
@@ -27,7 +27,18 @@ def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: i
     home |= _assigned([u for u in seen if u.split is None], corpus, seed)
     for utterance in seen:
         splits[home[utterance.id]].append(utterance)
+    splits["train"] = _share(splits["train"], recipe.train_fraction, seed)
     return splits
+
+
+def _share(utterances: list[Utterance], fraction: float, seed: int) -> list[Utterance]:
+    """Return a share of them in their order: of a smaller fraction, some of those of a larger one."""
+    if not utterances or fraction == 1:
+        return utterances
+    order = generator(seed, 0, "splits", "share").permutation(len(utterances))
+    ids = sorted(utterance.id for utterance in utterances)
+    kept = {ids[i] for i in order[: max(1, round(fraction * len(ids)))]}
+    return [utterance for utterance in utterances if utterance.id in kept]
 
 
 def _assigned(seen: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dict[str, str]:

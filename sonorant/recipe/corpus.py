@@ -19,6 +19,13 @@ class SplitRecipe(Section):
     )
     dev_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to dev.")
     test_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to test.")
+    train_fraction: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Share of the utterances of train that are used, to see what more of them bring: a smaller share "
+        "is part of each larger one.",
+    )
     unseen_speakers: tuple[str, ...] = Field(
         (), description="Speakers kept out of train, dev and test; they make up the split 'unseen_speaker'."
     )

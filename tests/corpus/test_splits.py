@@ -42,6 +42,28 @@ def test_fractions_are_kept() -> None:
     }
 
 
+@given(st.integers(0, 5), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_a_smaller_share_of_train_is_part_of_a_larger_one_and_the_rest_stays(
+    seed: int, one: float, other: float
+) -> None:
+    everything = utterances(60, 4)
+    whole = assign_splits(everything, by(), seed)
+    less, more = (assign_splits(everything, by(train_fraction=share), seed) for share in sorted((one, other)))
+    assert len(more["train"]) == max(1, round(max(one, other) * len(whole["train"])))
+    assert {u.id for u in less["train"]} <= {u.id for u in more["train"]} <= {u.id for u in whole["train"]}
+    assert [u.id for u in more["train"]] == sorted(u.id for u in more["train"])
+    assert {split: of for split, of in more.items() if split != "train"} == {
+        split: of for split, of in whole.items() if split != "train"
+    }
+
+
+def test_the_share_of_train_does_not_depend_on_the_order_of_the_corpus() -> None:
+    everything = utterances(60, 4)
+    found = (assign_splits(of, by(train_fraction=0.3), 0)["train"] for of in (everything, everything[::-1]))
+    one, other = ({u.id for u in of} for of in found)
+    assert one == other
+
+
 def test_dealing_depends_on_the_seed() -> None:
     everything = utterances(100, 4)
     assert assign_splits(everything, by(), 1) == assign_splits(everything, by(), 1)
