@@ -13,10 +13,15 @@ from sonorant.serving.steps import Steps
 __all__ = ["TimedSession", "open_session"]
 
 _PIECE_S = 0.25  # no timeout, which is longer, begins and expires within one
+_WAIT_S = 0.01  # until it is decided whether speech began before a timeout
 
 
 class TimedSession(Session):
-    """`Session` that ends where a timeout expires, to the sample, however its audio is cut; what follows is dropped."""
+    """`Session` that ends where a timeout expires, to the sample, however its audio is cut; what follows is dropped.
+
+    Speech is found some time after it began. So a timeout in the midst of what may be its beginning waits until that is
+    decided.
+    """
 
     def __init__(
         self, model: ServedModel, options: SessionOptions, scorer: Scorer | None, timeouts: SpeechTimeouts
@@ -39,11 +44,15 @@ class TimedSession(Session):
             self._expired = self._left() <= 0
 
     def _left(self) -> int:
-        """Return the samples without speech after which a timeout expires."""
+        """Return the samples without speech after which a timeout expires, or is looked at again; 0: it has expired."""
         expires_s = self._ended_s + self._timeouts.end_s if self._speech else self._begin_s + self._timeouts.start_s
         if self._utterance is not None or expires_s == math.inf:
             return sys.maxsize
-        return round(expires_s * self.model.sample_rate_hz) - self._begin - self._samples
+        expires = round(expires_s * self.model.sample_rate_hz)
+        beyond, wait = self._begin + self._samples - expires, round(_WAIT_S * self.model.sample_rate_hz)
+        if beyond < 0 or beyond % wait:
+            return -beyond % wait if beyond > 0 else -beyond
+        return 0 if self._endpointed + self._endpointer.decided >= expires else wait
 
 
 def open_session(

@@ -37,12 +37,12 @@ def timed(model, start_s=math.inf, end_s=math.inf, options=OPTIONS):
 
 
 def expected_end_s(timeouts):
-    """Where a timeout expires, by what an endpointer finds in frame after frame."""
+    """Where a timeout expires, by what an endpointer finds, and has decided, in frame after frame."""
     endpointer, hop = open_endpointer(EndpointingRecipe(), RATE_HZ), RATE_HZ // 100
     since_s, allowed_s = 0.0, timeouts.start_s
     for at in range(0, len(SAID), hop):
-        if at / RATE_HZ >= since_s + allowed_s:
-            return since_s + allowed_s
+        if min(at, endpointer.decided) / RATE_HZ >= since_s + allowed_s:
+            return at / RATE_HZ
         for cut in endpointer.push(SAID[at : at + hop]):
             if not isinstance(cut, Speech):
                 since_s, allowed_s = (at + hop) / RATE_HZ, (timeouts.end_s if isinstance(cut, End) else math.inf)
@@ -62,6 +62,35 @@ def test_a_session_ends_where_a_timeout_expires_however_it_is_cut(model, start_s
     assert session.audio_s == pytest.approx(expected_s, abs=0.03)
     assert session.ended == (expected_s < len(SAID) / RATE_HZ)
     assert found == heard(Session(model, OPTIONS), SAID[: round(session.audio_s * RATE_HZ)])
+
+
+@pytest.mark.parametrize("before_s", [0.05, 0.15, 0.25])
+def test_speech_that_begins_before_a_timeout_is_heard_though_it_is_found_later(model, before_s):
+    quiet = np.zeros(round((0.9 - before_s) * RATE_HZ), np.float32)
+    audio = np.concatenate([quiet, murmur(1.0, seed=4), SILENCE])
+    (begin,) = [one.time_s for one in heard(Session(model, OPTIONS), audio) if getattr(one, "kind", "") == "begin"]
+    assert begin < 0.9
+    session = timed(model, start_s=0.9)
+    assert heard(session, audio) == heard(Session(model, OPTIONS), audio)
+    assert not session.ended
+
+
+def test_a_knock_before_a_timeout_delays_it_until_it_is_known_to_be_none(model):
+    audio = np.zeros(4 * RATE_HZ, np.float32)
+    audio[round(0.85 * RATE_HZ) : round(0.87 * RATE_HZ)] = 0.5
+    session = timed(model, start_s=0.9)
+    heard(session, audio)
+    assert session.ended
+    assert 0.9 < session.audio_s < 1.2
+
+
+def test_noise_without_end_does_not_delay_it_for_long(model):
+    noise = np.random.default_rng(0).normal(0, 0.1, 4 * RATE_HZ).astype(np.float32)
+    noise[: RATE_HZ // 2] *= 0.001
+    session = timed(model, start_s=0.6)
+    heard(session, noise)
+    assert session.ended
+    assert session.audio_s < 3
 
 
 def test_no_timeout_expires_while_speech_goes_on(model):
