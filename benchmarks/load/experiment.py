@@ -12,7 +12,16 @@ from benchmarks.load.step import Step
 from benchmarks.row import Progress, Row
 from sonorant.errors import SonorantError
 
-__all__ = ["STEP_FIGURES", "Conditions", "NotOurServer", "Preset", "Results", "Serve", "step_rows"]
+__all__ = [
+    "STEP_FIGURES",
+    "Conditions",
+    "NotOurServer",
+    "NothingMeasured",
+    "Preset",
+    "Results",
+    "Serve",
+    "step_rows",
+]
 
 Serve: TypeAlias = Callable[..., AbstractContextManager[Target]]
 """Returns the server, within a context, with keys of the recipe's `serving` where it is started for this."""
@@ -27,6 +36,12 @@ class NotOurServer(SonorantError):
     """A server that was there, whose exports or limits a preset cannot change: the message says which."""
 
     exit_code = 64
+
+
+class NothingMeasured(SonorantError):
+    """No stream had an answer, of whatever kind, while a step was measured: there are no figures."""
+
+    exit_code = 69
 
 
 @dataclass(frozen=True, slots=True)

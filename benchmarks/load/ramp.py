@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
-from benchmarks.load.experiment import Conditions, Results, step_rows
+from benchmarks.load.experiment import Conditions, NothingMeasured, Results, step_rows
 from benchmarks.load.latency import percentile
 from benchmarks.load.server import Target
 from benchmarks.load.step import Speakers, Step
@@ -46,13 +46,25 @@ def _climb(
     with Speakers(target, conditions.recordings) as speakers:
         for streams in conditions.streams or _growing():
             progress(f"{streams} streams, {series}")
-            steps.append(step := speakers.run(streams, conditions.seconds, model))
+            step = speakers.run(streams, conditions.seconds, model)
+            _check(step, conditions)
+            steps.append(step)
             if percentile(step.late_s, _CLIENTS) > _LATE_S:
                 progress("the clients are late themselves: this machine's figures, not the recognizer's")
             case = f"{streams} streams" + (f", {series}" if series != _RECOGNIZER else "")
             yield from step_rows(step, case, progress)
             if not conditions.streams and not step.meets(conditions.slo_ms):
                 break
+
+
+def _check(step: Step, conditions: Conditions) -> None:
+    """Raise NothingMeasured for a step that says nothing, neither good nor bad."""
+    if not (step.finals_s or step.refused or step.failed):
+        longest_s = max(recording.duration_s for recording in conditions.recordings)
+        raise NothingMeasured(
+            f"{step.streams} streams: none came to its end within {conditions.seconds:g} s; the longest recording has "
+            f"{longest_s:.1f} s: raise --seconds, or say shorter ones"
+        )
 
 
 def _best(steps: list[Step], slo_ms: float) -> int:
