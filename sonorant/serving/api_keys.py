@@ -9,14 +9,15 @@ The hash is SHA-256, without a salt: a key has 256 random bits (`new_secret`), t
 fast the hash is. Slow, salted hashes are for passwords, which are chosen by people and guessed from lists. A key is
 looked up by its hash, so the time of a lookup depends on bytes that nobody can choose, and says nothing of other keys.
 
-Several keys may have one name, as while one replaces another; their streams count together.
+Several keys may have one name, as while one replaces another; their streams count together, and the least limit that
+one of them has is the name's.
 """
 
 import hashlib
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from sonorant.errors import SonorantError
@@ -64,10 +65,15 @@ class ApiKey:
 
 
 class ApiKeys:
-    """The keys of a file."""
+    """The keys of a file; `streams` of each is the limit of its name."""
 
     def __init__(self, keys: Iterable[ApiKey]) -> None:
-        self._keys = {key.digest: key for key in keys}
+        found = list(keys)
+        limits: dict[str, int] = {}
+        for key in found:
+            if key.streams is not None:
+                limits[key.name] = min(key.streams, limits.get(key.name, key.streams))
+        self._keys = {key.digest: replace(key, streams=limits.get(key.name)) for key in found}
 
     @property
     def names(self) -> set[str]:

@@ -46,6 +46,14 @@ def test_a_secret_has_all_its_random_bits_and_only_letters_that_a_header_and_a_s
     assert len(secret) == len("sonorant-") + 43
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"), [(2, None, 2), (None, 2, 2), (5, 2, 2), (2, 5, 2), (None, None, None)]
+)
+def test_a_key_beside_another_of_its_name_has_the_least_limit_of_both(old, new, expected):
+    keys = ApiKeys([ApiKey("a", hashed("old"), old), ApiKey("b", hashed("b"), 1), ApiKey("a", hashed("new"), new)])
+    assert [keys.find(secret, TODAY).streams for secret in ("old", "new", "b")] == [expected, expected, 1]
+
+
 def test_fewer_bits_make_no_secret():
     with pytest.raises(ValueError, match="16 random bytes, must be 32"):
         new_secret(bytes(16))
