@@ -185,12 +185,18 @@ class Session:
 
     def _end(self, result: Result) -> None:
         """Return a final result, or keep it joined to those before."""
-        self._ended_s = result.end_s
+        result = self._after(result)
+        self._ended_s = max(self._ended_s, result.end_s)
         self._spoken_s = max([self._spoken_s, *(one.words[-1].end_s for one in result.alternatives if one.words)])
         if self._options.utterances:
             self._answers.append(self._written(result))
         else:
             self._final = self._joined(result)
+
+    def _after(self, result: Result) -> Result:
+        """Return a result that does not begin before the last one ended, though its audio may, with that pause."""
+        start_s = max(result.start_s, self._ended_s)
+        return replace(result, start_s=start_s, end_s=max(result.end_s, start_s))
 
     def _joined(self, result: Result) -> Result:
         before = [] if self._final is None else [self._final]
@@ -242,7 +248,7 @@ class Session:
 
     def _add_interim(self, utterance: Utterance) -> None:
         if result := utterance.interim(self.audio_s):
-            self._answers.append(self._joined(result))
+            self._answers.append(self._joined(self._after(result)))
 
     def _all_taken(self) -> list[Answer]:
         if self._final is not None:

@@ -15,7 +15,7 @@ from sonorant.export.loading import load_exported
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.serving.errors import AudioTooLong, BadRequest
-from sonorant.serving.results import clamped, later
+from sonorant.serving.results import Result, clamped, later
 from sonorant.serving.session import Session, SessionOptions, SpeechEvent
 from sonorant.serving.steps import alone
 from sonorant.serving.word_starts import WordStarts
@@ -153,6 +153,21 @@ def answers(session, audio, cuts=()):
     for start, end in itertools.pairwise([0, *cuts, len(audio)]):
         found += session.push(audio[start:end])
     return [*found, *session.finish()]
+
+
+def test_no_result_begins_before_the_one_before_has_ended(model):
+    """Beyond 20 s a pause of 0.2 s ends an utterance, and the next one's audio begins with that pause."""
+    parts = [one for seed in range(14) for one in (murmur(1.8, seed=seed), np.zeros(RATE_HZ // 4, np.float32))]
+    audio = pcm16(np.concatenate(parts))
+    cuts = range(1600, len(audio), 1600)
+    results = [one for one in answers(Session(model, SessionOptions()), audio, cuts) if isinstance(one, Result)]
+    finals = [result for result in results if result.is_final]
+    assert len(finals) > 1
+    ended_s = 0.0
+    for result in results:
+        assert ended_s <= result.start_s <= result.end_s
+        ended_s = result.end_s if result.is_final else ended_s
+    assert ended_s == len(audio) / 2 / RATE_HZ
 
 
 def test_each_utterance_has_a_final_result_with_the_times_of_the_stream(model):
