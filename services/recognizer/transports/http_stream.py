@@ -26,7 +26,7 @@ __all__ = ["refuse_stream", "serve_stream"]
 
 _NUMBERS = ("sample_rate", "channels", "alternatives")
 _SWITCHES = ("interim_results", "words", "multichannel", "without_language_model")
-_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "phrases", "resume_token")
+_CONFIG = ("model", "encoding", *_NUMBERS, *_SWITCHES, "phrases", "resume_token", "written")
 _COMMANDS = ("KeepAlive", "Finalize", "CloseStream")
 _MOST_TEXT = 1 << 16
 _GREATEST_FLOAT = sys.float_info.max
@@ -79,7 +79,8 @@ async def _within_limit(engine: Engine, sending: Awaitable[None]) -> None:
 
 
 async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> None:
-    request = _request(dict(socket.query_params) | await _configured(inbox))
+    configured = await _configured(inbox)
+    request = _request(_parameters(socket) | configured)
     with engine.stream(request) as stream:
         writer = _Writer(engine, socket, stream, with_words=request.words)
         await writer.ready()
@@ -89,6 +90,16 @@ async def _serve(engine: Engine, socket: WebSocket, inbox: Inbox[_Message]) -> N
             if stream.audio_s:
                 await writer.suspended(*await end_stream(stream, error))
             raise
+
+
+def _parameters(socket: WebSocket) -> dict[str, Any]:
+    """Return those of the query; raises BadRequest for one that is there twice."""
+    parameters: dict[str, Any] = {}
+    for key, value in socket.query_params.multi_items():
+        if key in parameters:
+            raise BadRequest(f"{key[:40]}: twice in the query; expected one")
+        parameters[key] = value
+    return parameters
 
 
 async def _configured(inbox: Inbox[_Message]) -> dict[str, Any]:
@@ -168,10 +179,16 @@ def _request(config: dict[str, Any]) -> StreamRequest:
     interim_results, words, apart, without_lm = (_switch(config, key) for key in _SWITCHES)
     audio = AudioFormat(_text(config, "encoding").upper(), rate_hz, channels, apart)
     resume = parse_token(_text(config, "resume_token"))
-    choice = parse_choice(_text(config, "model"))
-    phrases = tuple(_phrases(config))
     return StreamRequest(
-        choice, audio, alternatives, interim_results, words, phrases, language_model=not without_lm, resume=resume
+        parse_choice(_text(config, "model")),
+        audio,
+        alternatives,
+        interim_results,
+        words,
+        tuple(_phrases(config)),
+        written=_text(config, "written"),
+        language_model=not without_lm,
+        resume=resume,
     )
 
 

@@ -29,7 +29,7 @@ from sonorant.serving.results import Result
 __all__ = ["list_models", "show_model", "transcribe"]
 
 _FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
-_KNOWN = {"model", "language", "response_format", "stream", "temperature", "timestamp_granularities"}
+_KNOWN = {"model", "language", "response_format", "stream", "temperature", "timestamp_granularities", "written"}
 _LEAST_CONFIDENCE = 1e-10  # of which a logarithm is written
 
 
@@ -42,11 +42,12 @@ class _Wanted:
     response_format: str
     granularities: frozenset[str]
     streamed: bool
+    written: str
 
     def stream_request(self) -> StreamRequest:
         """Return the request of the recording's stream; raises BadRequest for the model's name."""
         words = self.response_format not in ("json", "text")
-        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words)
+        return StreamRequest(parse_choice(self.model), AudioFormat("AUTO"), words=words, written=self.written)
 
 
 async def transcribe(engine: Engine, most_bytes: int, scope: Scope, receive: Receive, send: Send) -> None:
@@ -114,7 +115,12 @@ def _wanted(fields: Fields) -> _Wanted:
     if streamed in ("true", "1") and response_format not in ("json", "text"):
         raise HttpError(400, f"stream=true with response_format={response_format}: expected json", "stream")
     return _Wanted(
-        _one(fields, "model"), _one(fields, "language"), response_format, granularities, streamed in ("true", "1")
+        _one(fields, "model"),
+        _one(fields, "language"),
+        response_format,
+        granularities,
+        streamed in ("true", "1"),
+        _one(fields, "written"),
     )
 
 

@@ -11,7 +11,7 @@ from sonorant.serving.audio_formats.samples import Block, Reader, bad_audio
 from sonorant.serving.audio_formats.wav import WavReader
 from sonorant.serving.audio_formats.webm import WebmOpusReader
 
-__all__ = ["FoundReader", "open_reader"]
+__all__ = ["FoundReader", "UnnamedReader", "open_reader"]
 
 _MARKERS: dict[bytes, str] = {
     b"RIFF": "WAV",
@@ -39,7 +39,24 @@ def open_reader(audio: AudioFormat, model_rate_hz: int) -> Reader:
             return OggOpusReader()
         case "WEBM_OPUS":
             return WebmOpusReader()
-    return RawReader(audio.encoding or "LINEAR16", audio.rate_hz or model_rate_hz, audio.channels or 1)
+    kind = RawReader if audio.encoding else UnnamedReader
+    return kind(audio.encoding or "LINEAR16", audio.rate_hz or model_rate_hz, audio.channels or 1)
+
+
+class UnnamedReader(RawReader):
+    """Reads headerless samples where the request names no encoding, so that a container may have been forgotten."""
+
+    _begun = False
+
+    def push(self, data: bytes) -> Iterator[Block]:
+        """See `RawReader`; raises BadAudio if the first message begins as a container does."""
+        if not self._begun and (found := _marked(data[:_LONGEST])):
+            raise bad_audio(
+                f"begins as {found} does, and the request names no encoding; name {found}, or AUTO; LINEAR16 if it is "
+                "headerless"
+            )
+        self._begun = True
+        return super().push(data)
 
 
 class FoundReader:
@@ -67,11 +84,15 @@ class FoundReader:
             raise bad_audio(f"{len(self._first)} bytes in all: no container is so short")
 
 
+def _marked(first: bytes) -> str | None:
+    return "MP3" if first[:3] == b"ID3" else _MARKERS.get(first)
+
+
 def _found(first: bytes) -> str:
-    if encoding := _MARKERS.get(first):
+    if encoding := _marked(first):
         return encoding
     sync = int.from_bytes(first[:2], "big")
-    if first[:3] == b"ID3" or (sync & _SYNC == _SYNC and sync & _LAYER):
+    if sync & _SYNC == _SYNC and sync & _LAYER:
         return "MP3"
     raise bad_audio(
         f"begins with {first!r}: no WAV, FLAC, MP3, OGG_OPUS or WEBM_OPUS; name the encoding, rate and channels of "

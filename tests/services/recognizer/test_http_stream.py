@@ -66,6 +66,12 @@ def test_a_stream_has_interim_results_and_a_final_one(store, heard):
     assert (closed["type"], closed["audio_s"], code) == ("Closed", 2.0, 1000)
 
 
+def test_a_parameter_that_is_in_the_query_twice_is_refused(store):
+    (error,), code = told(store, CLOSE, query="?model=babble&model=other")
+    assert (error["code"], code) == ("INVALID_ARGUMENT", 4400)
+    assert error["message"] == "model: twice in the query; expected one"
+
+
 def test_a_first_message_may_configure_a_container(store, heard):
     file = encoded("FLAC", SPEECH, RATE_HZ)
     config = json.dumps({"type": "Configure", "encoding": "auto", "alternatives": 3, "model": "babble"})

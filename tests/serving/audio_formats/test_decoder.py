@@ -260,6 +260,23 @@ def test_a_part_of_a_raw_sample_is_refused():
         decoded(b"abc", AudioFormat("ALAW", 0, 2))
 
 
+@pytest.mark.parametrize("encoding", ["WAV", "FLAC", "OGG_OPUS", "WEBM_OPUS"])
+def test_a_container_whose_encoding_is_not_named_is_refused(encoding):
+    data = encoded(encoding, sound(48000), 48000)
+    with pytest.raises(BadAudio, match=f"begins as {encoding} does, and the request names no encoding"):
+        decoded(data, AudioFormat())
+    assert len(decoded(data[: len(data) // 2 * 2], AudioFormat("LINEAR16")))  # which is what its client says
+
+
+def test_an_mp3_with_tags_whose_encoding_is_not_named_is_refused():
+    with pytest.raises(BadAudio, match="begins as MP3 does"):
+        decoded(b"ID3\x04" + bytes(16), AudioFormat())
+
+
+def test_samples_that_look_like_a_container_later_are_samples():
+    assert len(decoded(bytes(16) + b"RIFF" + bytes(16), AudioFormat(), (16,))) == 18
+
+
 @pytest.mark.parametrize("size", [0, 0xFFFFFFFF, 0x7FFFFFFF, 20, 10_000])
 def test_a_wav_header_may_lie_about_its_length(size):
     """0 and the largest ones are what programs write that do not know it; one too small ends the samples."""
