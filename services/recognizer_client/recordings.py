@@ -11,7 +11,7 @@ import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.containers import shortfall
+from sonorant.corpus.containers import is_mp3, shortfall
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import path_fault, shown
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
@@ -42,6 +42,8 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
             file.seek(0)
             if fault := shortfall(file.fileno()):
                 raise BadAudio(shown(path), fault)
+            if is_mp3(file.fileno()):  # soundfile's decoder writes to stderr of it, and names no file
+                return _held(path, _decoded(path, "MP3", file.read(), rate_hz))
             samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
             if not len(samples):  # soundfile takes a data chunk of 0 bytes at its word
                 file.seek(0)

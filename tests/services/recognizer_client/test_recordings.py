@@ -4,6 +4,7 @@ import struct
 import numpy as np
 import pytest
 import soundfile
+from rigs.encoded import encoded
 
 from services.recognizer_client.recordings import read_recording
 from sonorant.errors import BadAudio
@@ -61,3 +62,32 @@ def test_a_recording_that_has_no_samples_is_never_an_empty_text(tmp_path, conten
     (tmp_path / "empty").write_bytes(content)
     with pytest.raises(BadAudio, match=f"empty: .*{reason}"):
         read_recording(tmp_path / "empty", 8000)
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 8000])
+def test_an_mp3_file_with_more_behind_its_frames_is_read_and_nothing_is_said_of_it(tmp_path, capfd, rate_hz):
+    content = encoded("MP3", np.random.default_rng(1).uniform(-0.5, 0.5, 16_000).astype(np.float32), 16_000)
+    for name, more in (("plain.mp3", b""), ("more.mp3", bytes(5000))):
+        (tmp_path / name).write_bytes(content + more)
+    found = read_recording(tmp_path / "more.mp3", rate_hz)
+    assert capfd.readouterr() == ("", "")
+    assert len(found) == rate_hz
+    np.testing.assert_array_equal(found, read_recording(tmp_path / "plain.mp3", rate_hz))
+    if rate_hz == 16_000:
+        np.testing.assert_allclose(found, soundfile.read(tmp_path / "plain.mp3")[0], rtol=0, atol=1e-5)
+
+
+def test_an_mp3_file_that_has_lost_bytes_is_named(tmp_path, capfd):
+    content = encoded("MP3", np.random.default_rng(1).uniform(-0.5, 0.5, 48_000).astype(np.float32), 16_000)
+    (tmp_path / "lost.mp3").write_bytes(content[:5000] + content[5100:] + bytes(100))
+    with pytest.raises(BadAudio, match=r"lost\.mp3: MP3: damaged"):
+        read_recording(tmp_path / "lost.mp3", 16_000)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_mpeg_audio_of_layer_2_is_read_by_soundfile(tmp_path):
+    samples = np.random.default_rng(1).uniform(-0.5, 0.5, 16_000).astype(np.float32)
+    (tmp_path / "a.mp2").write_bytes(encoded("MP2", samples, 16_000))
+    found = read_recording(tmp_path / "a.mp2", 16_000)
+    np.testing.assert_array_equal(found, soundfile.read(tmp_path / "a.mp2", dtype="float32")[0])
+    assert len(found) >= 16_000
