@@ -3,16 +3,19 @@
 A streaming loop, with a recording in place of a microphone:
 
     >>> import soundfile
+    >>> from sonorant.audio.pcm import to_int16
     >>> from sonorant.client import Recognizer
-    >>> audio, rate_hz = soundfile.read("speech.wav", dtype="int16")
-    >>> chunks = (audio[at : at + 800].tobytes() for at in range(0, len(audio), 800))
+    >>> audio, rate_hz = soundfile.read("speech.wav", always_2d=True)
+    >>> samples = to_int16(audio.mean(axis=1))
+    >>> chunks = (samples[at : at + 800].tobytes() for at in range(0, len(samples), 800))
     >>> with Recognizer("localhost:50051") as recognizer:
     ...     for result in recognizer.stream(chunks, rate_hz):
     ...         print("final" if result.is_final else "interim", result.text)
 
-In a coroutine it is `async with AsyncRecognizer(...)` and `async for`, over chunks of an asynchronous iterator. Where
-the recognizer ends a stream (a limit, a drain), the audio that it has not recognized goes on in another. Every call may
-raise grpc.aio.AioRpcError, with a status that docs/protocols.md lists.
+A stream has one channel, here the mean of all. Of a whole recording `recognizer.transcribe(samples, rate_hz)` returns
+the transcript. In a coroutine it is `async with AsyncRecognizer(...)` and `async for`, over chunks of an asynchronous
+iterator. Where the recognizer ends a stream (a limit, a drain), the audio that it has not recognized goes on in
+another. Every call may raise grpc.aio.AioRpcError, with a status that docs/protocols.md lists.
 """
 
 import asyncio
@@ -27,14 +30,15 @@ from services.recognizer_client.client import (
     StreamedTranscript,
     StreamEvent,
     ask_model,
-    check_finite,
     connect,
     open_recognizer,
     read_event,
     stream_audio,
     stream_recording,
 )
+from services.recognizer_client.samples import as_waveform
 from sonorant.arrays import Waveform
+from sonorant.audio.pcm import Samples
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
@@ -107,14 +111,15 @@ class AsyncRecognizer:
             async for response in responses:
                 yield read_event(response, clock() - start_s)
 
-    async def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
-        """Return the transcript of a recording [samples] in [-1, 1] of any length, at `rate_hz`.
+    async def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
+        """Return the transcript of a recording [samples], floats in [-1, 1] or int16, of any length, at `rate_hz`.
 
-        Raises BadAudio for samples that are not finite, before anything is sent.
+        Raises BadAudio for arrays of another type or of several channels, and for samples that are not finite, before
+        anything is sent.
         """
-        check_finite(samples)
+        waveform = as_waveform(samples)
         limit_s = (await self.model()).max_stream_s
-        return await stream_recording(self._stub, samples, rate_hz, self._wanted.config(), max_stream_s=limit_s)
+        return await stream_recording(self._stub, waveform, rate_hz, self._wanted.config(), max_stream_s=limit_s)
 
 
 class Recognizer:
@@ -145,7 +150,7 @@ class Recognizer:
         finally:
             self._runner.run(results.aclose())
 
-    def transcribe(self, samples: Waveform, rate_hz: int) -> StreamedTranscript:
+    def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
         """As `AsyncRecognizer.transcribe`."""
         return self._runner.run(self._client.transcribe(samples, rate_hz))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
+from rigs.pages import ROOT, blocks
 from rigs.recognizer_thread import recognizer_on_a_thread
 
 import sonorant.client
@@ -45,15 +46,36 @@ def text(exports):
     return session.finish()[-1].alternatives[0].text
 
 
-def test_the_loop_of_the_docstring_runs_as_it_stands(address, text, tmp_path, monkeypatch, capsys):
-    soundfile.write(tmp_path / "speech.wav", SPEECH, RATE_HZ)
+def of_the_docstring():
+    return "".join(example.source for example in doctest.DocTestParser().get_examples(sonorant.client.__doc__))
+
+
+@pytest.fixture(params=["PCM_16", "FLOAT"])
+def speech(request, tmp_path, monkeypatch):
+    """The speech in a file of two channels, whose mean it is, alone in neither."""
     monkeypatch.chdir(tmp_path)
-    examples = doctest.DocTestParser().get_examples(sonorant.client.__doc__)
-    exec("".join(example.source for example in examples).replace("localhost:50051", address), {})
+    noise = 0.2 * np.random.default_rng(3).uniform(-1, 1, len(SPEECH))
+    soundfile.write("speech.wav", np.stack([SPEECH + noise, SPEECH - noise], axis=1), RATE_HZ, subtype=request.param)
+
+
+@pytest.mark.usefixtures("speech")
+def test_the_loop_of_the_docstring_runs_as_it_stands(address, text, capsys):
+    exec(of_the_docstring().replace("localhost:50051", address), {})
     *interim, final = capsys.readouterr().out.splitlines()
     assert interim
     assert all(line.startswith("interim ") for line in interim)
     assert final == f"final {text}"
+
+
+@pytest.mark.usefixtures("speech")
+def test_the_program_of_the_page_runs_as_it_stands(address, text, capsys):
+    (program,) = [block for block in blocks(ROOT / "docs/recognizer.md", "python") if "sonorant.client" in block]
+    exec(program.replace("FILE.wav", "speech.wav").replace("localhost:50051", address), {})
+    *interim, final, whole = capsys.readouterr().out.splitlines()
+    assert interim
+    assert all(line.startswith("interim ") for line in interim)
+    assert final.startswith(f"final {text} (RecognizedWord(")
+    assert whole == text
 
 
 def test_the_asynchronous_client_hears_the_same(address, text):
@@ -99,6 +121,34 @@ def test_samples_that_are_not_finite_are_bad_audio_before_anything_is_sent(value
         asyncio.run(transcribed())
 
 
+@pytest.mark.parametrize(
+    ("samples", "found"),
+    [
+        (np.zeros((24_000, 2), np.float32), r"shape \(24000, 2\) and type float32"),
+        (np.zeros((1, 8000), np.int16), r"shape \(1, 8000\) and type int16"),
+        (np.float32(0.5), r"shape \(\) and type float32"),
+        (np.zeros(8, np.int32), r"shape \(8,\) and type int32"),
+        (np.zeros(8, np.uint16), r"shape \(8,\) and type uint16"),
+        (np.zeros(8, np.uint8), r"shape \(8,\) and type uint8"),
+        (np.zeros(8, np.complex64), r"shape \(8,\) and type complex64"),
+        ([1, 2, 3], r"shape \(3,\) and type int64"),
+    ],
+)
+def test_arrays_of_another_type_or_of_several_channels_are_bad_audio(samples, found):
+    reason = rf"samples: an array of {found}; expected \[samples\], of one channel, of int16 or of floats in \[-1, 1\]"
+    with Recognizer("127.0.0.1:1") as recognizer, pytest.raises(BadAudio, match=reason):
+        recognizer.transcribe(samples, RATE_HZ)
+
+
+@pytest.mark.parametrize("dtype", ["<i2", ">i2", np.float32, np.float64])
+def test_16_bit_samples_are_the_same_recording_as_floats(address, text, dtype):
+    samples = np.frombuffer(AUDIO, "<i2")
+    samples = samples.astype(dtype) if np.dtype(dtype).kind == "i" else samples.astype(dtype) / 32_768
+    with Recognizer(address) as recognizer:
+        assert recognizer.transcribe(samples, RATE_HZ).text == text
+    assert pcm16(samples) == AUDIO
+
+
 def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, text):
     with Recognizer(address, Wanted(written="xx")) as recognizer:
         assert recognizer.model().model == "babble/1"
@@ -132,7 +182,12 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
 
 @pytest.mark.parametrize(
     ("chunk", "error"),
-    [(OSError("unplugged"), OSError), ("text", TypeError), (np.zeros(9), TypeError)],
+    [
+        (OSError("unplugged"), OSError),
+        ("text", TypeError),
+        (np.zeros(9), TypeError),
+        (np.zeros((9, 2), "<i2"), TypeError),
+    ],
 )
 def test_an_error_of_the_chunks_comes_behind_the_results_before_it(address, text, chunk, error):
     def chunks():

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import soxr
 from rigs.babble import RATE_HZ, UNITS, export_babble
@@ -99,6 +100,15 @@ def test_tensorflow_alone_has_a_transcript_of_the_export(folder, monkeypatch):
     assert text
     assert set(text.split()) <= set(UNITS.symbols)
     assert 0 < confidence <= 1
+
+
+def test_tensorflow_alone_averages_the_channels(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder / "runs", tmp_path / "runs")
+    silent = np.stack([np.zeros_like(SPEECH), SPEECH], axis=1)
+    (tmp_path / "FILE.wav").write_bytes(encoded("WAV", silent, RATE_HZ))
+    text, _ = printed(snippet("tensorflow"), tmp_path, monkeypatch)
+    (tmp_path / "FILE.wav").write_bytes(encoded("WAV", SPEECH / 2, RATE_HZ))
+    assert text == printed(snippet("tensorflow"), tmp_path, monkeypatch)[0] != ""
 
 
 def test_openais_client_has_a_transcript(served, folder, monkeypatch):

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import TypeAlias, cast
 
 import grpc
-import numpy as np
 
 from services.coordination.durations import seconds
 from services.process.channels import Options, open_aio_channel
@@ -21,6 +20,7 @@ from services.process.keys import Keys
 from services.recognizer_client.api_key import check_api_key, process_api_key
 from services.recognizer_client.replay import Replay
 from services.recognizer_client.retrying import lost_status_delay_s, retry_delay_s
+from services.recognizer_client.samples import as_waveform
 from services.recognizer_client.transcript import (
     RecognizedWord,
     StreamedTranscript,
@@ -31,7 +31,6 @@ from services.recognizer_client.transcript import (
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import to_int16
 from sonorant.audio.quiet_places import quiet_cuts
-from sonorant.errors import BadAudio
 from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
@@ -42,7 +41,6 @@ __all__ = [
     "StreamedTranscript",
     "Waits",
     "ask_model",
-    "check_finite",
     "connect",
     "open_recognizer",
     "pcm16",
@@ -127,7 +125,7 @@ async def stream_recording(
     paced: chunk k is sent when its last sample would have been spoken, at (k + 1) * chunk_ms after the beginning.
     max_stream_s: a longer recording is cut in quiet places, a stream a piece; 0: where the recognizer ends a stream.
     patience_s, waits: with a recognizer that has no capacity, see `stream_audio`. show: is given each event.
-    Raises BadAudio for samples that are not finite, and grpc.aio.AioRpcError if the recognizer refuses the stream.
+    Raises BadAudio for samples that `as_waveform` refuses, and grpc.aio.AioRpcError if the recognizer refuses it.
     """
     clock = asyncio.get_running_loop().time
     chunk = max(1, round(rate_hz * chunk_ms / 1000))
@@ -223,17 +221,8 @@ async def _requests(
 
 
 def pcm16(samples: Waveform) -> bytes:
-    """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings. Raises BadAudio if not finite."""
-    check_finite(samples)
-    return to_int16(samples).tobytes()
-
-
-def check_finite(samples: Waveform) -> None:
-    """Raise BadAudio if a sample is no number or infinite, which 16-bit samples cannot say."""
-    finite = np.isfinite(samples)
-    if not finite.all():
-        first = int(np.argmin(finite))
-        raise BadAudio("samples", f"sample {first} is {samples.flat[first]}; expected numbers in [-1, 1]")
+    """Return samples in [-1, 1] as 16-bit little-endian; exact for 16-bit recordings. See `as_waveform` for errors."""
+    return to_int16(as_waveform(samples)).tobytes()
 
 
 def _everything() -> pb.RecognitionConfig:

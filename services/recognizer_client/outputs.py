@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from sonorant.file_names import files_below, shown
+from sonorant.file_names import Below, files_below, shown
 
-__all__ = ["Output", "left_out", "outputs_of"]
+__all__ = ["Output", "left_out", "outputs_of", "recordings_below"]
 
 _SUFFIXES = frozenset(
     {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav", ".webm"}
@@ -53,6 +53,12 @@ def left_out(paths: Iterable[Path], outputs: Iterable[Output]) -> Counter[str]:
     return Counter(file.suffix.lower() for file in sorted(others - written) if not file.is_dir())
 
 
+def recordings_below(folder: Path) -> Below:
+    """Return the files below a folder that are recordings by their names, and the folders that may not be listed."""
+    found = files_below(folder, _is_recording)
+    return found._replace(paths=tuple(path for path in found.paths if not path.is_dir()))
+
+
 def _ids(recordings: Iterable[_Named]) -> dict[_Named, str]:
     """Return each recording's name without suffix; where several have the same, theirs with it."""
     full = {named: named[1].as_posix() for named in recordings}
@@ -68,7 +74,7 @@ def _ids(recordings: Iterable[_Named]) -> dict[_Named, str]:
 def _recordings(paths: Sequence[Path]) -> list[_Named]:
     found: list[_Named] = []
     for path in paths:
-        files, unlisted = files_below(path, _is_recording) if path.is_dir() else ((), ())
+        files, unlisted = recordings_below(path) if path.is_dir() else ((), ())
         found += [(file, file.relative_to(path)) for file in files] or [(path, Path(path.name))]
         found += [(folder, folder.relative_to(path)) for folder, _ in unlisted if folder != path]
     return found

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
+from services.recognizer_client.outputs import recordings_below
+
 __all__ = ["expanded"]
 
 
@@ -13,7 +15,7 @@ def expanded(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Return paths, and in place of a pattern what it matches, sorted.
 
     As in a shell, a pattern that matches nothing stays, ** follows no link, and hidden files match none that does not
-    begin with their dot; a file that has the pattern as its name is meant itself.
+    begin with their dot; a file that has the pattern as its name is itself. A folder matches if it has recordings.
     """
     return tuple(found for path in paths for found in _matches(path) or [path])
 
@@ -28,4 +30,5 @@ def _matches(path: Path) -> list[Path]:
         found
         for found in set(base.glob("/".join(pattern)))
         if hidden or not any(part.startswith(".") for part in found.relative_to(base).parts)
+        if not found.is_dir() or any(recordings_below(found))
     )

@@ -11,7 +11,7 @@ import soundfile
 import soxr
 
 from sonorant.arrays import Waveform
-from sonorant.corpus.containers import shortfall
+from sonorant.corpus.containers import is_mp3, shortfall
 from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import path_fault, shown
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
@@ -20,23 +20,34 @@ __all__ = ["microphone", "read_recording"]
 
 
 _WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soundfile does not read
+_WAV = b"RIFF"
 _LONGEST_S = 86_400.0
 _EXPECTED = "expected a recording that soundfile reads, or Opus in WebM"
 
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
-    """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio."""
+    """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio.
+
+    A WAV file without a length, as one of a recorder that was killed, is read to its end. Raises BadAudio if it, or
+    another file that soundfile reads, holds no samples.
+    """
     if fault := path_fault(path):  # also of a pipe, whose open would block
         raise BadAudio(shown(path), f"{fault}; {_EXPECTED}")
     try:
         # By its descriptor, whose place a buffer would hide: soundfile refuses names that are not UTF-8.
         with path.open("rb", buffering=0) as file:
-            if file.read(len(_WEBM)) == _WEBM:
-                return _webm(path, _WEBM + file.read(), rate_hz)
+            magic = file.read(len(_WEBM))
+            if magic == _WEBM:
+                return _decoded(path, "WEBM_OPUS", magic + file.read(), rate_hz)
             file.seek(0)
             if fault := shortfall(file.fileno()):
                 raise BadAudio(shown(path), fault)
+            if is_mp3(file.fileno()):  # soundfile's decoder writes to stderr of it, and names no file
+                return _held(path, _decoded(path, "MP3", file.read(), rate_hz))
             samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
+            if not len(samples):  # soundfile takes a data chunk of 0 bytes at its word
+                file.seek(0)
+                return _held(path, _decoded(path, "WAV", file.read(), rate_hz) if magic == _WAV else samples)
     except soundfile.LibsndfileError as error:  # which names the descriptor
         raise BadAudio(shown(path), f"{error.error_string.strip(' .')}; {_EXPECTED}") from error
     except OSError as error:
@@ -50,8 +61,16 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
     return mono
 
 
-def _webm(path: Path, content: bytes, rate_hz: int) -> Waveform:
-    decoder = open_decoder(AudioFormat("WEBM_OPUS"), rate_hz, _LONGEST_S)
+def _held(path: Path, samples: Waveform) -> Waveform:
+    """Return the samples; raises BadAudio if there are none."""
+    if not len(samples):
+        raise BadAudio(shown(path), "holds no samples, or its header counts none; expected a recording")
+    return samples
+
+
+def _decoded(path: Path, encoding: str, content: bytes, rate_hz: int) -> Waveform:
+    """Return the samples of a file as the recognizer decodes it."""
+    decoder = open_decoder(AudioFormat(encoding), rate_hz, _LONGEST_S)
     try:
         samples: Waveform = np.concatenate([np.empty(0, np.float32), *decoder.pieces(content), *decoder.last_pieces()])
     except BadAudio as error:

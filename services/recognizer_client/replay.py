@@ -61,10 +61,11 @@ class Replay:
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    """Return the next chunk; raises TypeError for what is no buffer of bytes, or of 16-bit samples."""
+    """Return the next chunk; raises TypeError for what is no buffer of bytes, or of 16-bit samples of one channel."""
     if (chunk := await anext(chunks, None)) is None:
         return None
     view = memoryview(chunk)
-    if view.format.lstrip("<=") not in ("B", "b", "c", "h"):
-        raise TypeError(f"a chunk of format {view.format!r}: expected bytes, or 16-bit samples")
+    if view.format.lstrip("<=") not in ("B", "b", "c", "h") or view.ndim > 1:
+        found = f"a chunk of format {view.format!r} and shape {view.shape}"
+        raise TypeError(f"{found}: expected bytes, or 16-bit samples of one channel")
     return view.tobytes()

@@ -30,7 +30,7 @@ from services.recognizer_client.live_line import Show, live_line
 from services.recognizer_client.outputs import Output, left_out, outputs_of
 from services.recognizer_client.recordings import microphone, read_recording
 from services.recognizer_client.retrying import lost_status_delay_s
-from services.recognizer_client.transcript import StreamedTranscript, read_event
+from services.recognizer_client.transcript import StreamedTranscript, StreamEvent, read_event
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_write
 from sonorant.errors import BadAudio, SonorantError, Unavailable
@@ -238,11 +238,20 @@ async def _transcribe_microphone(
     with microphone(info.sample_rate_hz, request.chunk_ms) as chunks:
         click.echo("listening; Ctrl-C ends", err=True)
         audio = until_stopped(chunks)
-        captions = Captions()
+        show = _spoken_line(Captions()) if sys.stdout.isatty() else _final_line
         async with aclosing(stream_audio(stub, audio, info.sample_rate_hz, request.config())) as responses:
             async for response in responses:
-                event = read_event(response, 0.0)
-                columns = shutil.get_terminal_size().columns  # it may change
-                spoken = event.is_final and event.text  # a final result of silence ends no line
-                line = captions.final(event.text) if spoken else captions.interim(event.text, columns)
-                click.echo(line, nl=False)
+                click.echo(show(read_event(response, 0.0)), nl=False)
+
+
+def _spoken_line(captions: Captions) -> Callable[[StreamEvent], str]:
+    def line(event: StreamEvent) -> str:
+        columns = shutil.get_terminal_size().columns  # it may change
+        spoken = event.is_final and event.text  # a final result of silence ends no line
+        return captions.final(event.text) if spoken else captions.interim(event.text, columns)
+
+    return line
+
+
+def _final_line(event: StreamEvent) -> str:
+    return f"{event.text}\n" if event.is_final and event.text else ""

@@ -1,5 +1,6 @@
 """Entry point: imports the command's file; maps errors to one line and an exit code."""
 
+import errno
 import importlib
 import io
 import os
@@ -7,12 +8,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from sonorant import __version__
-from sonorant.errors import SonorantError
+from sonorant.errors import SonorantError, Unavailable
 
 __all__ = ["cli", "main"]
 
@@ -43,6 +44,8 @@ _COMMANDS = {
     "tune": "Tune the weights of a model's search on dev.",
 }
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # where a file is meant, errors name it
+
 
 @contextmanager
 def _ending_with_the_reader() -> Iterator[None]:
@@ -52,8 +55,12 @@ def _ending_with_the_reader() -> Iterator[None]:
     except (BrokenPipeError, SystemExit) as error:
         if not any(isinstance(cause, BrokenPipeError) for cause in (error, error.__context__)):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the output goes there
+        _drop(sys.stdout)
         sys.exit(128 + signal.SIGPIPE)
+
+
+def _drop(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # what is left of it goes there
 
 
 class _LazyGroup(click.Group):
@@ -106,6 +113,15 @@ def main() -> None:
     except SonorantError as error:
         click.echo(f"sonorant: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        _drop(sys.stdout)
+        try:
+            click.echo(f"sonorant: the output cannot be written: {error.strerror}; free disk space", err=True)
+        except OSError:  # errors go to the same place
+            _drop(sys.stderr)
+        sys.exit(Unavailable.exit_code)
 
 
 if __name__ == "__main__":

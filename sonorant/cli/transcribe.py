@@ -4,10 +4,21 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from sonorant.cli.settings import find_run, host_port
 
 __all__ = ["command"]
+
+_OF_RECORDINGS = ("paced", "streams", "format", "as_json", "output", "words", "nbest")
+
+
+def _given_of_recordings() -> str:
+    """Return the options that are given, of those that are for recordings alone, as a list in words."""
+    context = click.get_current_context()
+    options = {option.name: option for option in context.command.params}
+    given = [name for name in _OF_RECORDINGS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    return ", ".join(max(options[name].opts, key=len) for name in given)
 
 
 @click.command("transcribe")
@@ -17,7 +28,7 @@ __all__ = ["command"]
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
 )
 @click.option("--model", default="", help="Model to use; absent: the only one.")
-@click.option("--mic", is_flag=True, help="Transcribe the microphone until Ctrl-C.")
+@click.option("--mic", is_flag=True, help="Transcribe the microphone until Ctrl-C; a file gets final results alone.")
 @click.option("--paced", is_flag=True, help="Send recordings in real time, not as fast as possible.")
 @click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
 @click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
@@ -77,10 +88,10 @@ def command(
     from services.recognizer_client.layout import Layout
     from services.recognizer_client.patterns import expanded
 
+    if mic and (given := _given_of_recordings()):
+        raise click.UsageError(f"--mic prints text as it is spoken; for recordings alone: {given}")
     files = expanded(files)
     layout = Layout("json" if as_json else format, words, nbest)
-    if mic and (layout.format != "text" or output is not None):
-        raise click.UsageError("--mic prints text; --format and --output are for recordings")
     if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or files[0].is_dir()):
         raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
     from services.recognizer_client.api_key import read_api_key

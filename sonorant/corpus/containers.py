@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["VERIFIABLE", "mp3_samples", "shortfall"]
+__all__ = ["VERIFIABLE", "is_mp3", "mp3_samples", "shortfall"]
 
 VERIFIABLE = frozenset({"WAV", "WAVEX", "RF64", "W64", "AIFF", "SVX", "CAF", "AU", "NIST", "OGG", "FLAC", "MP3"})
 """libsndfile's names of the formats whose files can be verified to be whole."""
@@ -169,6 +169,15 @@ def _ogg(descriptor: int, size: int) -> str | None:
     return f"is cut short: of its {len(ended)} Ogg bitstream(s), {list(ended.values()).count(False)} have no last page"
 
 
+def is_mp3(descriptor: int) -> bool:
+    """Return whether an open file begins, behind a tag that may be there, with a frame of MPEG audio, layer 3.
+
+    The descriptor's position stays where it is. Raises OSError.
+    """
+    first = os.pread(descriptor, 4, _mp3_start(os.pread(descriptor, _HEAD_BYTES, 0)))
+    return _mp3_frame(first) is not None and _mp3_layer(first) == 3
+
+
 def mp3_samples(descriptor: int) -> int | None:
     """Return how many samples a channel of an open MP3 file has, if its first frame does not count them, else None.
 
@@ -205,11 +214,15 @@ def _mp3_frames(descriptor: int, position: int, size: int) -> Iterator[_Mp3Frame
         position += frame.size
 
 
+def _mp3_layer(head: bytes) -> int:
+    return 4 - (head[1] >> 1 & 3)
+
+
 def _mp3_frame(head: bytes) -> _Mp3Frame | None:
     """Return the frame of MPEG audio that begins so; None if none does, or its size is not stated."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return None
-    version, layer = head[1] >> 3 & 3, 4 - (head[1] >> 1 & 3)
+    version, layer = head[1] >> 3 & 3, _mp3_layer(head)
     bits, rate, padding = head[2] >> 4, head[2] >> 2 & 3, head[2] >> 1 & 1
     if version == 1 or layer == 4 or bits in (0, 15) or rate == 3:
         return None

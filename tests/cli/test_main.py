@@ -34,6 +34,18 @@ def test_a_reader_that_goes_ends_a_command_as_sigpipe_does(unread, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("buffered", [False, True])
+@pytest.mark.parametrize("arguments", [["recipe", "show", RECIPE], ["--help"]])
+def test_an_output_that_is_full_is_said_in_a_line(arguments, buffered):
+    environment = os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"}
+    with open("/dev/full", "w") as full:
+        done = sonorant(*arguments, stdout=full, stderr=subprocess.PIPE, env=environment)
+        assert sonorant(*arguments, stdout=full, stderr=full, env=environment).returncode == 69
+    said = "sonorant: the output cannot be written: No space left on device; free disk space\n"
+    assert (done.returncode, done.stderr) == (69, said)
+
+
 def test_a_reader_of_errors_that_goes_ends_a_command_as_sigpipe_does(unread):
     assert sonorant("recipe", "show", "no.yaml", stdout=unread, stderr=unread).returncode == 141
 

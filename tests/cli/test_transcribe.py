@@ -73,6 +73,20 @@ def test_one_recording_is_its_transcript(server, heard, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{heard(samples)}\n", "")
 
 
+@pytest.mark.parametrize("streams", [1, 2])
+def test_an_output_that_is_full_or_that_nobody_reads_ends_the_command(server, tmp_path, streams):
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--streams", str(streams)]
+    command += [recording(tmp_path / name, murmur(0.5)) for name in ("a.wav", "b.wav")]
+    read, unread = os.pipe()
+    os.close(read)
+    full = os.open("/dev/full", os.O_WRONLY)
+    said = "sonorant: the output cannot be written: No space left on device; free disk space\n"
+    for output, code, error in ((unread, 141, ""), (full, 69, said)):
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+        os.close(output)
+        assert (done.returncode, done.stderr) == (code, error)
+
+
 def test_several_recordings_at_once_come_in_their_order(server, heard, tmp_path):
     samples = [murmur(seconds, seed=seed) for seed, seconds in enumerate((3.0, 0.7, 1.5))]
     paths = [recording(tmp_path / f"{i}.flac", s) for i, s in enumerate(samples)]
@@ -150,7 +164,10 @@ def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, 
     ("options", "said"),
     [
         (["--format", "srt", "a.wav", "b.wav"], "give --output FOLDER"),
-        (["--mic", "--format", "vtt"], "--mic prints text"),
+        (["--mic", "--format", "vtt"], "for recordings alone: --format"),
+        (["--mic", "--words", "--nbest", "2"], "for recordings alone: --words, --nbest"),
+        (["--mic", "--json", "--paced", "--streams", "2"], "for recordings alone: --paced, --streams, --json"),
+        (["--mic", "-o", "folder"], "for recordings alone: --output"),
     ],
 )
 def test_layouts_that_make_no_sense_are_refused(options, said):
@@ -390,24 +407,50 @@ class RawInputStream:
 """
 
 
-def test_what_a_microphone_hears_is_shown_while_it_is_spoken_until_ctrl_c(server, heard, tmp_path):
+@pytest.fixture
+def listening(server, heard, tmp_path):
+    """Start the command, which hears speech from a microphone and writes to `stdout`; and that speech's first word."""
     samples = murmur(2.0, seed=4)
     path = recording(tmp_path / "a.wav", samples, subtype="PCM_16")
     (tmp_path / "sounddevice.py").write_text(SPEAKING.replace("RECORDING", repr(str(path))))
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--mic"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
-        first = heard(samples).split()[0].encode()
-        shown = b""
+
+    def listening(stdout):
+        return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment)
+
+    return listening, heard(samples).split()[0].encode()
+
+
+def test_what_a_microphone_hears_is_shown_on_a_terminal_while_it_is_spoken_until_ctrl_c(listening):
+    start, first = listening
+    master, terminal = pty.openpty()
+    shown, rest = b"", b""
+    with start(terminal) as process:
+        os.close(terminal)
         while first not in shown:
-            more = process.stdout.read1()
-            assert more, process.stderr.read()
-            shown += more
+            shown += os.read(master, 1 << 16)
         process.send_signal(signal.SIGINT)
-        rest, said = process.communicate(timeout=60)
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(master, 1 << 16):
+                rest += more
+        said = process.stderr.read()
+    os.close(master)
     assert (process.returncode, said.decode()) == (0, "listening; Ctrl-C ends\n")
-    assert rest.decode().rpartition("\r")[2].startswith(f"{first.decode()} ")
-    assert rest.endswith(b"\n")
+    shown = (shown + rest).replace(b"\r\n", b"\n")
+    assert shown.rpartition(b"\r")[2].startswith(first + b" ")
+    assert shown.endswith(b"\n")
+
+
+def test_of_what_a_microphone_hears_a_reader_gets_final_results_alone(listening):
+    start, first = listening
+    with start(subprocess.PIPE) as process:
+        written = process.stdout.readline()  # the first utterance, ended by silence
+        process.send_signal(signal.SIGINT)
+        written += process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert b"\r" not in written
+    assert [line.split()[0] for line in written.splitlines()] == [first]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--mic", "a.wav"], ["a.wav"], ["a.wav", "--server", "x:1", "--run", "y"]])

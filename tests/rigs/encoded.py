@@ -13,6 +13,7 @@ MAKERS = {
     "WEBM_OPUS": ("webm", "libopus"),
     "WAV": ("wav", "pcm_s16le"),
 }
+NOT_TAKEN = {"MP2": ("mp2", "mp2")}  # by the recognizer
 
 
 def encoded(encoding, samples, rate_hz):
@@ -20,7 +21,7 @@ def encoded(encoding, samples, rate_hz):
     samples = samples[:, None] if samples.ndim == 1 else samples
     layout = {1: "mono", 2: "stereo", 6: "5.1", 8: "7.1"}[samples.shape[1]]
     pcm = np.round(samples * 32767).astype(np.int16).reshape(1, -1)
-    container, codec = MAKERS[encoding]
+    container, codec = (MAKERS | NOT_TAKEN)[encoding]
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
         stream = output.add_stream(codec, rate=rate_hz, layout=layout)

@@ -50,3 +50,10 @@ def test_files_that_are_no_recordings_are_counted_by_suffix_but_for_outputs(tmp_
     (tmp_path / "folder.old").mkdir()
     outputs = outputs_of([folder], folder, ".txt")
     assert left_out([folder, folder / "deep", folder / "b.m4a"], outputs) == {".m4a": 2, "": 1}
+
+
+def test_a_folder_below_that_is_named_as_a_recording_is_none(tmp_path):
+    folder = touched(tmp_path, "a.wav", "x.wav/b.wav", "y.wav/notes.md")
+    outputs = outputs_of([folder], None, ".txt")
+    assert [one.id for one in outputs] == ["a", "x.wav/b"]
+    assert left_out([folder], outputs) == {".md": 1}

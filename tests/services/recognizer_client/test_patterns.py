@@ -38,3 +38,11 @@ def test_matches_are_sorted_in_place_of_their_pattern(folder):
 
 def test_a_file_whose_name_looks_like_a_pattern_is_itself(folder):
     assert expanded([Path("odd[1].wav")]) == (Path("odd[1].wav"),)
+
+
+def test_a_folder_that_matches_counts_if_it_has_recordings(folder):
+    for name in ("full.wav/f.wav", "empty.wav/notes.md"):
+        (folder / name).parent.mkdir()
+        (folder / name).touch()
+    assert expanded([Path("*[lt]*.wav")]) == (Path("full.wav"),)
+    assert expanded([Path("em*.wav")]) == (Path("em*.wav"),)
