@@ -1,6 +1,7 @@
-"""A proxy that can fall silent: connections stay open, and nothing gets through any more, as after a cable is cut."""
+"""A proxy that can fall silent, as after a cable is cut, or break its connections, as when a phone changes networks."""
 
 import asyncio
+import math
 from contextlib import asynccontextmanager, suppress
 
 
@@ -9,26 +10,45 @@ class Proxy:
 
     def __init__(self, port):
         self.port = port
+        self.out_of_reach = False  # each connection breaks
         self._through = asyncio.Event()
         self._through.set()
         self._tasks = set()
         self._writers = []
+        self._most = math.inf  # bytes of the server's that get through
 
     def cut(self):
         """Let nothing more through."""
         self._through.clear()
 
+    def break_connections(self):
+        """Break those that are open."""
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    def break_after(self, count):
+        """Break those that are open when so many bytes more have come from the server."""
+        self._most = count
+
     async def serve(self, reader, writer):
         """Connect a client with the server."""
+        if self.out_of_reach:
+            return writer.transport.abort()
         other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self.port)
         self._writers += [writer, other_writer]
-        for source, target in ((reader, other_writer), (other_reader, writer)):
-            self._tasks.add(asyncio.create_task(self._pump(source, target)))
+        for source, target, is_answer in ((reader, other_writer, False), (other_reader, writer, True)):
+            self._tasks.add(asyncio.create_task(self._pump(source, target, is_answer)))
 
-    async def _pump(self, source, target):
+    async def _pump(self, source, target, is_answer):
         with suppress(ConnectionError):
             while data := await source.read(65536):
                 await self._through.wait()
+                if is_answer:
+                    self._most -= len(data)
+                if self._most < 0:
+                    self._most = math.inf
+                    self.break_connections()
                 target.write(data)
                 await target.drain()
 

@@ -16,6 +16,7 @@ STATUS = "document.querySelector('#status').textContent"
 ERROR = "document.querySelector('#error').textContent"
 FINALS = "[...document.querySelectorAll('#finals .text')].map((element) => element.textContent)"
 INTERIM = "document.querySelector('#interim:not([hidden]) .text')?.textContent"
+TIMES = "[...document.querySelectorAll('#finals .time')].map((element) => element.textContent)"
 START = "document.querySelector('#start').click()"
 
 

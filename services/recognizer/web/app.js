@@ -67,7 +67,7 @@ async function fromMicrophone(config, stopped) {
   try {
     stream = new LiveStream(config, microphone.rateHz, {
       onReady: ({ model }) => served(model, "Listening"),
-      onFull: full,
+      onWaiting: waiting,
       onResult: (result, latencyMs) => {
         captions.show(result);
         if (latencyMs !== null) readings.showLatency(latencyMs);
@@ -98,7 +98,7 @@ async function fromFile(config, file, stopped) {
   const began = performance.now();
   const recording = new Recording(config, file, {
     onReady: ({ model }) => served(model, `Sending ${file.name}`),
-    onFull: full,
+    onWaiting: waiting,
     onResult: (result) => captions.show(result),
     onProgress: (share) => readings.showSent(`${Math.round(100 * share)} %`),
   });
@@ -114,11 +114,12 @@ async function fromFile(config, file, stopped) {
 
 function served(model, text) {
   readings.showServed(model);
-  if (!page.start.disabled) status(text);
+  status(page.start.disabled ? "Finishing" : text);
 }
 
-function full(error) {
-  status(`${error.title}: ${error.message}. Waiting; Stop gives up`);
+function waiting(error, pauseMs) {
+  const next = error.full ? `: ${error.message}. Waiting; Stop gives up` : `. Trying again in ${pauseMs / 1000} s`;
+  status(error.title + next);
 }
 
 function finishing() {

@@ -11,7 +11,6 @@ export class Captions {
     const heading = document.createElement("h3");
     heading.textContent = title;
     this.finals.append(heading);
-    this.end();
   }
 
   // result: a message Results; an empty transcript is silence.
@@ -20,7 +19,7 @@ export class Captions {
     const follows = this.atEnd();
     if (result.is_final) {
       if (text) this.finals.append(this.utterance(result.start_s, text));
-      this.end();
+      this.endInterim();
     } else {
       this.interim.hidden = !text;
       this.interim.style.setProperty("--stability", result.stability);
@@ -29,8 +28,13 @@ export class Captions {
     if (follows) this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
-  // There is nothing more that may change.
+  // There is nothing more that may change; text without a final result stays, as it is.
   end() {
+    if (!this.interim.hidden) this.finals.append(this.copy());
+    this.endInterim();
+  }
+
+  endInterim() {
     this.interim.hidden = true;
     fill(this.interim, 0, "");
   }
@@ -41,12 +45,18 @@ export class Captions {
   }
 
   utterance(startS, text) {
-    const element = this.interim.cloneNode(true);
-    element.removeAttribute("id");
-    element.removeAttribute("aria-live");
+    const element = this.copy();
     element.className = "utterance";
     element.hidden = false;
     fill(element, startS, text);
+    return element;
+  }
+
+  // Of the interim text.
+  copy() {
+    const element = this.interim.cloneNode(true);
+    element.removeAttribute("id");
+    element.removeAttribute("aria-live");
     return element;
   }
 

@@ -12,8 +12,6 @@ const STATUSES = {
   INTERNAL: "The recognizer has failed",
 };
 
-const RETRY_MS = 1000; // where no recognizer answers
-
 export class PageError extends Error {
   // title: what is wrong. message: details, or what to do.
   constructor(title, message) {
@@ -43,7 +41,7 @@ export class ConnectionLost extends PageError {
   // code: of the WebSocket's close event.
   constructor(code) {
     super("The connection to the recognizer is lost", `It may be down, or out of reach (WebSocket code ${code}).`);
-    this.retryMs = RETRY_MS;
+    this.retryMs = 0; // it may be back
   }
 }
 

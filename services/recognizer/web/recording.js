@@ -1,68 +1,64 @@
-// A recording to the recognizer: the file as it is, or, where the recognizer does not know its format, as the browser decodes it.
+// A recording to the recognizer: the file as it is; as the browser decodes it, where the recognizer does not know its
+// format, or where a stream begins in its midst.
 
-import { RecognitionStream } from "./stream.js";
+import { ContinuedStream } from "./continued_stream.js";
+import { PageError } from "./errors.js";
 
 const SLICE_BYTES = 1 << 16;
 const DECODED_HZ = 16000;
+const SAMPLE_BYTES = 2;
 
 export class Recording {
-  // onReady(message), onResult(result), onProgress(share of the file that is sent), onFull(error): it waits as it is told.
-  constructor(config, file, { onReady, onResult, onProgress, onFull }) {
-    this.config = config;
+  // onReady(message), onResult(result), onWaiting(error, pauseMs): as of ContinuedStream. onProgress(share of the file
+  // that is sent).
+  constructor(config, file, { onReady, onResult, onProgress, onWaiting }) {
     this.file = file;
+    this.decoded = null; // Blob of 16-bit samples at DECODED_HZ
     this.heard = false; // a result
-    this.onMessage = (told) => {
-      if (told.type === "Ready") return onReady(told);
-      this.heard = true;
-      onResult(told);
-    };
     this.onProgress = onProgress;
-    this.onFull = onFull;
     this.stopped = false;
-    this.stopping = new Promise((resolve) => (this.resolveStopping = resolve));
+    const hear = (result) => {
+      this.heard = true;
+      onResult(result);
+    };
+    this.streams = new ContinuedStream(config, this, {
+      mostFullMs: Infinity,
+      keepsTrying: false,
+      onReady,
+      onResult: hear,
+      onWaiting,
+    });
   }
 
-  // Send the file when the recognizer has room, and wait for all results; returns the seconds of audio, throws PageError.
+  // Send the file, and wait for all results; returns the seconds of audio, throws PageError.
   async run() {
-    for (;;) {
-      try {
-        return await this.recognize();
-      } catch (error) {
-        if (!error.full || this.heard || this.stopped) throw error;
-        this.onFull(error);
-        await Promise.race([this.stopping, new Promise((resolve) => setTimeout(resolve, error.retryMs))]);
-        if (this.stopped) throw error;
-      }
-    }
-  }
-
-  // As it is, or else decoded.
-  async recognize() {
     try {
-      return await this.stream(this.file, { encoding: "AUTO" });
+      return await this.streams.run();
     } catch (error) {
-      if (error.code !== "INVALID_ARGUMENT" || this.heard || this.stopped) throw error;
-      const samples = await decoded(this.file);
-      if (samples === null) throw error;
-      return await this.stream(new Blob([samples]), { sample_rate: DECODED_HZ });
+      if (error.code !== "INVALID_ARGUMENT" || this.heard || this.stopped || this.decoded) throw error;
+      this.decoded = await decoded(this.file);
+      if (this.decoded === null) throw error;
+      return await this.streams.run();
     }
   }
 
-  async stream(blob, format) {
-    const stream = new RecognitionStream({ ...this.config, ...format }, this.onMessage);
-    try {
-      await Promise.race([this.send(stream, blob), stream.ended]);
-      stream.close();
-      return (await stream.ended).audio_s;
-    } finally {
-      stream.abort();
+  // From its beginning a file is sent as it is.
+  async from(placeS) {
+    if (placeS === 0 && !this.decoded) {
+      return { format: { encoding: "AUTO" }, send: (stream) => this.send(stream, this.file, 0) };
     }
+    this.decoded ??= await decoded(this.file);
+    if (this.decoded === null) {
+      const advice = "It cannot go on within it. Choose the recording in another format, such as WAV, or in parts.";
+      throw new PageError("The browser cannot decode this file", advice);
+    }
+    const begin = SAMPLE_BYTES * Math.round(placeS * DECODED_HZ);
+    return { format: { sample_rate: DECODED_HZ }, send: (stream) => this.send(stream, this.decoded, begin) };
   }
 
-  // As fast as the socket drains.
-  async send(stream, blob) {
-    for (let at = 0; at < blob.size && !this.stopped; at += SLICE_BYTES) {
-      await stream.drained();
+  // As fast as the socket drains, until it ends.
+  async send(stream, blob, begin) {
+    for (let at = begin; at < blob.size && !this.stopped && (await stream.drained()); at += SLICE_BYTES) {
       stream.send(await blob.slice(at, at + SLICE_BYTES).arrayBuffer());
       this.onProgress(Math.min(1, (at + SLICE_BYTES) / blob.size));
     }
@@ -71,11 +67,11 @@ export class Recording {
   // End after what has been sent; at once where it waits.
   stop() {
     this.stopped = true;
-    this.resolveStopping();
+    this.streams.stop();
   }
 }
 
-// Int16Array of the file's audio, mono, at DECODED_HZ; null: the browser cannot decode it either.
+// Blob of the file's audio, 16-bit samples, mono, at DECODED_HZ; null: the browser cannot decode it either.
 async function decoded(file) {
   let audio;
   try {
@@ -84,8 +80,9 @@ async function decoded(file) {
     return null;
   }
   const channels = Array.from({ length: audio.numberOfChannels }, (_, channel) => audio.getChannelData(channel));
-  return Int16Array.from({ length: audio.length }, (_, at) => {
+  const samples = Int16Array.from({ length: audio.length }, (_, at) => {
     const sample = channels.reduce((sum, channel) => sum + channel[at], 0) / channels.length;
     return Math.max(-32768, Math.min(32767, Math.round(sample * 32768)));
   });
+  return new Blob([samples]);
 }

@@ -45,12 +45,13 @@ export class RecognitionStream {
     this.socket.close();
   }
 
-  // Wait until the socket has room, or has ended.
+  // Wait until the socket has room, or has ended; resolves with whether it is open.
   async drained() {
     await Promise.race([this.opened, this.ended.catch(() => {})]);
     while (this.socket.readyState === WebSocket.OPEN && this.socket.bufferedAmount > HIGH_WATER_BYTES) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
+    return this.socket.readyState === WebSocket.OPEN;
   }
 
   command(type) {

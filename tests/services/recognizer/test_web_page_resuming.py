@@ -1,16 +1,31 @@
-"""The web page in a real browser, where the recognizer ends a stream of the microphone: the next one goes on."""
+"""The web page in a real browser, where the recognizer ends a stream: the next one goes on."""
 
 import asyncio
 
+import numpy as np
 import pytest
+from rigs.babble import RATE_HZ
 from rigs.black_hole import proxied
 from rigs.chromium import browser
+from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.tones import spoken, tone_store
-from rigs.web_page import FINALS, START, STATUS, chromium_that_hears, done, finals, opened, streams_of, whole_audio
+from rigs.web_page import (
+    ERROR,
+    FINALS,
+    START,
+    STATUS,
+    TIMES,
+    chromium_that_hears,
+    done,
+    finals,
+    opened,
+    streams_of,
+    whole_audio,
+)
 
 SPEECH, _ = spoken(12, seed=5)
-TIMES = "[...document.querySelectorAll('#finals .time')].map((element) => element.textContent)"
+LONG = np.concatenate([spoken(6, seed)[0] for seed in (7, 8, 9)])
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +90,44 @@ def test_a_drain_ends_the_stream_which_another_replica_takes_when_it_can(store, 
             await check(page, second)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(("encoding", "most_s"), [("MP3", 4.0), ("WEBM_OPUS", 3.0)])
+def test_a_file_beyond_the_limit_of_a_stream_is_recognized_to_its_end(store, address, tmp_path, encoding, most_s):
+    file = tmp_path / "talk"
+    file.write_bytes(encoded(encoding, LONG, RATE_HZ))
+
+    async def run():
+        async with (
+            http_recognizer(store) as (_, unlimited),
+            opened(address, store, limits={"max_stream_seconds": most_s}) as (page, _, _),
+        ):
+            await page.choose(file)
+            shown, times = await done(page), await page.run(TIMES)
+            expected = await finals(unlimited, "encoding=AUTO", [file.read_bytes()])
+            return shown, expected, times, await page.run(STATUS), streams_of(page, 16000)
+
+    shown, expected, times, status, streams = asyncio.run(run())
+    assert " ".join(shown).split() == " ".join(expected).split()
+    assert len(" ".join(shown).split()) > 15
+    assert len(streams) > 3
+    assert times == sorted(times)
+    assert times[-1] > "0:07"
+    told_s = float(status.removeprefix("Done: ").partition(" ")[0])
+    assert abs(told_s - len(LONG) / RATE_HZ) < 0.2
+
+
+def test_a_file_beyond_the_limit_that_the_browser_cannot_decode_is_told(store, address, tmp_path):
+    file = tmp_path / "talk.wav"
+    file.write_bytes(encoded("WAV", LONG, RATE_HZ))
+
+    async def run():
+        async with opened(address, store, limits={"max_stream_seconds": 3.0}) as (page, _, _):
+            await page.run("OfflineAudioContext.prototype.decodeAudioData = () => Promise.reject(new Error())")
+            await page.choose(file)
+            await page.until(f"{STATUS} === 'Ended by an error'")
+            return await page.run(ERROR), await page.run(FINALS)
+
+    error, shown = asyncio.run(run())
+    assert error.startswith("The browser cannot decode this file")
+    assert shown
