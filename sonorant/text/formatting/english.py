@@ -72,7 +72,8 @@ def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
     said = amount(tokens, i)
     if said and said.value < 0:
         return Match(said.text, said.end)
-    for read in (spelt_digits, _year, _decade, partial(_ordinal, words_below=words_below)):
+    spelt = partial(spelt_digits, counting=not words_below)
+    for read in (spelt, _year, _decade, partial(_ordinal, words_below=words_below)):
         if (match := read(tokens, i)) and not goes_on(tokens, match.end):
             return match
     if said is None or (tokens.at(i) in ("a", "an") and said.end == i + 2):

@@ -52,10 +52,10 @@ def _rounded(tokens: Tokens, read: Read) -> str:
     return grouped(read.value, ",")
 
 
-def spelt_digits(tokens: Tokens, i: int) -> Match | None:
-    """Read three digits or more, one by one."""
+def spelt_digits(tokens: Tokens, i: int, *, counting: bool = False) -> Match | None:
+    """Read three digits or more, one by one; not those of who counts up, unless `counting`."""
     read = digits(tokens, i)
-    if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
+    if read is None or len(read[0]) < _FEWEST_DIGITS or (read[0] in "123456789" and not counting):
         return None
     if read[1] - i > LONG_RUN and is_number(tokens.at(read[1])):
         return Match(None, run_end(tokens, read[1]))

@@ -25,7 +25,8 @@ _LONG_ENOUGH = 3  # syllables of a number that is no other word
 def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
     counted, natively = partial(_counted, words_below=words_below), partial(native_number, words_below=words_below)
-    return (_written, _month, decimal, fraction, _amount, counted, natively, spelt, _bare, torn)
+    said_digits = partial(spelt, counting=not words_below)
+    return (_written, _month, decimal, fraction, _amount, counted, natively, said_digits, _bare, torn)
 
 
 def _written(tokens: Tokens, i: int) -> Match | None:

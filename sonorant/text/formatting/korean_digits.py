@@ -14,8 +14,8 @@ _DIGIT_COUNTERS = {"년", "호", "번"}  # after a number that may be said by it
 _OWN_WORDS = ("이", "일")  # this; work, day
 
 
-def spelt(tokens: Tokens, i: int) -> Match | None:
-    """Read digits one by one, at least three."""
+def spelt(tokens: Tokens, i: int, *, counting: bool) -> Match | None:
+    """Read digits one by one, at least three; not those of who counts up, unless `counting`."""
     end = i
     while digits(tokens.at(end)) is not None:
         end += 1
@@ -26,10 +26,10 @@ def spelt(tokens: Tokens, i: int) -> Match | None:
         return Match(f"{figures}{last}{particle}", end + 1)
     if len(figures) < _GROUP or (len(words) == 1 and len(figures) == _GROUP and figures[0] != "0"):
         return None
-    return Match(figures if len(words) == 1 or _sure(tokens, end, words, figures) else None, end)
+    return Match(figures if len(words) == 1 or _sure(tokens, end, words, figures, counting) else None, end)
 
 
-def _sure(tokens: Tokens, end: int, words: tuple[str, ...], figures: str) -> bool:
+def _sure(tokens: Tokens, end: int, words: tuple[str, ...], figures: str, counting: bool) -> bool:
     after = tokens.at(end)
     single = max(map(len, words)) == 1
     counted = counter(after)
@@ -37,7 +37,8 @@ def _sure(tokens: Tokens, end: int, words: tuple[str, ...], figures: str) -> boo
         return False
     if figures[0] == "0":
         return words[-1] not in _OWN_WORDS or (single and not after)
-    return words[-1] not in _OWN_WORDS and (max(map(len, words)) >= _GROUP or (single and figures not in "123456789"))
+    counts = figures in "123456789" and not counting
+    return words[-1] not in _OWN_WORDS and (max(map(len, words)) >= _GROUP or (single and not counts))
 
 
 def _last_digits(word: str, before: tuple[str, ...]) -> tuple[str, str]:
