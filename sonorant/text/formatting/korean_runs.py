@@ -74,8 +74,10 @@ def is_day(tokens: Tokens, i: int, number: str, particle: str, end: int, *, join
     if sino(f"{number}일") is None:
         return True
     after = tokens.at(end)
-    if particle == "만" or after[:1] in LARGE or (not joined and counter_at(tokens, end)):
-        return after.startswith("만에")
+    large = sino_prefix(after)
+    scaled = large[:1] in LARGE and (large == after or counter(after[len(large) :]) is not None)
+    if particle == "만" or scaled or (not joined and counter_at(tokens, end)):
+        return False
     dated = (sino(number) or 0) <= _DAYS and (month or particle in _DATED)
     return dated or (not particle and after.startswith(LENGTHS))
 
