@@ -5,8 +5,10 @@ Guide); it ends at a pause, or where it is full, and stays for at least a second
 audio, let it.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -18,6 +20,7 @@ _LINES = 2
 _LONGEST_S = 7.0
 _SHORTEST_S = 1.0
 _PAUSE_S = 0.8
+_FIGURES = re.compile(r"\d{1,4}\D*|\D+")  # of a number that is written as one word
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -38,6 +41,13 @@ class TimedWord(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    word: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cue:
     """Lines that are shown from `start_s` to `end_s`, seconds from the start of the audio."""
 
@@ -49,7 +59,7 @@ class Cue:
 def cues(words: Iterable[TimedWord], audio_s: float) -> list[Cue]:
     """Return the cues of words in the order of their times, of audio of `audio_s` seconds; none overlaps the next."""
     groups: list[list[TimedWord]] = []
-    for word in words:
+    for word in chain.from_iterable(map(_parts, words)):
         if not groups or _ends(groups[-1], word):
             groups.append([])
         groups[-1].append(word)
@@ -77,6 +87,18 @@ def vtt(cues: Sequence[Cue]) -> str:
     return "".join(("WEBVTT\n", *shown))
 
 
+def _parts(word: TimedWord) -> Iterator[TimedWord]:
+    """Split a number that no line or no cue holds; its parts have shares of its time in proportion to their lengths."""
+    text, length_s = word.word, word.end_s - word.start_s
+    parts = list(_FIGURES.finditer(text))
+    if len(parts) < 2 or (cell_len(text) <= _COLUMNS and length_s <= _LONGEST_S):
+        yield word
+        return
+    for part in parts:
+        start_s, end_s = (word.start_s + length_s * at / len(text) for at in part.span())
+        yield _Part(part[0].strip(), start_s, end_s)
+
+
 def _ends(group: Sequence[TimedWord], word: TimedWord) -> bool:
     """Return whether a cue ends before `word`."""
     pause_s, length_s = word.start_s - group[-1].end_s, word.end_s - group[0].start_s
@@ -84,7 +106,7 @@ def _ends(group: Sequence[TimedWord], word: TimedWord) -> bool:
 
 
 def _lines(words: Iterable[TimedWord]) -> tuple[str, ...]:
-    """Fill lines; a word that is wider than a line has one of its own."""
+    """Fill lines; a word without figures that is wider than a line has one of its own."""
     lines: list[str] = []
     for word in words:
         if lines and cell_len(lines[-1]) + 1 + cell_len(word.word) <= _COLUMNS:

@@ -53,6 +53,21 @@ def test_a_cue_is_as_long_as_seven_seconds_unless_a_word_is(words):
     assert all(cue.end_s - cue.start_s <= max(7.0, longest) + 1e-9 for cue in cues(words, END_S))
 
 
+@given(digits=st.text("0123456789", min_size=31, max_size=200), length_s=st.floats(0.1, 50))
+def test_a_written_number_of_many_digits_keeps_the_limits(digits, length_s):
+    made = cues(
+        spoken(("my", 0.0, 0.1), (digits, 0.2, 0.2 + length_s), ("code", 0.4 + length_s, 0.6 + length_s)), END_S
+    )
+    shown = [line for cue in made for line in cue.lines]
+    assert "".join(shown).replace(" ", "") == f"my{digits}code"
+    assert all(len(line) <= 42 for line in shown)
+    assert all(len(cue.lines) <= 2 and cue.end_s - cue.start_s <= 7.0 + 1e-9 for cue in made)
+
+
+def test_a_number_that_a_cue_holds_is_shown_as_it_is():
+    assert cues(spoken(("01012345678", 0.5, 4.5)), END_S) == [Cue(0.5, 4.5, ("01012345678",))]
+
+
 def test_a_pause_ends_a_cue_that_stays_for_a_second():
     words = spoken(("one", 0.5, 0.7), ("two", 0.9, 1.1), ("three", 2.5, 2.6))
     assert cues(words, END_S) == [Cue(0.5, 1.5, ("one two",)), Cue(2.5, 3.5, ("three",))]

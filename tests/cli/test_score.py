@@ -74,6 +74,19 @@ def test_written_forms_are_compared_on_request(score):
         ("en", "the 4th time", "the fourth time"),
         ("en", "3.5 percent of 2,500,000", "three point five percent of two point five million"),
         ("en", "-5°", "minus five degrees"),
+        ("en", "It costs 5 dollars.", "it costs five dollars"),
+        ("en", "5 dollars and 50 cents, or 5€", "five dollars and fifty cents or five euros"),
+        ("en", "1 to 5 dollars", "one to five dollars"),
+        ("en", "2.5 million dollars", "two point five million dollars"),
+        ("en", "10 kilometers per hour, at -5 degrees", "ten kilometers per hour at minus five degrees"),
+        ("en", "1234", "one two three four"),
+        ("en", "1 2 3 4", "one two three four"),
+        ("en", "Call (212) 555-1234.", "call two one two five five five one two three four"),
+        ("fr", "10 kilomètres par heure", "dix kilomètres par heure"),
+        ("fr", "5 euros et 50 centimes", "cinq euros cinquante"),
+        ("ko", "10 킬로미터의 5 퍼센트", "십 킬로미터의 오 퍼센트"),
+        ("ko", "010-1234-5678", "공일공 일이삼사 오육칠팔"),
+        ("ko", "₩5,000", "오천 원"),
         ("fr", "1 234 personnes", "mille deux cent trente quatre personnes"),
         ("fr", "15h30", "quinze heures trente"),
         ("fr", "le 2ème jour", "le deuxième jour"),
@@ -84,6 +97,21 @@ def test_written_forms_are_compared_on_request(score):
 def test_figures_are_compared_whatever_their_spelling(score, language, said, heard):
     output = score(f"{said}\n", f"{heard}\n", "--normalise", "--format", "plain", "--written", language).output
     assert output.startswith("WER: 0.00%")
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("5 dollars", "five euros"),
+        ("5 degrees", "five degrees celsius"),
+        ("19 or 10 dollars", "nineteen dollars or ten dollars"),
+        ("3.5 kilometers", "thirty five kilometers"),
+        ("1234", "one two four three"),
+    ],
+)
+def test_other_amounts_are_errors(score, said, heard):
+    output = score(f"{said}\n", f"{heard}\n", "--normalise", "--format", "plain", "--written", "en").output
+    assert not output.startswith("WER: 0.00%")
 
 
 def test_a_minus_counts_in_written_forms(score):

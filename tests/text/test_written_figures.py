@@ -16,6 +16,9 @@ from sonorant.text.written_figures import respell_figures
         ("-5°, -$5, minus 5, \u22125", "\u22125°, \u2212$5, \u22125, \u22125"),
         ("1990-1995, a 5-year plan, - 5 people", "1990-1995, a 5-year plan, - 5 people"),
         ("I am 1 of 10", "I am 1 of 10"),
+        ("555-1234, 555 1234, 1-800-555-1234", "5551234, 5551234, 18005551234"),
+        ("300 1999 models, 3.555 1234", "300 1999 models, 3.555 1234"),
+        ("5 dollars and 5 cents, 3 to 5 euros, 19 or $10", "$5.05, €3 to €5, 19 or $10"),
     ],
 )
 def test_english(text, spelling):

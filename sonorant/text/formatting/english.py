@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from sonorant.text.formatting import english_dates, english_times
-from sonorant.text.formatting.english_amounts import amount, counted, goes_on, one_with_cents, spelt_digits
+from sonorant.text.formatting.english_amounts import (
+    amount,
+    counted,
+    dashed_digits,
+    goes_on,
+    one_with_cents,
+    spelt_digits,
+)
 from sonorant.text.formatting.english_numbers import (
+    DIGITS,
     OHS,
     SCALES,
     cardinal,
@@ -72,17 +80,23 @@ def _plain(tokens: Tokens, i: int, words_below: int) -> Match | None:
     said = amount(tokens, i)
     if said and said.value < 0:
         return Match(said.text, said.end)
-    for read in (spelt_digits, _year, _decade, partial(_ordinal, words_below=words_below)):
+    spelt = partial(spelt_digits, counting=not words_below)
+    for read in (dashed_digits, spelt, _year, _decade, partial(_ordinal, words_below=words_below)):
         if (match := read(tokens, i)) and not goes_on(tokens, match.end):
             return match
     if said is None or (tokens.at(i) in ("a", "an") and said.end == i + 2):
         return None
+    if 10 <= said.value < 100 and tokens.at(said.end) in OHS and tokens.at(said.end + 1) in DIGITS:
+        return Match(None, run_end(tokens, said.end + 1))  # "sixteen oh one": 1601, 16:01, or oh, one
     return Match(None if 0 <= said.value < words_below else said.text, said.end)
 
 
 def _led_digits(tokens: Tokens, i: int) -> Match | None:
-    """Read the five digits of a ZIP code whose first is an "oh"."""
+    """Read the five digits of a ZIP code whose first is an "oh"; or an hour, "at oh three hundred hours"."""
     before = tokens.at(i - 1)
+    if tokens.at(i + 1) in DIGITS and tokens.keys[i + 2 : i + 4] == ("hundred", "hours"):
+        hour = f"0{DIGITS[tokens.at(i + 1)]}00"
+        return Match(hour if before == "at" else None, i + 3)  # else the "oh" may be an interjection
     if len(before) == 1 or before in _NO_OH_AFTER or before[:1].isdigit() or is_number(before):
         return None
     read = digits(tokens, i + 1)

@@ -16,7 +16,7 @@ from sonorant.text.formatting.figures import grouped
 from sonorant.text.formatting.pairs import Amount
 from sonorant.text.formatting.rules import LONG_RUN, Match, Sign, Tokens, phrase
 
-__all__ = ["amount", "counted", "goes_on", "one_with_cents", "spelt_digits"]
+__all__ = ["amount", "counted", "dashed_digits", "goes_on", "one_with_cents", "spelt_digits"]
 
 _SCALES = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
 _FEWEST_DIGITS = 3  # spoken one by one
@@ -52,14 +52,26 @@ def _rounded(tokens: Tokens, read: Read) -> str:
     return grouped(read.value, ",")
 
 
-def spelt_digits(tokens: Tokens, i: int) -> Match | None:
-    """Read three digits or more, one by one."""
+def spelt_digits(tokens: Tokens, i: int, *, counting: bool = False) -> Match | None:
+    """Read three digits or more, one by one; not those of who counts up, unless `counting`."""
     read = digits(tokens, i)
-    if read is None or len(read[0]) < _FEWEST_DIGITS or read[0] in "123456789":  # who counts up counts
+    if read is None or len(read[0]) < _FEWEST_DIGITS or (read[0] in "123456789" and not counting):
         return None
     if read[1] - i > LONG_RUN and is_number(tokens.at(read[1])):
         return Match(None, run_end(tokens, read[1]))
     return Match(*read)
+
+
+def dashed_digits(tokens: Tokens, i: int) -> Match | None:
+    """Read groups of three digits or more with a "dash" between them: "five five five dash one two three four"."""
+    groups: list[str] = []
+    at = end = i
+    while at < i + LONG_RUN and (read := digits(tokens, at)) and len(read[0]) >= _FEWEST_DIGITS:
+        groups, end = [*groups, read[0]], read[1]
+        if tokens.at(end) != "dash":
+            break
+        at = end + 1
+    return Match("-".join(groups), end) if len(groups) > 1 else None
 
 
 def counted(tokens: Tokens, said: Amount) -> Match | None:

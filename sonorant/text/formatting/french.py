@@ -41,7 +41,8 @@ def _read(tokens: Tokens, i: int, words_below: int) -> Match | None:
         return match
     spelt = digits(tokens, i)
     if spelt and len(spelt[0]) >= _FEWEST_DIGITS and not is_number(tokens.at(spelt[1])):
-        return Match(None if spelt[0] in "123456789" else spelt[0], spelt[1])  # who counts up counts
+        counts = words_below and spelt[0] in "123456789"  # who counts up
+        return Match(None if counts else spelt[0], spelt[1])
     if said:
         article = said.end == i + 1 and (tokens.at(i) in ("un", "une", "mille") or tokens.at(i - 1) == "pour")
         words = 0 <= said.value < words_below or ((article or tokens.at(i - 1) in _KINGS) and words_below)

@@ -8,31 +8,32 @@ are written together, as 한글 맞춤법 (article 43) allows with figures.
 from collections.abc import Sequence
 from functools import partial
 
-from sonorant.text.formatting.korean_counters import EXACT, NATIVE_COUNTERS, PARTICLES, SIGNS, SINO_COUNTERS
+from sonorant.text.formatting.korean_counters import EXACT, PARTICLES, SIGNS, SINO_COUNTERS, counter
+from sonorant.text.formatting.korean_digits import spelt
 from sonorant.text.formatting.korean_fractions import decimal, fraction
-from sonorant.text.formatting.korean_numbers import digits, figures, native, sino, sino_prefix
-from sonorant.text.formatting.rules import Match, Rule, Tokens, listed
+from sonorant.text.formatting.korean_native import native_number
+from sonorant.text.formatting.korean_numbers import LARGE, figures, native, sino, sino_prefix
+from sonorant.text.formatting.korean_runs import LENGTHS, counter_at, is_day, one_number, run_end, starts_apart, torn
+from sonorant.text.formatting.rules import Match, Rule, Tokens
 
 __all__ = ["rules"]
 
 _MONTHS = {"유월": 6, "시월": 10}
 _LONG_ENOUGH = 3  # syllables of a number that is no other word
-_PHONE = 3
-_SCALES = ("만", "억", "조")
-_LENGTHS = tuple(listed("동안 전 후 뒤 만에 안에 이내 이상 간 쯤 정도 짜리"))
 
 
 def rules(words_below: int) -> Sequence[Rule]:
     """Return the rules, the first that reads something wins."""
-    counted, natively = partial(_counted, words_below=words_below), partial(_native, words_below=words_below)
-    return (_written, _month, decimal, fraction, _amount, counted, natively, _bare)
+    counted, natively = partial(_counted, words_below=words_below), partial(native_number, words_below=words_below)
+    said_digits = partial(spelt, counting=not words_below)
+    return (_written, _month, decimal, fraction, _amount, counted, natively, said_digits, _bare, torn)
 
 
 def _written(tokens: Tokens, i: int) -> Match | None:
     """Leave what round figures of a text that is written already count: 3만 세."""
     before = tokens.at(i - 1)
     written = before[:1].isdigit() and before[-1:] in ("만", "억", "조")
-    return Match(None, i + 1) if written and _counter(tokens.at(i)) else None
+    return Match(None, i + 1) if written and counter(tokens.at(i)) else None
 
 
 def _month(tokens: Tokens, i: int) -> Match | None:
@@ -60,22 +61,25 @@ def _amount(tokens: Tokens, i: int) -> Match | None:
             return None
         if not rest:
             rest, end = tokens.at(end), end + 1
-    value, counter = sino(number), _counter(rest)
-    if value is None or counter is None or counter[0] not in ("원", "달러"):
+    value, found = sino(number), counter(rest)
+    if value is None or found is None or found[0] not in ("원", "달러"):
         return None
-    return Match(f"{_figures(value, number, counter[0])}{counter[0]}{counter[1]}", end)
+    return Match(f"{_figures(value, number, found[0])}{found[0]}{found[1]}", end)
 
 
 def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
     """Read a Sino-Korean number and its counter: 이십명이, 이천이십오 년."""
     for number, value, text, end in _numbers(tokens, i):
-        counter, at = text, end
-        if not counter:
-            counter, at = tokens.at(end), end + 1
-        if (found := _counter(counter)) is None:
+        joined = bool(text)
+        found, at = (counter(text), end) if joined else (counter_at(tokens, end), end + 1)
+        if found is None:
             continue
         name, rest = found
-        if not _sure(tokens, i, number, value, name, joined=bool(text)):
+        last = tokens.at(end - 1).removesuffix(text)
+        if end > i + 1 and not one_number(tokens, i, last, found, joined=joined):
+            continue
+        day = name != "일" or is_day(tokens, i, number, rest, at, joined=joined)
+        if not day or not _sure(tokens, i, number, value, name, joined=joined):
             continue
         if 0 <= value < words_below and name not in EXACT and name not in SIGNS and name not in ("원", "달러", "유로"):
             continue
@@ -84,33 +88,25 @@ def _counted(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
 
 
 def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
-    """Return readings (number, value, rest of its word, end): the longest first, over words such as 만 이천."""
+    """Return readings (number, value, rest of its word, end): the longest first, over words such as 이천 이십."""
     said, end = "", i
     found: list[tuple[str, int, str, int]] = []
     before = tokens.at(i - 1)
-    if tokens.at(i)[:1] in _SCALES and before and sino_prefix(before) == before:
+    if tokens.at(i)[:1] in LARGE and before and sino_prefix(before) == before:
         return found  # 만 of 삼천 만 is no 10,000
     while end < len(tokens):
         word = tokens.at(end)
         syllables = sino_prefix(word)
+        if said and syllables[:1] in LARGE:
+            break  # 만 of 삼천 만 is no 10,000, either
         for length in range(len(syllables), 0, -1):
             value = sino(said + syllables[:length])
-            if value is not None and (length == len(word) or not said or value >= 10**4):
+            if value is not None:
                 found.append((said + syllables[:length], value, word[length:], end + 1))
-        if not syllables or syllables != word or (syllables[-1] not in "만억조"):
-            break
         said, end = said + word, end + 1
-        if sino(said) is None:
+        if not syllables or syllables != word or sino(said) is None or starts_apart(tokens, i):
             break
     return sorted(found, key=lambda reading: (-reading[3], -len(reading[0])))
-
-
-def _counter(word: str) -> tuple[str, str] | None:
-    """Return the counter that a word begins with, and the particle after it."""
-    for name in SINO_COUNTERS:
-        if word.startswith(name) and word[len(name) :] in PARTICLES:
-            return name, word[len(name) :]
-    return None
 
 
 def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined: bool) -> bool:
@@ -121,9 +117,7 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
         return name == "분" and _lasts(tokens, i)  # this person, this circle
     if name == "월":
         return value <= 12
-    if name == "일" and len(number) == 1:
-        return tokens.at(i - 1).endswith("월") and value <= 31
-    if name in SIGNS or (not joined and len(name) > 1):
+    if name == "일" or name in SIGNS or (not joined and len(name) > 1):
         return True
     if name in ("년", "분", "초", "원"):
         return len(number) > 1 or not joined or tokens.at(i - 1).endswith(("시", "분"))
@@ -133,7 +127,7 @@ def _sure(tokens: Tokens, i: int, number: str, value: int, name: str, *, joined:
 def _lasts(tokens: Tokens, i: int) -> bool:
     """Return whether 분 after the number at `i` is a minute: after hours, or before a word of a length of time."""
     rest = tokens.at(i + 1).removeprefix("분") or tokens.at(i + 2)
-    return _hours(tokens.at(i - 1)) or rest.startswith(_LENGTHS)
+    return _hours(tokens.at(i - 1)) or rest.startswith(LENGTHS)
 
 
 def _hours(word: str) -> bool:
@@ -151,43 +145,14 @@ def _figures(value: int, number: str, counter: str) -> str:
     return f"{figures(value, number)} " if counter and number.endswith(("만", "억", "조")) else figures(value, number)
 
 
-def _native(tokens: Tokens, i: int, *, words_below: int) -> Match | None:
-    """Read a native number with its counter: 세 시, 스물다섯살이; of hours always, of others from ten on."""
-    word = tokens.at(i)
-    read = native(word)
-    if read is None:
-        return None
-    value, length = read
-    rest, end = (word[length:], i + 1) if length < len(word) else (tokens.at(i + 1), i + 2)
-    for name in NATIVE_COUNTERS:
-        if rest.startswith(name) and rest[len(name) :] in PARTICLES:
-            hour = name == "시간" or (name == "시" and value <= 24)
-            if hour or (value >= max(10, words_below) and name != "시"):
-                return Match(f"{value}{name}{rest[len(name) :]}", end)
-    return None
-
-
 def _bare(tokens: Tokens, i: int) -> Match | None:
-    """Read a number that nothing follows which counts, or digits one by one: 공일공."""
-    spelt, end = "", i
-    while (said := digits(tokens.at(end))) is not None:
-        spelt, end = spelt + said, end + 1
-    last, particle = _last_digits(tokens.at(end)) if spelt else ("", "")
-    if last:
-        return Match(f"{spelt}{last}{particle}", end + 1)
-    if len(spelt) >= _PHONE and (end > i + 1 or spelt[0] == "0" or len(spelt) > _PHONE):
-        return Match(spelt, end)
+    """Read a number that nothing follows which counts, all words of its run; a 일 at its end may be days."""
+    end = run_end(tokens, i)
     for number, value, rest, at in _numbers(tokens, i):
+        apart = at > i + 1
         tens = len(number) == 2 and (number[1] in "십백" or number[0] == "십") and not rest
-        if rest in PARTICLES and (tens or len(number) >= _LONG_ENOUGH):
+        long = (tens and not apart) or len(number) >= _LONG_ENOUGH
+        plain = rest in PARTICLES and (not apart or (not rest and not starts_apart(tokens, at - 1)))
+        if at >= end and plain and long and number[-1] != "일":
             return Match(f"{_figures(value, number, '')}{rest}", at)
     return None
-
-
-def _last_digits(word: str) -> tuple[str, str]:
-    """Return the digits that a word begins with, as many as a telephone number ends with, and its particle."""
-    for length in range(len(word) - 1, _PHONE - 1, -1):
-        said = digits(word[:length])
-        if said and word[length:] in PARTICLES:
-            return said, word[length:]
-    return "", ""

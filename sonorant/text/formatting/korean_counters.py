@@ -2,7 +2,7 @@
 
 from sonorant.text.formatting.rules import listed
 
-__all__ = ["EXACT", "NATIVE_COUNTERS", "PARTICLES", "SIGNS", "SINO_COUNTERS"]
+__all__ = ["EXACT", "NATIVE_COUNTERS", "PARTICLES", "SIGNS", "SINO_COUNTERS", "counter"]
 
 EXACT = {"년": "년", "월": "월", "일": "일", "시": "시", "분": "분", "초": "초"}
 SIGNS = {"퍼센트": "%", "그램": "g", "킬로그램": "kg", "밀리그램": "mg", "리터": "L", "밀리리터": "mL", "헤르츠": "Hz"}
@@ -18,3 +18,11 @@ NATIVE_COUNTERS = sorted(listed("시간 시 명 개 살 번 마리 대 권 장 �
 PARTICLES = set(
     listed("은 는 이 가 을 를 에 의 도 로 으로 과 와 만 부터 까지 에서 에는 이나 이다 입니다 이고 에게 반 쯤 정도 짜리")
 ) | {""}
+
+
+def counter(word: str) -> tuple[str, str] | None:
+    """Return the counter of Sino-Korean numbers that a word begins with, and the particle after it."""
+    for name in SINO_COUNTERS:
+        if word.startswith(name) and word[len(name) :] in PARTICLES:
+            return name, word[len(name) :]
+    return None

@@ -26,9 +26,10 @@ _UNIT = f"(?P<gap> ?)(?P<unit>{_either([*SIGNS, *_COUNTERS])})"
 _PRICE = (
     f"(?P<gap> ?)(?P<unit>(?:{_either(_SCALES)}) ?(?:{_either(_MONEY)}|명)|{_either([*SIGNS, *_COUNTERS, *_MONEY])})"
 )
-_APART = re.compile(f"(?P<whole>{SINO}{{1,16}}) 점 (?P<digits>{DIGIT}{{1,8}}?(?: {DIGIT}{{1,8}}?)*)(?:{_UNIT})?{_END}")
+_WHOLE = f"(?P<whole>(?!(?:이|일|오) {SINO}){SINO}{{1,16}}(?: {SINO}{{1,16}}){{0,3}})"  # 이 십 점: these ten points
+_APART = re.compile(f"{_WHOLE} 점 (?P<digits>{DIGIT}{{1,8}}?(?: {DIGIT}{{1,8}}?)*)(?:{_UNIT})?{_END}")
 _JOINED = re.compile(f"(?P<whole>{SINO}{{1,16}}?)점(?P<digits>{DIGIT}{{1,8}}?)(?:{_PRICE})?{_END}")
-_FRACTION = re.compile(f"(?P<whole>{SINO}{{1,16}}) ?분의 (?P<part>{SINO}{{1,16}}?)(?P<particle>가|를|입니다|)(?= |$)")
+_FRACTION = re.compile(f"{_WHOLE} ?분의 (?P<part>{SINO}{{1,16}}?)(?P<particle>가|를|입니다|)(?= |$)")
 _WORDS = {"이", "일"}  # this, work: words of their own as well
 
 
@@ -36,7 +37,7 @@ def decimal(tokens: Tokens, i: int) -> Match | None:
     """Read a decimal, and what it counts; 이 점 is this point, and other points may be counted: 구 점 이 사람."""
     said = " ".join(tokens.keys[i : i + _LONGEST])
     found = _APART.match(said) or _JOINED.match(said)
-    whole = sino(found["whole"]) if found else None
+    whole = sino(found["whole"].replace(" ", "")) if found else None
     if found is None or whole is None or _counts_on(tokens.at(i - 1)):
         return None
     spelt, unit, end = found["digits"].replace(" ", ""), found["unit"] or "", i + found[0].count(" ") + 1
@@ -82,11 +83,11 @@ def fraction(tokens: Tokens, i: int) -> Match | None:
     found = _FRACTION.match(" ".join(tokens.keys[i : i + _LONGEST]))
     if found is None or _counts_on(tokens.at(i - 1)) or tokens.at(i - 1).endswith(("시", "시간")):
         return None
-    whole, part, particle = sino(found["whole"]), found["part"], found["particle"]
-    value, end = sino(part), i + found[0].count(" ") + 1
-    if not whole or not value or value >= whole or found["whole"] in _WORDS or part == "만":
+    number, part, particle = found["whole"].replace(" ", ""), found["part"], found["particle"]
+    whole, value, end = sino(number), sino(part), i + found[0].count(" ") + 1
+    if not whole or not value or value >= whole or number in _WORDS or part == "만":
         return None
     sure = end == len(tokens) if not particle else (part == "이" or particle == "입니다") and part != "일"
     if not sure:
         return None
-    return Match(f"{figures(whole, found['whole'])}분의 {figures(value, part)}{particle}", end)
+    return Match(f"{figures(whole, number)}분의 {figures(value, part)}{particle}", end)

@@ -5,11 +5,11 @@ import re
 from sonorant.text.formatting.figures import grouped
 from sonorant.text.formatting.rules import listed
 
-__all__ = ["DIGIT", "SINO", "digits", "figures", "native", "sino", "sino_prefix"]
+__all__ = ["DIGIT", "LARGE", "SINO", "digits", "figures", "native", "sino", "sino_prefix"]
 
 _DIGITS = {word: i for i, word in enumerate(listed("영 일 이 삼 사 오 육 칠 팔 구"))} | {"공": 0, "륙": 6}
 _SMALL = {"십": 10, "백": 100, "천": 1000}
-_LARGE = {"만": 10**4, "억": 10**8, "조": 10**12}
+LARGE = {"만": 10**4, "억": 10**8, "조": 10**12}
 _NATIVE_ONES = dict(zip(listed("하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉"), range(1, 10), strict=True))
 _NATIVE_ONES |= {"한": 1, "두": 2, "세": 3, "네": 4}
 _NATIVE_TENS = dict(zip(listed("열 스물 서른 마흔 쉰 예순 일흔 여든 아흔"), range(10, 100, 10), strict=True)) | {
@@ -17,7 +17,7 @@ _NATIVE_TENS = dict(zip(listed("열 스물 서른 마흔 쉰 예순 일흔 여�
 }
 _NATIVE = re.compile(f"({'|'.join(_NATIVE_TENS)})?({'|'.join(_NATIVE_ONES)})?")
 DIGIT = f"[{''.join(_DIGITS)}]"
-SINO = f"[{''.join(_DIGITS)}{''.join(_SMALL)}{''.join(_LARGE)}]"
+SINO = f"[{''.join(_DIGITS)}{''.join(_SMALL)}{''.join(LARGE)}]"
 _LONGEST = 40  # syllables: the longest number below 10**16 has 31
 _SINO = re.compile(f"{SINO}{{1,{_LONGEST}}}")
 
@@ -45,8 +45,8 @@ def _parts(word: str) -> list[tuple[str, int]]:
     """Return the parts of a number by powers of 10,000: ("이십", 10000) and ("사천", 1) of "이십만사천"."""
     parts, part = [], ""
     for char in word:
-        if char in _LARGE:
-            parts.append((part, _LARGE[char]))
+        if char in LARGE:
+            parts.append((part, LARGE[char]))
             part = ""
         else:
             part += char
@@ -70,9 +70,9 @@ def _below_ten_thousand(word: str) -> int | None:
 
 def figures(value: int, number: str) -> str:
     """Return figures, of round numbers with 만, 억 and 조, "1억 2,000만"; of others in groups of three."""
-    if not number.endswith(tuple(_LARGE)):
+    if not number.endswith(tuple(LARGE)):
         return grouped(value, ",", 4)
-    parts = [(value // scale % 10**4, name) for name, scale in reversed(_LARGE.items())]
+    parts = [(value // scale % 10**4, name) for name, scale in reversed(LARGE.items())]
     return " ".join(f"{grouped(part, ',', 4)}{name}" for part, name in parts if part)
 
 

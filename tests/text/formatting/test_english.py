@@ -27,6 +27,10 @@ VERBATIM = [
     "june five people came",
     "april three books",
     "he gave a quarter to two people",
+    "sixteen oh one",  # or 1601, 16:01
+    "eleven oh six people",
+    "oh three hundred hours",  # or 0300
+    "a one two three dash",
 ]
 
 
@@ -40,6 +44,9 @@ def test_what_has_several_readings_stays_as_it_was_said(text):
     [
         ("nine one one", "911"),
         ("call five five five oh one double two", "call 5550122"),
+        ("call five five five dash one two three four now", "call 555-1234 now"),
+        ("one two three dash four five six dash", "123-456 dash"),
+        ("eight double oh dash five five five dash one two three four", "800-555-1234"),
         ("two hundred and five dogs", "205 dogs"),
         ("between two hundred and five hundred people", "between 200 and 500 people"),
         ("two hundred and five thousand", "205,000"),
@@ -148,6 +155,8 @@ def test_possessives_and_runs_of_several_readings_stay_as_they_were_said(text):
         ("two thousand oh eight", "2008"),
         ("march fifth two thousand oh eight", "March 5, 2008"),
         ("one oh five point five", "105.5"),
+        ("in sixteen oh one", "in 1601"),
+        ("at oh three hundred hours", "at 0300 hours"),
     ],
 )
 def test_an_oh_is_a_part_of_a_number(said, written):

@@ -137,3 +137,64 @@ def test_points_and_minutes_that_may_be_counted_are_no_decimals_or_fractions(sai
 )
 def test_round_numbers_have_each_power_of_ten_thousand(said, written):
     assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("이천 이십 오 년 십 이 월 이십 오 일", "2025년 12월 25일"),
+        ("천 구백 팔십 년대", "1980년대"),
+        ("삼 월 이십 일 일", "3월 21일"),
+        ("삼 월 이십 일 세 시", "3월 20일 3시"),
+        ("이십 일 동안", "20일 동안"),
+        ("이십 일에 만나요", "20일에 만나요"),
+        ("이십 일 만에", "20일 만에"),
+        ("이십 일 세기", "21세기"),
+        ("이십 오 분", "25분"),
+        ("만 오 천 원", "15,000원"),
+        ("백 이십 삼", "123"),
+        ("삼십 육 점 오 도", "36.5도"),
+        ("백 이십 분의 일", "120분의 1"),
+        ("스물 네 시간", "24시간"),
+        ("스물 네시간", "24시간"),
+        ("열 두 시 삼십 오 분", "12시 35분"),
+        ("한 세 시간", "한 3시간"),  # about three hours
+        ("공 일 공 일 이 삼 사 오 육 칠 팔입니다", "01012345678입니다"),
+    ],
+)
+def test_a_number_whose_parts_stand_apart_is_one(said, written):
+    assert formatter("ko").text(said) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "배송은 삼사 일 걸립니다",  # three or four days
+        "이 삼 일",
+        "이십 삼십 명",
+        "이십 이삼 명",
+        "삼 사백 명",
+        "칠 팔 십 명",
+        "일 이 삼 명",
+        "두 세 시간",
+        "열 스무 명",
+        "이백 스물 네 시간",
+        "삼십 이 만 원",
+        "이 천 원",  # or these 1,000 won
+        "오 천 원",  # oh, 1,000 won
+        "이십 이 사람",  # this person
+        "이십 일",  # 21, or 20 days
+        "이십 일입니다",
+        "이십 일 일",  # 21 days, or the work of 20
+        "이십 일 만 원",
+        "육십일",  # 61, or 60 days
+        "사십 팔 만 천 원",
+        "이십 사이",  # between
+        "사이 오 명",
+        "일 이 삼 사",  # who counts
+        "공일공 일이삼사 오육칠팔 일 때문에",  # work
+        "열 세대",  # households
+    ],
+)
+def test_a_run_of_several_numbers_or_readings_stays_as_it_was_said(text):
+    assert formatter("ko").text(text) == text

@@ -1,5 +1,7 @@
 """Numbers against num2words, an independent library that speaks them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,14 @@ def test_a_korean_number_is_the_one_that_another_library_speaks(value):
     written = formatter("ko").text(f"{spoken(value, 'ko')} 퍼센트")
     assert written.endswith("%")
     assert figures(written[:-1]) == value
+
+
+@given(value=st.integers(11, LARGEST), spaces=st.randoms(use_true_random=False))
+def test_a_korean_number_of_any_spacing_is_right_or_stays_as_it_was_said(value, spaces):
+    parts = re.findall("[일이삼사오육칠팔구]?[십백천]|.", spoken(value, "ko").replace(" ", ""))
+    said = "".join(part + spaces.choice(["", " "]) for part in parts).strip()
+    written = formatter("ko").text(f"{said} 퍼센트")
+    assert written == f"{said} 퍼센트" or (written.endswith("%") and figures(written[:-1]) == value)
 
 
 @pytest.mark.parametrize("value", range(10, 100))
