@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 __all__ = ["Stability", "logit"]
 
 _CLOSEST = 1e-6  # of a posterior to 0 and 1
+_MOST_POWER = 700.0  # of e, which does not overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Stability:
         """Return the stability, in [0, 1], of a text that the search gives this posterior."""
         if self == _POSTERIOR:
             return posterior
-        return 1 / (1 + math.exp(-self.slope * logit(posterior) - self.offset))
+        return 1 / (1 + math.exp(min(-self.slope * logit(posterior) - self.offset, _MOST_POWER)))
 
     def to_json(self) -> str:
         """Return the curve as text for a file."""
@@ -36,11 +37,11 @@ class Stability:
         fields = json.loads(text)
         if not isinstance(fields, dict) or fields.keys() != {"slope", "offset"}:
             raise ValueError("found no curve of slope and offset")
-        found = cls(**fields)
-        for name, value in fields.items():
-            if type(value) not in (int, float) or not math.isfinite(value):
-                raise ValueError(f"{name}: found {value!r}; expected a finite number")
-        return found
+        for name, least in (("slope", 0.0), ("offset", -math.inf)):
+            value = fields[name]
+            if type(value) not in (int, float) or not math.isfinite(value) or value < least:
+                raise ValueError(f"{name}: found {value!r}; expected a finite number, and no slope below 0")
+        return cls(**fields)
 
 
 def logit(posterior: float) -> float:

@@ -50,8 +50,10 @@ class TimedSession(Session):
             return sys.maxsize
         expires = round(expires_s * self.model.sample_rate_hz)
         beyond, wait = self._begin + self._samples - expires, round(_WAIT_S * self.model.sample_rate_hz)
-        if beyond < 0 or beyond % wait:
-            return -beyond % wait if beyond > 0 else -beyond
+        if beyond < 0:
+            return -beyond
+        if beyond % wait:
+            return wait - beyond % wait
         return 0 if self._endpointed + self._endpointer.decided >= expires else wait
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sonorant.serving.stability import Stability
 
 PROBABILITIES = st.floats(0, 1)
-CURVES = st.builds(Stability, st.floats(0, 20), st.floats(-20, 20))
+CURVES = st.builds(Stability, st.floats(0, 1e300), st.floats(-1e300, 1e300))
 
 
 @given(PROBABILITIES)
@@ -41,6 +41,7 @@ def test_a_file_holds_it(curve):
         ('{"slope": true, "offset": 2}', "slope: found True"),
         ('{"slope": NaN, "offset": 2}', "slope: found nan"),
         ('{"slope": 1, "offset": 1e999}', "offset: found inf"),
+        ('{"slope": -1, "offset": 0}', "slope: found -1"),
     ],
 )
 def test_what_is_no_curve_is_refused_by_name(text, reason):
