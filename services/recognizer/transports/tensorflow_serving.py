@@ -16,6 +16,7 @@ from services.recognizer.transports.grpc_methods import unary
 from services.recognizer.transports.model_status import model_status
 from services.recognizer.transports.tensors import floats, recordings, strings
 from sonorant.decoding import Hypothesis
+from sonorant.errors import BadAudio
 from sonorant.serving.errors import BadRequest, Forbidden, UnknownModel
 from sonorant.serving.labels import BadLabels
 from sonorant.serving.model import ServedModel
@@ -152,7 +153,9 @@ async def _recognized(streams: Sequence[Stream], files: Sequence[bytes], at_once
 
     ended = await asyncio.gather(*map(recognize, streams, files), return_exceptions=True)
     found = []
-    for result in ended:
+    for number, result in enumerate(ended):
+        if isinstance(result, BadAudio) and len(files) > 1:
+            raise BadAudio(f"{_INPUT}[{number}]", result.reason)
         if isinstance(result, BaseException):
             raise result
         found.append(result[0].alternatives[0] if result else _NOTHING)

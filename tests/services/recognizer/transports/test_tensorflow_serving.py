@@ -19,6 +19,8 @@ from sonorant.v1 import tensorflow_serving_pb2 as pb
 LABEL = pb.ModelSpec(name="babble", version_label="stable")
 OLDER = pb.ModelSpec(name="babble", version=Int64Value(value=7))
 
+WAV = encoded("WAV", SPEECH[:, None], RATE_HZ)
+
 
 def files(*of, shape=None):
     sizes = [len(of)] if shape is None else shape
@@ -101,6 +103,7 @@ def test_files_and_samples_have_the_transcripts_of_their_recordings(store):
     ("request_", "code", "reason"),
     [
         (predict(files(b"no audio")), "INVALID_ARGUMENT", "no WAV, FLAC"),
+        (predict(files(WAV, b"no audio", WAV)), "INVALID_ARGUMENT", "audio[1]: begins with b'no a': no WAV, FLAC"),
         (predict(files(shape=[0])), "INVALID_ARGUMENT", "0 recordings, expected 1 to 64"),
         (predict(files(shape=[1 << 62])), "INVALID_ARGUMENT", "expected 1 to 64 in a request"),
         (predict(files(b"a", shape=[2])), "INVALID_ARGUMENT", "1 values in string_val, its shape has 2"),
@@ -216,7 +219,7 @@ def test_the_metadata_have_the_signature(store):
 
 
 def test_words_which_are_not_sent_are_not_computed(store, words_of_recordings):
-    (answer,) = called(store, predict(files(encoded("WAV", SPEECH[:, None], RATE_HZ))))
+    (answer,) = called(store, predict(files(WAV)))
     assert answer.outputs["text"].string_val[0]
     assert words_of_recordings == [[]]
 
@@ -238,7 +241,7 @@ def test_a_request_takes_slots_for_its_recordings_but_half_are_left_to_others(st
 
             monkeypatch.setattr(MonoStream, "whole", watched)
             predictions = tensorflow_serving_pb2_grpc.PredictionServiceStub(channel)
-            return await predictions.Predict(predict(files(*[encoded("WAV", SPEECH[:, None], RATE_HZ)] * 8)))
+            return await predictions.Predict(predict(files(*[WAV] * 8)))
 
     assert len(asyncio.run(run()).outputs["text"].string_val) == 8
     assert most == [3, 3]  # of four free slots beside its own it takes two
