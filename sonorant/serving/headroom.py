@@ -12,6 +12,7 @@ _SAFETY = 0.9  # nobody is ever perfectly regular
 _GATHER_SHARE, _LONGEST_GATHER_S = 2 / 3, 0.5  # of the SLO, at most, and of any
 _GATHER_FROM, _GATHER_MOST = 0.5, 0.8  # of the capacity in use
 _MOST_LOOP = 0.5  # of a round
+_DEAREST = 0.0125  # CPU seconds of the loop for a second of audio, in messages of 20 ms and less
 _MOST_OVERHEAD = 0.5  # of a round: where one stream alone exceeds the SLO, the workers' time is the limit
 
 
@@ -27,7 +28,8 @@ class Headroom:
     rounds, batch / jobs seconds of audio in each, beside which the processors do the loop's work; and by the loop.
 
     While the loop has a worker's processor, or the interpreter, that worker's round lasts longer: that share of the
-    measured seconds is the loop's, and counts once.
+    measured seconds is the loop's, and counts once. What calls without live audio cost the loop looks like cost of the
+    streams that are open; but in the time that it has left it carries at least as many of the dearest ones as fit.
     """
 
     def __init__(self, slo_s: float, workers: int, batch: int) -> None:
@@ -48,12 +50,17 @@ class Headroom:
 
     def capacity(self, now_s: float) -> int:
         """Return how many streams the workers and the event loop can carry, at least one."""
-        loop = self._loop.rate(now_s)
+        loop = self._loop_cost(now_s)
         fit = self.cost.fit(now_s).scaled(1 - min(self._loop.busy(now_s) / self._workers, _MOST_LOOP))
         full_s = self._batch / max(fit.jobs, 1e-9)  # audio of a full round
         overhead = min(fit.overhead_s / self._round_s, _MOST_OVERHEAD)
         each = min((1 - overhead) / (fit.rate + loop), full_s / (fit.round_s(full_s) + loop * full_s))
         return max(1, int(_SAFETY * min(self._workers * each, 1 / loop)))
+
+    def _loop_cost(self, now_s: float) -> float:
+        """Return the CPU seconds of the event loop for each second of audio."""
+        carried = self._loop.live(now_s) + max(0.0, _SAFETY - self._loop.busy(now_s)) / _DEAREST
+        return min(self._loop.rate(now_s), 1 / max(carried, 1e-9))
 
     def gather_s(self, now_s: float, active: int) -> float:
         """Return for how long each of `active` streams gathers messages, from one recognition to the next; 0: not.

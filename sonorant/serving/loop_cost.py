@@ -13,7 +13,10 @@ _WEIGHT_S = 10.0  # so many seconds of audio
 
 
 class LoopCost:
-    """The recent mean, forgotten exponentially; other threads may call `rate` and `busy`, which change nothing."""
+    """The recent mean, forgotten exponentially; other threads may call what returns something, which changes nothing.
+
+    All that the thread does counts as cost of live audio, calls without any too.
+    """
 
     def __init__(self) -> None:
         self._audio_s = self._spent_s = 0.0
@@ -39,6 +42,10 @@ class LoopCost:
     def busy(self, now_s: float) -> float:
         """Return the share of one processor that the thread has had lately, at most 1."""
         return min(1.0, self._share(now_s) * self._spent_s / _FORGET_S)
+
+    def live(self, now_s: float) -> float:
+        """Return the seconds of live audio a second that were recognized lately."""
+        return self._share(now_s) * self._audio_s / _FORGET_S
 
     def _share(self, now_s: float) -> float:
         return math.exp(min(0.0, self._at_s - now_s) / _FORGET_S)

@@ -102,6 +102,26 @@ def test_one_thread_is_the_event_loop_whatever_the_number_of_workers():
     assert 150 < headroom.capacity(10.0) < 200 < before
 
 
+def loaded(streams, each, others, seconds=60):
+    """With streams that cost the loop so many CPU seconds a second each, beside calls that cost it `others`."""
+    headroom = calibrated()
+    for number in range(1, 10 * seconds):
+        headroom.heard(0.1 * number, 0.1 * streams, 0.0, 0.1 * number * (streams * each + others))
+    return headroom.capacity(0.1 * seconds)
+
+
+def test_calls_without_audio_leave_the_capacity_that_the_loop_has_left():
+    assert loaded(4, 0.003, 0.0) > 100
+    assert 30 < loaded(4, 0.003, 0.45) < 0.55 / 0.003
+    assert loaded(4, 0.003, 0.95) < 10
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.001, 0.05), st.floats(0.9, 1.0))
+def test_streams_alone_are_admitted_no_further_than_the_loop_carries_them(each, busy):
+    assert loaded(busy / each, each, 0.0) <= busy / each
+
+
 def test_a_slower_machine_carries_fewer():
     headroom = calibrated()
     before = headroom.capacity(0.0)
