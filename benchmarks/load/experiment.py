@@ -10,7 +10,7 @@ from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
 from benchmarks.load.step import Step
 from benchmarks.row import Progress, Row
-from sonorant.errors import SonorantError
+from sonorant.errors import SonorantError, Unavailable
 
 __all__ = [
     "STEP_FIGURES",
@@ -38,10 +38,8 @@ class NotOurServer(SonorantError):
     exit_code = 64
 
 
-class NothingMeasured(SonorantError):
+class NothingMeasured(Unavailable):
     """No stream had an answer, of whatever kind, while a step was measured: there are no figures."""
-
-    exit_code = 69
 
 
 @dataclass(frozen=True, slots=True)

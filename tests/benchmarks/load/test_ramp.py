@@ -12,7 +12,7 @@ from benchmarks.load.server import Target
 from benchmarks.load.step import Step
 
 
-def run(monkeypatch, finals_s, statuses):
+def run(monkeypatch, finals_s, statuses, streams=(2,)):
     class Said:
         def __init__(self, *_):
             pass
@@ -24,7 +24,21 @@ def run(monkeypatch, finals_s, statuses):
             pass
 
         def run(self, streams, seconds, model):
-            return Step(streams, seconds, finals_s, (), (), (), statuses, 0, 0, 12.0, 0.1, 0.1)
+            answered = streams < 3
+            return Step(
+                streams,
+                seconds,
+                finals_s if answered else (),
+                (),
+                (),
+                (),
+                statuses if answered else Counter(),
+                0,
+                0,
+                12.0,
+                0.1,
+                0.1,
+            )
 
     @contextmanager
     def serve():
@@ -32,7 +46,7 @@ def run(monkeypatch, finals_s, statuses):
 
     monkeypatch.setattr(module, "Speakers", Said)
     recordings = [Recording(bytes(2 * 8000 * 6), 8000, 0.5), Recording(bytes(2 * 8000), 8000, 0.5)]
-    conditions = Conditions(serve, [Model("digits", "digits")], recordings, (2,), 3.0, 300.0, None, {})
+    conditions = Conditions(serve, [Model("digits", "digits")], recordings, streams, 3.0, 300.0, None, {})
     return list(ramp(conditions, Results("ramp", 300.0), lambda name: None))
 
 
@@ -50,3 +64,8 @@ def test_answers_without_results_are_none_within_the_slo(monkeypatch, status):
 def test_streams_within_the_slo_count(monkeypatch):
     *_, last = run(monkeypatch, (0.1,) * 9, Counter(OK=9))
     assert (last.name, last.value, last.unit) == ("streams", 2, "on a core")
+
+
+def test_a_later_step_without_an_answer_leaves_what_was_measured(monkeypatch):
+    *_, last = run(monkeypatch, (0.1,) * 9, Counter(OK=9), streams=(2, 4))
+    assert (last.name, last.value) == ("streams", 2)
