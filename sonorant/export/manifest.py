@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sonorant.errors import SonorantError
@@ -19,6 +19,7 @@ __all__ = [
     "member_folders",
     "name_and_version",
     "read_manifest",
+    "renew_checksums",
     "verify_files",
 ]
 
@@ -85,6 +86,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadExport(f"{path}: {error.strerror}; expected an exported model, made by `sonorant export`") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadExport(f"{path}: not a manifest ({error}); export the model again") from error
+
+
+def renew_checksums(folder: Path) -> None:
+    """Write the manifest of a draft anew, with the files that it has now."""
+    manifest = replace(read_manifest(folder), files=checksums(folder))
+    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 
 def name_and_version(folder: Path, manifest: Manifest) -> tuple[str, int]:

@@ -1,13 +1,12 @@
 """Measure, on recordings of dev, which interim results of an exported model stand."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from sonorant.corpus.record import Record
-from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.manifest import renew_checksums
 from sonorant.export.warm_up import as_wav
 from sonorant.serving.model import ServedModel
 from sonorant.serving.results import Result
@@ -33,8 +32,7 @@ def add_stability(folder: Path, model: ServedModel, recordings: Iterable[Record]
         return
     posteriors, stood = zip(*found, strict=True)
     (folder / _FILE).write_text(fitted(posteriors, stood).to_json(), encoding="utf-8")
-    manifest = replace(read_manifest(folder), files=checksums(folder))
-    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    renew_checksums(folder)
 
 
 def read_stability(folder: Path) -> Stability:

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from sonorant.audio.pcm import to_int16
 from sonorant.corpus.record import Record
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadShard, Unavailable
-from sonorant.export.manifest import MANIFEST, checksums, read_manifest
+from sonorant.export.manifest import renew_checksums
 from sonorant.serving.model import ServedModel
 from sonorant.serving.warm_up import MANIFEST as RECORDED
 from sonorant.serving.warm_up import WARM_UP, recognize_recorded, recorded_requests
@@ -72,8 +71,7 @@ def _write_texts(folder: Path, texts: Mapping[str, str]) -> None:
     """Write the transcripts, by the recordings' names, and the manifest of the export anew."""
     lines = [json.dumps({"audio_filepath": name, "text": text}, ensure_ascii=False) for name, text in texts.items()]
     (folder / WARM_UP / RECORDED).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    manifest = replace(read_manifest(folder), files=checksums(folder))
-    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    renew_checksums(folder)
 
 
 def as_wav(record: Record) -> bytes:

@@ -186,7 +186,7 @@ class Session:
     def _end(self, result: Result) -> None:
         """Return a final result, or keep it joined to those before."""
         result = self._after(result)
-        self._ended_s = max(self._ended_s, result.end_s)
+        self._ended_s = result.end_s
         self._spoken_s = max([self._spoken_s, *(one.words[-1].end_s for one in result.alternatives if one.words)])
         if self._options.utterances:
             self._answers.append(self._written(result))
