@@ -75,10 +75,13 @@ class Watch:
         return self.looks[-1].wanted
 
     def starved(self):
-        """Return t_session from the first step that was seen until the slow stage had its second replica."""
+        """Return t_session from the first step that was seen until the slow stage had its second replica.
+
+        0 if no time lay between them: until their first step, the ranks only wait.
+        """
         trained = [look for look in self.looks if any(busy_s > 0 for busy_s, _ in look.ranks.values())]
         alone = [look for look in trained if look.living == 1]
-        return t_session(alone[0], alone[-1])
+        return t_session(alone[0], alone[-1]) if len(alone) > 1 else 0.0
 
     def fed(self, for_s):
         """Return t_session since `for_s` ago; NaN unless the slow stage had all replicas that it wanted since then."""

@@ -6,6 +6,7 @@ import soundfile
 from click.testing import CliRunner
 from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.recognizer_thread import recognizer_on_a_thread
+from rigs.waiting import eventually
 
 from benchmarks.load import long
 from services.recognizer.transports import grpc_methods
@@ -108,6 +109,7 @@ def test_idle_streams_that_are_refused_are_counted_or_are_the_error(two_models, 
     options = ("--recordings", str(recordings), "--preset", "idle", "--model", "bubble")
     with recognizer_on_a_thread(two_models, max_streams=1) as (server, _, address):
         rows = measured("--server", address, "--streams", "3", *options)
+        eventually(lambda: server.engine.admission.active == 0, "a measured stream keeps its slot")
         with server.engine.admission.slot():
             none = refused("--server", address, "--streams", "3", *options)
     assert [(row["case"], row["value"]) for row in rows if row["name"] == "refused"] == [("of 3 streams", 2)]
