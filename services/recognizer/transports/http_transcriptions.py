@@ -1,6 +1,7 @@
 """OpenAI's transcriptions and models over the engine: what its clients send, and the answers that they read."""
 
 import json
+import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -180,13 +181,17 @@ def _has_text(result: Result) -> bool:
 
 
 def _segment(number: int, result: Result) -> dict[str, Any]:
+    """Return the fields by which OpenAI's clients judge a segment; what the detector called no speech is in none."""
     best = result.alternatives[0]
+    written = best.text.encode()
     return {
         "id": number,
         "start": best.words[0].start_s,
         "end": best.words[-1].end_s,
         "text": best.text,
         "avg_logprob": log(max(best.confidence, _LEAST_CONFIDENCE)),
+        "compression_ratio": len(written) / len(zlib.compress(written)),
+        "no_speech_prob": 0.0,
         "seek": 0,
         "temperature": 0.0,
         "tokens": list(best.units),

@@ -1,5 +1,6 @@
 import asyncio
 import re
+import zlib
 
 import httpx2 as httpx
 import openai
@@ -40,6 +41,13 @@ def test_verbose_json_has_words_and_segments(store, heard):
     (segment,) = answer.segments
     assert (segment.text, segment.start, segment.end) == (heard.text, heard.words[0].start_s, heard.words[-1].end_s)
     assert (answer.text, answer.duration) == (heard.text, 2.0)
+
+
+def test_a_segment_has_every_field_of_openais_form(store, heard):
+    (segment,) = transcribed(store, response_format="verbose_json").segments
+    assert set(openai.types.audio.TranscriptionSegment.model_fields) <= segment.model_fields_set
+    written = heard.text.encode()
+    assert segment.compression_ratio == len(written) / len(zlib.compress(written))
 
 
 def test_text_and_captions_have_the_words(store, heard):
