@@ -11,8 +11,8 @@ from rigs.black_hole import proxied
 from rigs.chromium import browser
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
-from rigs.tones import spoken, tone_store
-from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, TIMES, chromium_that_hears, done
+from rigs.tones import spoken
+from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, TIMES, done
 from websockets.asyncio.client import connect
 
 TALK = np.concatenate([spoken(5, seed)[0] for seed in range(1, 9)])  # a file of some utterances
@@ -29,24 +29,13 @@ new MutationObserver(() => {{
 LOST = "The connection to the recognizer is lost. Trying again in "
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with chromium_that_hears(spoken(12, seed=5)[0], tmp_path_factory.mktemp("microphone")) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return tone_store(tmp_path_factory.mktemp("exports"), 1)
-
-
 @asynccontextmanager
-async def watched(address, store):
+async def watched(listener, tones):
     """Yield the page, ready; the proxy that it reaches the recognizer by; and the recognizer's own address."""
     async with (
-        http_recognizer(store) as (_, recognizer),
+        http_recognizer(tones) as (_, recognizer),
         proxied(int(recognizer.rpartition(":")[2])) as (proxy, port),
-        browser(address) as chrome,
+        browser(listener) as chrome,
         chrome.page(f"http://127.0.0.1:{port}/") as page,
     ):
         await page.until(f"{STATUS} === 'Ready'")
@@ -91,9 +80,9 @@ async def check_shown(page, expected):
 
 
 @pytest.mark.parametrize("utterances", [0, 1])
-def test_the_microphone_goes_on_after_a_break_with_what_was_said_meanwhile(store, address, utterances):
+def test_the_microphone_goes_on_after_a_break_with_what_was_said_meanwhile(tones, listener, utterances):
     async def run():
-        async with watched(address, store) as (page, proxy, recognizer):
+        async with watched(listener, tones) as (page, proxy, recognizer):
             await page.run(START)
             await page.until(f"{FINALS}.length === {utterances} && {INTERIM}?.includes(' ')")
             proxy.out_of_reach = True
@@ -118,12 +107,12 @@ def test_the_microphone_goes_on_after_a_break_with_what_was_said_meanwhile(store
 
 
 @pytest.mark.parametrize("answered", [1000, 6000])
-def test_a_file_goes_on_after_a_break_from_its_last_final_result(store, address, tmp_path, answered):
+def test_a_file_goes_on_after_a_break_from_its_last_final_result(tones, listener, tmp_path, answered):
     file = tmp_path / "talk.flac"
     file.write_bytes(encoded("FLAC", TALK, RATE_HZ))
 
     async def run():
-        async with watched(address, store) as (page, proxy, recognizer):
+        async with watched(listener, tones) as (page, proxy, recognizer):
             proxy.break_after(answered)
             await page.choose(file)
             await done(page)
@@ -139,9 +128,9 @@ def test_a_file_goes_on_after_a_break_from_its_last_final_result(store, address,
     assert answered == 1000 or 0 < len(second) < 4 * (len(TALK) - RATE_HZ)  # of 16 kHz
 
 
-def test_when_all_tries_were_in_vain_it_is_told_and_what_was_shown_stays(store, address):
+def test_when_all_tries_were_in_vain_it_is_told_and_what_was_shown_stays(tones, listener):
     async def run():
-        async with watched(address, store) as (page, proxy, _):
+        async with watched(listener, tones) as (page, proxy, _):
             await page.run("const slow = window.setTimeout; window.setTimeout = (call, ms) => slow(call, ms / 30)")
             await page.run(START)
             await page.until(f"{INTERIM}?.includes(' ')")
@@ -160,12 +149,12 @@ def test_when_all_tries_were_in_vain_it_is_told_and_what_was_shown_stays(store, 
 
 
 @pytest.mark.parametrize("source", ["microphone", "file"])
-def test_whoever_stops_in_a_break_does_not_wait(store, address, tmp_path, source):
+def test_whoever_stops_in_a_break_does_not_wait(tones, listener, tmp_path, source):
     file = tmp_path / "talk.wav"
     file.write_bytes(encoded("WAV", TALK, RATE_HZ))
 
     async def run():
-        async with watched(address, store) as (page, proxy, _):
+        async with watched(listener, tones) as (page, proxy, _):
             await page.run("const slow = window.setTimeout; window.setTimeout = (call, ms) => slow(call, 30 * ms)")
             if source == "file":
                 proxy.break_after(6000)

@@ -9,8 +9,7 @@ from rigs.chromium import browser
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.recognizer import SPEECH
-from rigs.tones import spoken, tone_store
-from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, chromium_that_hears, done, finals, opened, whole_audio
+from rigs.web_page import ERROR, FINALS, INTERIM, START, STATUS, done, finals, opened, whole_audio
 
 from sonorant.serving import admission
 
@@ -21,17 +20,6 @@ window.asked = [];
 const slow = window.setTimeout;
 window.setTimeout = (call, ms) => (window.asked.push(ms), slow(call, ms / 30));
 """
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with chromium_that_hears(spoken(12, seed=5)[0], tmp_path_factory.mktemp("microphone")) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return tone_store(tmp_path_factory.mktemp("exports"), 1)
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +46,9 @@ async def check(page, recognizer):
     assert shown
 
 
-def test_the_microphone_waits_and_what_was_said_meanwhile_is_recognized(store, address):
+def test_the_microphone_waits_and_what_was_said_meanwhile_is_recognized(tones, listener):
     async def run():
-        async with opened(address, store, limits={"max_streams": 1}) as (page, engine, recognizer):
+        async with opened(listener, tones, limits={"max_streams": 1}) as (page, engine, recognizer):
             await page.run(FASTER)
             with engine.admission.slot():
                 await page.run(START)
@@ -71,13 +59,13 @@ def test_the_microphone_waits_and_what_was_said_meanwhile_is_recognized(store, a
     asyncio.run(run())
 
 
-def test_a_stream_that_goes_on_waits_too(store, address):
+def test_a_stream_that_goes_on_waits_too(tones, listener):
     async def run():
         async with (
-            http_recognizer(store) as (draining, first),
-            http_recognizer(store, max_streams=1) as (full, second),
+            http_recognizer(tones) as (draining, first),
+            http_recognizer(tones, max_streams=1) as (full, second),
             proxied(int(first.rpartition(":")[2])) as (proxy, port),
-            browser(address) as chrome,
+            browser(listener) as chrome,
             chrome.page(f"http://127.0.0.1:{port}/") as page,
         ):
             await page.until(f"{STATUS} === 'Ready'")
@@ -96,12 +84,12 @@ def test_a_stream_that_goes_on_waits_too(store, address):
 
 
 @pytest.mark.parametrize("source", ["microphone", "file"])
-def test_whoever_waits_can_stop_and_is_told_why_there_is_nothing(store, address, tmp_path, source):
+def test_whoever_waits_can_stop_and_is_told_why_there_is_nothing(tones, listener, tmp_path, source):
     file = tmp_path / "talk.wav"
     file.write_bytes(encoded("WAV", SPEECH, RATE_HZ))
 
     async def run():
-        async with opened(address, store, limits={"max_streams": 1}) as (page, engine, _):
+        async with opened(listener, tones, limits={"max_streams": 1}) as (page, engine, _):
             await page.run(FASTER.replace("30", "1"))
             with engine.admission.slot():
                 await (page.run(START) if source == "microphone" else page.choose(file))
@@ -115,12 +103,12 @@ def test_whoever_waits_can_stop_and_is_told_why_there_is_nothing(store, address,
     assert error.endswith("(RESOURCE_EXHAUSTED)")
 
 
-def test_a_file_is_sent_when_the_recognizer_has_room(store, address, tmp_path):
+def test_a_file_is_sent_when_the_recognizer_has_room(tones, listener, tmp_path):
     file = tmp_path / "talk.wav"
     file.write_bytes(encoded("WAV", SPEECH, RATE_HZ))
 
     async def run():
-        async with opened(address, store, limits={"max_streams": 1}) as (page, engine, recognizer):
+        async with opened(listener, tones, limits={"max_streams": 1}) as (page, engine, recognizer):
             await page.run(FASTER)
             with engine.admission.slot():
                 await page.choose(file)

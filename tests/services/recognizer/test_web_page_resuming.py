@@ -9,14 +9,13 @@ from rigs.black_hole import proxied
 from rigs.chromium import browser
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
-from rigs.tones import spoken, tone_store
+from rigs.tones import spoken
 from rigs.web_page import (
     ERROR,
     FINALS,
     START,
     STATUS,
     TIMES,
-    chromium_that_hears,
     done,
     finals,
     opened,
@@ -26,17 +25,6 @@ from rigs.web_page import (
 
 SPEECH, _ = spoken(12, seed=5)
 LONG = np.concatenate([spoken(6, seed)[0] for seed in (7, 8, 9)])
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with chromium_that_hears(SPEECH, tmp_path_factory.mktemp("microphone")) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return tone_store(tmp_path_factory.mktemp("exports"), 1)
 
 
 async def check(page, recognizer):
@@ -53,11 +41,11 @@ async def check(page, recognizer):
     return found
 
 
-def test_no_word_is_lost_or_doubled_where_a_limit_ends_streams(store, address):
+def test_no_word_is_lost_or_doubled_where_a_limit_ends_streams(tones, listener):
     async def run():
         async with (
-            http_recognizer(store) as (_, unlimited),
-            opened(address, store, limits={"max_stream_seconds": 1.5}) as (page, _, _),
+            http_recognizer(tones) as (_, unlimited),
+            opened(listener, tones, limits={"max_stream_seconds": 1.5}) as (page, _, _),
         ):
             await page.run(START)
             await page.until(f"{FINALS}.length > 3")
@@ -69,13 +57,13 @@ def test_no_word_is_lost_or_doubled_where_a_limit_ends_streams(store, address):
     assert times[-1] > "0:02"
 
 
-def test_a_drain_ends_the_stream_which_another_replica_takes_when_it_can(store, address):
+def test_a_drain_ends_the_stream_which_another_replica_takes_when_it_can(tones, listener):
     async def run():
         async with (
-            http_recognizer(store) as (draining, first),
-            http_recognizer(store) as (_, second),
+            http_recognizer(tones) as (draining, first),
+            http_recognizer(tones) as (_, second),
             proxied(int(first.rpartition(":")[2])) as (proxy, port),
-            browser(address) as chrome,
+            browser(listener) as chrome,
             chrome.page(f"http://127.0.0.1:{port}/") as page,
         ):
             await page.until(f"{STATUS} === 'Ready'")
@@ -93,14 +81,14 @@ def test_a_drain_ends_the_stream_which_another_replica_takes_when_it_can(store, 
 
 
 @pytest.mark.parametrize(("encoding", "most_s"), [("MP3", 4.0), ("WEBM_OPUS", 3.0)])
-def test_a_file_beyond_the_limit_of_a_stream_is_recognized_to_its_end(store, address, tmp_path, encoding, most_s):
+def test_a_file_beyond_the_limit_of_a_stream_is_recognized_to_its_end(tones, listener, tmp_path, encoding, most_s):
     file = tmp_path / "talk"
     file.write_bytes(encoded(encoding, LONG, RATE_HZ))
 
     async def run():
         async with (
-            http_recognizer(store) as (_, unlimited),
-            opened(address, store, limits={"max_stream_seconds": most_s}) as (page, _, _),
+            http_recognizer(tones) as (_, unlimited),
+            opened(listener, tones, limits={"max_stream_seconds": most_s}) as (page, _, _),
         ):
             await page.choose(file)
             shown, times = await done(page), await page.run(TIMES)
@@ -117,12 +105,12 @@ def test_a_file_beyond_the_limit_of_a_stream_is_recognized_to_its_end(store, add
     assert abs(told_s - len(LONG) / RATE_HZ) < 0.2
 
 
-def test_a_file_beyond_the_limit_that_the_browser_cannot_decode_is_told(store, address, tmp_path):
+def test_a_file_beyond_the_limit_that_the_browser_cannot_decode_is_told(tones, listener, tmp_path):
     file = tmp_path / "talk.wav"
     file.write_bytes(encoded("WAV", LONG, RATE_HZ))
 
     async def run():
-        async with opened(address, store, limits={"max_stream_seconds": 3.0}) as (page, _, _):
+        async with opened(listener, tones, limits={"max_stream_seconds": 3.0}) as (page, _, _):
             await page.run("OfflineAudioContext.prototype.decodeAudioData = () => Promise.reject(new Error())")
             await page.choose(file)
             await page.until(f"{STATUS} === 'Ended by an error'")
