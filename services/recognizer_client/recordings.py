@@ -1,10 +1,6 @@
-"""Audio for a client to send: files, and the microphone."""
+"""Recordings for a client to send."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import soundfile
@@ -12,12 +8,11 @@ import soxr
 
 from sonorant.arrays import Waveform
 from sonorant.corpus.containers import is_mp3, shortfall
-from sonorant.errors import BadAudio, Unavailable
+from sonorant.errors import BadAudio
 from sonorant.file_names import path_fault, shown
 from sonorant.serving.audio_formats import AudioFormat, open_decoder
 
-__all__ = ["microphone", "read_recording"]
-
+__all__ = ["read_recording"]
 
 _WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soundfile does not read
 _WAV = b"RIFF"
@@ -78,35 +73,3 @@ def _decoded(path: Path, encoding: str, content: bytes, rate_hz: int) -> Wavefor
     if len(samples) > _LONGEST_S * rate_hz:
         raise BadAudio(shown(path), f"more than {_LONGEST_S / 3600:g} h of audio; cut it")
     return samples
-
-
-@contextmanager
-def microphone(rate_hz: int, chunk_ms: float) -> Iterator[AsyncIterator[bytes]]:
-    """Yield an endless iterator of the microphone's 16-bit chunks; raises Unavailable without one.
-
-    For use within an event loop.
-    """
-    try:
-        import sounddevice
-    except (ImportError, OSError) as error:  # OSError: the package is there, the PortAudio library is not
-        raise Unavailable(
-            f"--mic needs the package sounddevice and PortAudio: {error}; pip install sounddevice"
-        ) from error
-    heard: asyncio.Queue[bytes] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-
-    def hear(audio: Any, frames: int, time: Any, status: Any) -> None:
-        loop.call_soon_threadsafe(heard.put_nowait, bytes(audio))
-
-    async def chunks() -> AsyncIterator[bytes]:
-        while True:
-            yield await heard.get()
-
-    try:
-        stream = sounddevice.RawInputStream(
-            rate_hz, blocksize=round(rate_hz * chunk_ms / 1000), channels=1, dtype="int16", callback=hear
-        )
-    except sounddevice.PortAudioError as error:
-        raise Unavailable(f"--mic: no microphone at {rate_hz} Hz: {error}; connect one") from error
-    with stream:
-        yield chunks()

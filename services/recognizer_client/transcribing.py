@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +27,9 @@ from services.recognizer_client.client import (
 )
 from services.recognizer_client.layout import Layout, render
 from services.recognizer_client.live_line import Show, live_line
+from services.recognizer_client.microphone import microphone
 from services.recognizer_client.outputs import Output, left_out, outputs_of
-from services.recognizer_client.recordings import microphone, read_recording
+from services.recognizer_client.recordings import read_recording
 from services.recognizer_client.retrying import lost_status_delay_s
 from services.recognizer_client.transcript import StreamedTranscript, StreamEvent, read_event
 from sonorant.arrays import Waveform
@@ -226,20 +227,11 @@ def _said_of(others: Counter[str]) -> str:
 async def _transcribe_microphone(
     stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request
 ) -> None:
-    stopping = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopping.set)
-
-    async def until_stopped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for chunk in chunks:
-            if stopping.is_set():
-                return
-            yield chunk
-
-    with microphone(info.sample_rate_hz, request.chunk_ms) as chunks:
+    with microphone(info.sample_rate_hz, request.chunk_ms) as (chunks, end):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, end)
         click.echo("listening; Ctrl-C ends", err=True)
-        audio = until_stopped(chunks)
         show = _spoken_line(Captions()) if sys.stdout.isatty() else _final_line
-        async with aclosing(stream_audio(stub, audio, info.sample_rate_hz, request.config())) as responses:
+        async with aclosing(stream_audio(stub, chunks, info.sample_rate_hz, request.config())) as responses:
             async for response in responses:
                 click.echo(show(read_event(response, 0.0)), nl=False)
 
