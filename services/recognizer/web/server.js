@@ -16,7 +16,9 @@ export async function modelNames() {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const response = await fetch(new URL("v1/models", document.baseURI), { headers }).catch(() => null);
   if (response?.status === 401) throw new NeedsKey(key);
-  if (!response?.ok) throw new PageError("The recognizer does not answer", "Is it running? Reload the page to try again.");
+  if (!response?.ok) {
+    throw new PageError("The recognizer does not answer", "Is it running? Reload the page to try again.");
+  }
   const names = (await response.json()).data.map((model) => model.id);
   if (names.length === 0) throw new PageError("No model is served", "Export one, then reload the page.");
   return names;
