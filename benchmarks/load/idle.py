@@ -11,6 +11,7 @@ from benchmarks.load import usage
 from benchmarks.load.experiment import Conditions, Results
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
+from benchmarks.load.stream_end import STREAM_ENDED, stream_error
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
@@ -78,6 +79,6 @@ async def _open(channel: grpc.aio.Channel, recording: Recording, model: str) -> 
     except TimeoutError:
         call.cancel()
         raise Unavailable(f"a stream: no answer within {_OPEN_S:.0f} s") from None
-    except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-        raise Unavailable(f"a stream: {(await call.code()).name}: {await call.details()}") from None
+    except STREAM_ENDED:
+        raise await stream_error(call) from None
     return call

@@ -13,6 +13,7 @@ from benchmarks.load import usage
 from benchmarks.load.experiment import Conditions, Results
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
+from benchmarks.load.stream_end import STREAM_ENDED, stream_error
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
 from services.recognizer_client.client import ask_model, connect
@@ -36,7 +37,10 @@ class StreamsTooShort(SonorantError):
 
 
 def long(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
-    """Yield the server's CPU time an audio-second in the first and in the tenth minute; raises StreamsTooShort."""
+    """Yield the server's CPU time an audio-second in the first and in the tenth minute.
+
+    Raises StreamsTooShort, and Unavailable, with the status, if the server ends the stream.
+    """
     with conditions.serve(max_stream_seconds=_MINUTES * _MINUTE_S + 1) as target:
         model = conditions.models[0].name
         asyncio.run(_check_limit(target, model))
@@ -58,7 +62,10 @@ async def _check_limit(target: Target, model: str) -> None:
 
 
 async def _minutes(target: Target, recordings: Sequence[Recording], model: str) -> list[float]:
-    """Return the CPU seconds of each minute; the next is sent when the last is recognized, and the server idle."""
+    """Return the CPU seconds of each minute; the next is sent when the last is recognized, and the server idle.
+
+    Raises Unavailable.
+    """
     rate_hz, pid = recordings[0].rate_hz, target.process
     said = b"".join(recording.audio for recording in recordings)
     size = round(_MINUTE_S * rate_hz) * _SAMPLE_BYTES
@@ -70,16 +77,20 @@ async def _minutes(target: Target, recordings: Sequence[Recording], model: str) 
         opening = pb.StreamingRecognitionConfig(streaming_features=wanted)
         opening.config.model = model
         opening.config.explicit_decoding_config.sample_rate_hertz = rate_hz
-        await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
         results = _Results(call)
-        used = [await _idle_at_s(pid)]
-        for number in range(_MINUTES):
-            for at in range(0, len(minute), chunk):
-                await call.write(pb.StreamingRecognizeRequest(audio=minute[at : at + chunk]))
-            await results.wait((number + 1) * _MINUTE_S - _UNHEARD_S)
-            used.append(await _idle_at_s(pid))
-        await call.done_writing()
-        await results.reading
+        try:
+            await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
+            used = [await _idle_at_s(pid)]
+            for number in range(_MINUTES):
+                for at in range(0, len(minute), chunk):
+                    await call.write(pb.StreamingRecognizeRequest(audio=minute[at : at + chunk]))
+                await results.wait((number + 1) * _MINUTE_S - _UNHEARD_S)
+                used.append(await _idle_at_s(pid))
+            await call.done_writing()
+            await results.reading
+        except STREAM_ENDED:
+            await asyncio.gather(results.reading, return_exceptions=True)
+            raise await stream_error(call) from None
     return [after_s - before_s for before_s, after_s in pairwise(used)]
 
 
@@ -90,6 +101,7 @@ class _Results:
         self._recognized_s = 0.0
         self._news = asyncio.Event()
         self.reading = asyncio.create_task(self._read(call))
+        self.reading.add_done_callback(lambda _: self._news.set())
 
     async def wait(self, until_s: float) -> None:
         """Wait for a result behind `until_s` of the audio, as long as there is patience: all may be silent."""

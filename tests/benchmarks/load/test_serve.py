@@ -117,6 +117,19 @@ def test_idle_streams_that_are_refused_are_counted_or_are_the_error(two_models, 
     assert str(none).startswith("a stream: RESOURCE_EXHAUSTED: ")
 
 
+def test_a_long_stream_that_is_refused_is_the_error(two_models, recordings, monkeypatch):
+    monkeypatch.setattr(long, "_MINUTES", 2)
+    monkeypatch.setattr(long, "_MINUTE_S", 1.0)
+    options = ("--recordings", str(recordings), "--preset", "long", "--model", "bubble")
+    with (
+        recognizer_on_a_thread(two_models, max_streams=1, max_stream_seconds=4) as (server, _, address),
+        server.engine.admission.slot(),
+    ):
+        refusal = refused("--server", address, *options)
+    assert isinstance(refusal, Unavailable)
+    assert str(refusal).startswith("a stream: RESOURCE_EXHAUSTED: ")
+
+
 def test_no_recognizer_answers_where_none_does():
     none = refused("--server", "127.0.0.1:1")
     assert isinstance(none, Unavailable)
