@@ -131,11 +131,13 @@ class Recognizer:
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()
         self._runner.run(self._client.__aenter__())
+        self._open = True
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._open = False
         self._runner.run(self._client.__aexit__())
-        self._runner.close()
+        self._runner.close()  # and the streams that are left open
 
     def model(self) -> ModelInfo:
         """Return the model that answers, and the rate of its audio."""
@@ -148,7 +150,8 @@ class Recognizer:
             while (result := self._runner.run(_next(results))) is not None:
                 yield result
         finally:
-            self._runner.run(results.aclose())
+            if self._open:
+                self._runner.run(results.aclose())
 
     def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
         """As `AsyncRecognizer.transcribe`."""

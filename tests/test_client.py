@@ -180,6 +180,13 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
     blocked.set()
 
 
+def test_a_stream_that_is_left_open_ends_with_its_client(address):
+    with Recognizer(address) as recognizer:
+        results = recognizer.stream([AUDIO], RATE_HZ)
+        next(results)
+    results.close()
+
+
 @pytest.mark.parametrize(
     ("chunk", "error"),
     [
