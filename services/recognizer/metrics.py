@@ -21,18 +21,7 @@ class RecognizerMetrics:
         worst_lag_s: Callable[[], float] = lambda: 0.0,
         gather_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        for name, what, read in (
-            ("sessions", "Open streams and requests.", lambda: admission.active),
-            ("headroom_sessions", "Streams that would be admitted beside the open ones.", lambda: admission.fitting),
-            ("load_ratio", "Share of the measured capacity in use; 1: streams are refused.", lambda: admission.load),
-            ("worst_lag_seconds", "Worst lag of the last seconds, of audio that waits, too.", worst_lag_s),
-            (
-                "gathering_seconds",
-                "Time for which each stream gathers its messages; 0: they are recognized at once.",
-                gather_s,
-            ),
-        ):
-            Gauge(f"sonorant_recognizer_{name}", what, registry=registry).set_function(read)
+        _register_gauges(registry, admission, worst_lag_s, gather_s)
         self.lag = Histogram(
             "sonorant_recognizer_lag_seconds",
             "From the arrival of live audio at the socket to its recognition, less the time in which it is gathered.",
@@ -61,3 +50,23 @@ class RecognizerMetrics:
             buckets=_BOUNDS_S,
             registry=registry,
         )
+
+
+def _register_gauges(
+    registry: CollectorRegistry,
+    admission: Admission,
+    worst_lag_s: Callable[[], float],
+    gather_s: Callable[[], float],
+) -> None:
+    for name, what, read in (
+        ("sessions", "Open streams and requests.", lambda: admission.active),
+        ("headroom_sessions", "Streams that would be admitted beside the open ones.", lambda: admission.fitting),
+        ("load_ratio", "Share of the measured capacity in use; 1: streams are refused.", lambda: admission.load),
+        ("worst_lag_seconds", "Worst lag of the last seconds, of audio that waits, too.", worst_lag_s),
+        (
+            "gathering_seconds",
+            "Time for which each stream gathers its messages; 0: they are recognized at once.",
+            gather_s,
+        ),
+    ):
+        Gauge(f"sonorant_recognizer_{name}", what, registry=registry).set_function(read)

@@ -25,7 +25,7 @@ from services.recognizer_client.transcript import (
     RecognizedWord,
     StreamedTranscript,
     StreamEvent,
-    join_alternatives,
+    join_events,
     read_event,
 )
 from sonorant.arrays import Waveform
@@ -151,13 +151,7 @@ async def stream_recording(
                 events.append(read_event(response, clock() - start, begin / rate_hz))
                 show(events[-1])
                 model = response.metadata.model
-    finals = [event for event in events if event.is_final]
-    alternatives = join_alternatives([event.alternatives for event in finals])
-    words = tuple(word for event in finals for word in event.words)
-    audio_s = len(samples) / rate_hz
-    return StreamedTranscript(
-        alternatives[0][0], words, alternatives, tuple(events), model, audio_s, audio_end_s, events[-1].arrival_s
-    )
+    return join_events(events, model, len(samples) / rate_hz, audio_end_s)
 
 
 async def stream_audio(
@@ -174,13 +168,8 @@ async def stream_audio(
     recognized goes on in another. A stream that it has no capacity for is tried again for `patience_s`, when it says
     so; until then it is in the context of `waits`. An error of the chunks is raised behind the last response.
     """
-    if rate_hz < 1:
-        raise ValueError(f"rate_hz={rate_hz}: expected samples a second; {_USUAL_HZ} are usual")
     clock = asyncio.get_running_loop().time
-    wanted = pb.RecognitionConfig()
-    wanted.CopyFrom(config or _everything())
-    wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
-    wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
+    wanted = _linear16(config or _everything(), rate_hz)
     audio = Replay(chunks)
     token = ""
     ended, answered_s = True, clock()
@@ -218,6 +207,17 @@ async def _requests(
     )
     async for chunk in audio.chunks():
         yield pb.StreamingRecognizeRequest(audio=chunk)
+
+
+def _linear16(config: pb.RecognitionConfig, rate_hz: int) -> pb.RecognitionConfig:
+    """Return the config of a stream of 16-bit samples; raises ValueError for no rate."""
+    if rate_hz < 1:
+        raise ValueError(f"rate_hz={rate_hz}: expected samples a second; {_USUAL_HZ} are usual")
+    wanted = pb.RecognitionConfig()
+    wanted.CopyFrom(config)
+    wanted.explicit_decoding_config.encoding = pb.ExplicitDecodingConfig.LINEAR16
+    wanted.explicit_decoding_config.sample_rate_hertz = rate_hz
+    return wanted
 
 
 def pcm16(samples: Waveform) -> bytes:

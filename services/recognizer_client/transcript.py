@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sonorant.v1 import recognizer_pb2 as pb
 
-__all__ = ["RecognizedWord", "StreamEvent", "StreamedTranscript", "join_alternatives", "read_event"]
+__all__ = ["RecognizedWord", "StreamEvent", "StreamedTranscript", "join_alternatives", "join_events", "read_event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,17 @@ def read_event(response: pb.StreamingRecognizeResponse, arrival_s: float, begin_
     )
     alternatives = tuple((alternative.transcript, alternative.confidence) for alternative in result.alternatives)
     return StreamEvent(arrival_s, result.is_final, best.transcript, words, alternatives)
+
+
+def join_events(events: Sequence[StreamEvent], model: str, audio_s: float, audio_end_s: float) -> StreamedTranscript:
+    """Return the transcript of a recording, of all its results, the last one final; see StreamedTranscript."""
+    finals = [event for event in events if event.is_final]
+    alternatives = join_alternatives([event.alternatives for event in finals])
+    words = tuple(word for event in finals for word in event.words)
+    text, _ = alternatives[0]
+    return StreamedTranscript(
+        text, words, alternatives, tuple(events), model, audio_s, audio_end_s, events[-1].arrival_s
+    )
 
 
 def join_alternatives(pieces: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
