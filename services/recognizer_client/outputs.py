@@ -1,5 +1,6 @@
 """Which recordings to transcribe, and where each one's transcript goes."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ __all__ = ["Output", "left_out", "outputs_of", "recordings_below"]
 _SUFFIXES = frozenset(
     {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav", ".webm"}
 )
+_LONGEST = 255  # bytes of a file's name
 _Named: TypeAlias = tuple[Path, Path]  # a recording, and its name below the folder that was named
 
 
@@ -41,8 +43,7 @@ def outputs_of(paths: Sequence[Path], folder: Path | None, suffix: str) -> list[
     for named in found:
         recording, id = named[0], ids[named]
         path, owner = folder and folder / f"{id}{suffix}", owners.setdefault(id, recording)
-        fault = f"its output {shown(path)} is that of {shown(owner)}; rename one" if path and owner != recording else ""
-        outputs.append(Output(recording, id, path, fault))
+        outputs.append(Output(recording, id, path, _fault(path, recording, owner) if path else ""))
     return outputs
 
 
@@ -57,6 +58,15 @@ def recordings_below(folder: Path) -> Below:
     """Return the files below a folder that are recordings by their names, and the folders that may not be listed."""
     found = files_below(folder, _is_recording)
     return found._replace(paths=tuple(path for path in found.paths if not path.is_dir()))
+
+
+def _fault(path: Path, recording: Path, owner: Path) -> str:
+    """Return why a recording can have no output at `path`, whose first recording is `owner`; empty: it can."""
+    if owner != recording:
+        return f"its output {shown(path)} is that of {shown(owner)}; rename one"
+    if len(os.fsencode(path.name)) > _LONGEST:
+        return f"its output {shown(path)} has a longer name than file systems take; rename it"
+    return ""
 
 
 def _ids(recordings: Iterable[_Named]) -> dict[_Named, str]:

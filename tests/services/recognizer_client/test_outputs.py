@@ -40,6 +40,19 @@ def test_of_two_folders_recordings_of_one_name_the_first_has_the_output(tmp_path
     assert not any(output.fault for output in outputs_of([one, one / "n.wav", one], Path("out"), ".txt"))
 
 
+def test_a_recording_whose_output_has_too_long_a_name_costs_itself_alone(tmp_path):
+    name = "\uac00" * 83  # of three bytes
+    folder = touched(tmp_path, f"{name}.wav", f"{name}.mp3", "n.wav")
+    found = outputs_of([folder], Path("out"), ".json")
+    assert [output.fault for output in found] == [
+        "",
+        *(
+            f"its output out/{name}.{suffix}.json has a longer name than file systems take; rename it"
+            for suffix in ("mp3", "wav")
+        ),
+    ]
+
+
 def test_a_folder_without_recordings_has_an_output_which_fails(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert [one.recording for one in outputs_of([Path()], None, ".txt")] == [Path()]
