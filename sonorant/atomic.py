@@ -13,6 +13,7 @@ from sonorant.errors import Unavailable
 
 __all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder", "refused", "sweep"]
 
+_LONGEST = 245  # bytes of a name in a temporary's, which has ten more; file systems take 255
 _TEMPORARY = re.compile(r"\.(?P<name>.+?)(?P<aside>\.old)?\.[a-z0-9_]{8}")  # as tempfile ends them
 
 
@@ -38,9 +39,9 @@ def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Bi
     folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
     """
     make_folder(path.parent)
-    temporary = ""
+    temporary, name = "", os.fsdecode(os.fsencode(path.name)[:_LONGEST])
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()

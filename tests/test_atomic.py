@@ -18,6 +18,12 @@ def test_folders_above_are_made_and_old_content_replaced(tmp_path: Path) -> None
     assert os.listdir(path.parent) == ["b.txt"]
 
 
+@pytest.mark.parametrize("name", ["a" * 255, "\uac00" * 85])
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: str) -> None:
+    atomic_write(tmp_path / name, "new")
+    assert os.listdir(tmp_path) == [name]
+
+
 def test_interrupted_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     atomic_write(path, "old")
