@@ -39,21 +39,38 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
                 raise BadAudio(shown(path), fault)
             if is_mp3(file.fileno()):  # soundfile's decoder writes to stderr of it, and names no file
                 return _held(path, _decoded(path, "MP3", file.read(), rate_hz))
-            samples, found_hz = soundfile.read(file.fileno(), dtype="float32", always_2d=True, closefd=False)
-            if not len(samples):  # soundfile takes a data chunk of 0 bytes at its word
+            mono, found_hz = _averaged(path, file.fileno())
+            if not len(mono):  # soundfile takes a data chunk of 0 bytes at its word
                 file.seek(0)
-                return _held(path, _decoded(path, "WAV", file.read(), rate_hz) if magic == _WAV else samples)
+                return _held(path, _decoded(path, "WAV", file.read(), rate_hz) if magic == _WAV else mono)
     except soundfile.LibsndfileError as error:  # which names the descriptor
         raise BadAudio(shown(path), f"{error.error_string.strip(' .')}; {_EXPECTED}") from error
     except OSError as error:
         raise BadAudio(shown(path), f"{error}; {_EXPECTED}") from error
-    with np.errstate(over="ignore", invalid="ignore"):
-        mono: Waveform = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if found_hz != rate_hz:
         mono = soxr.resample(mono, found_hz, rate_hz).astype(np.float32)
     if not np.isfinite(mono).all():
         raise BadAudio(shown(path), "samples that are not finite, alone or averaged; expected numbers in [-1, 1]")
     return mono
+
+
+def _averaged(path: Path, descriptor: int) -> tuple[Waveform, int]:
+    """Return what soundfile reads of a file, channels averaged, and its rate; raises BadAudio for more than a day."""
+    with soundfile.SoundFile(descriptor, closefd=False) as sound:
+        if sound.frames > _LONGEST_S * sound.samplerate:
+            raise _too_long(path)
+        try:
+            samples = sound.read(dtype="float32", always_2d=True)
+        except MemoryError:  # before any is read: a header may lie
+            found = f"{sound.frames} samples of {sound.channels} channels by its header"
+            raise BadAudio(shown(path), f"{found}: more than memory holds") from None
+        with np.errstate(over="ignore", invalid="ignore"):
+            mono: Waveform = samples[:, 0] if sound.channels == 1 else samples.mean(axis=1, dtype=np.float32)
+        return mono, sound.samplerate
+
+
+def _too_long(path: Path) -> BadAudio:
+    return BadAudio(shown(path), f"more than {_LONGEST_S / 3600:g} h of audio; cut it")
 
 
 def _held(path: Path, samples: Waveform) -> Waveform:
@@ -71,5 +88,5 @@ def _decoded(path: Path, encoding: str, content: bytes, rate_hz: int) -> Wavefor
     except BadAudio as error:
         raise BadAudio(shown(path), error.reason) from error
     if len(samples) > _LONGEST_S * rate_hz:
-        raise BadAudio(shown(path), f"more than {_LONGEST_S / 3600:g} h of audio; cut it")
+        raise _too_long(path)
     return samples

@@ -91,3 +91,28 @@ def test_mpeg_audio_of_layer_2_is_read_by_soundfile(tmp_path):
     found = read_recording(tmp_path / "a.mp2", 16_000)
     np.testing.assert_array_equal(found, soundfile.read(tmp_path / "a.mp2", dtype="float32")[0])
     assert len(found) >= 16_000
+
+
+@pytest.mark.parametrize(
+    ("total", "reason"),
+    [
+        ((1 << 36) - 1, "more than 24 h of audio; cut it"),
+        (86_400 * 192_000, "16588800000 samples of 8 channels by its header: more than memory holds"),
+    ],
+)
+def test_a_header_that_counts_more_samples_than_memory_holds_is_bad_audio(tmp_path, total, reason):
+    path = tmp_path / "said.flac"
+    soundfile.write(path, np.tile(RAMP[:, None], 8), 192_000)
+    content = bytearray(path.read_bytes())
+    place = slice(21, 26)  # in STREAMINFO, RFC 9639, section 8.2
+    others = int.from_bytes(content[place]) >> 36 << 36
+    content[place] = (others | total).to_bytes(5)
+    path.write_bytes(content)
+    with pytest.raises(BadAudio, match=rf"said\.flac: {reason}"):
+        read_recording(path, 8000)
+
+
+def test_more_than_a_day_is_refused(tmp_path):
+    soundfile.write(tmp_path / "slow.wav", np.zeros(86_401), 1, subtype="PCM_U8")
+    with pytest.raises(BadAudio, match=r"slow\.wav: more than 24 h of audio; cut it"):
+        read_recording(tmp_path / "slow.wav", 8000)
