@@ -51,11 +51,11 @@ def export_model(
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
     recordings: of dev; on them the stability of interim results is measured, and some become recorded requests of its
-    warm-up. The written model is loaded, and its graph is
-    compared with `model` on a random stream; raises BadExport if their log-probabilities differ by more than 1e-5 (or
-    that share of them), or by more than 1e-3 from those of `model` on the whole stream in a padded batch, or those of
-    kernels that take the graph's place by more than 2e-4 from the graph's. Raises BadLanguageModel or WrongVocabulary
-    for a language model that does not fit, and Unavailable if the folder cannot be written.
+    warm-up. The written model is loaded, and its graph is compared with `model` on a random stream; raises BadExport if
+    their log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model`
+    on the whole stream in a padded batch, or those of kernels that take the graph's place by more than 2e-4 from the
+    graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does not fit, and Unavailable if the
+    folder cannot be written.
     """
     # A fault is named before anything is written.
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
