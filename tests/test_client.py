@@ -11,6 +11,7 @@ import soundfile
 from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.pages import ROOT, blocks
 from rigs.recognizer_thread import recognizer_on_a_thread
+from rigs.slots import until_free
 
 import sonorant.client
 from services.recognizer.process import running_recognizer
@@ -166,17 +167,13 @@ def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
         yield AUDIO
         blocked.wait()
 
-    async def active(server):
-        while server.engine.admission.active:
-            await asyncio.sleep(0.01)
-
     store = ModelStore(exports, load_exported)
     store.refresh()
     with recognizer_on_a_thread(store) as (server, loop, address):
         with Recognizer(address) as recognizer:
             for _ in recognizer.stream(source(), RATE_HZ):
                 break
-        asyncio.run_coroutine_threadsafe(active(server), loop).result(timeout=30)
+        asyncio.run_coroutine_threadsafe(until_free(server.engine), loop).result(timeout=30)
     blocked.set()
 
 

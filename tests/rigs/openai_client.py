@@ -9,15 +9,10 @@ from rigs.babble import RATE_HZ
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.recognizer import SPEECH
+from rigs.slots import until_free
 
 WAV = encoded("WAV", SPEECH, RATE_HZ)
 PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the system's certificates, which take long to load
-
-
-async def until_free(engine):
-    """Wait until no stream has a slot."""
-    while engine.admission.active:  # the client may know first that its answer has ended
-        await asyncio.sleep(0.01)
 
 
 def asked(store, ask, **limits):

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 from rigs.babble import murmur
+from rigs.slots import until_free
 
 from services.recognizer.server import RecognizerServer
 from services.recognizer_client.client import connect, pcm16
@@ -49,8 +50,7 @@ def refusal(store, *requests, **limits):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 async for _ in call:
                     pass
-            while server.engine.admission.active:  # the client may know first that the stream has ended
-                await asyncio.sleep(0.01)
+            await until_free(server.engine)
             return caught.value.code(), caught.value.details()
 
     return asyncio.run(run())

@@ -20,6 +20,7 @@ from rigs.babble import RATE_HZ
 from rigs.encoded import encoded
 from rigs.keyed import api_keys, keyed
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening
+from rigs.slots import until_free
 from structlog.testing import capture_logs
 
 from services.recognizer.key_file import append_key
@@ -153,8 +154,7 @@ def test_a_key_has_its_own_limit_of_streams_on_both_ports_and_a_series_of_metric
             text = (await stream_recording(connect(other, secrets["many"]), SPEECH, RATE_HZ)).text
             during = read("key_sessions", "few"), read("key_sessions", "many"), read("key_refusals_total", "few")
             held.cancel()
-            while server.engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(server.engine)
             return error, answer, metadata, text, during
 
     error, answer, metadata, text, during = on(store, file, ask, metrics=metrics)

@@ -7,6 +7,7 @@ import logging
 import grpc
 import pytest
 from rigs.recognizer import AUDIO, audio, interim, opening, recognizer
+from rigs.slots import until_taken
 
 from services.recognizer.transports import grpc_methods
 from services.recognizer_client.client import connect
@@ -110,8 +111,7 @@ def test_audio_before_the_end_of_a_drain_is_recognized(store, busy):
             call, told = connect(channel).StreamingRecognize(), asyncio.Event()
             await call.write(opening())
             await call.write(audio())
-            while not server.engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_taken(server.engine)
 
             async def speak():
                 while busy and not told.is_set():

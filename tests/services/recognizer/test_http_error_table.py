@@ -14,6 +14,7 @@ from rigs.http_recognizer import http_recognizer
 from rigs.keyed import api_keys
 from rigs.openai_client import PLAIN
 from rigs.recognizer import AUDIO, SPEECH
+from rigs.slots import until_free, until_taken
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -101,11 +102,9 @@ def provoked(store, tmp_path, monkeypatch):
 
 async def amid(case, engine):
     """Let happen what does while a client's stream is open, and wait for its end."""
-    while not engine.admission.active:
-        await asyncio.sleep(0.01)
+    await until_taken(engine)
     case.amid(engine)
-    while engine.admission.active:
-        await asyncio.sleep(0.01)
+    await until_free(engine)
 
 
 async def uploaded(case, engine, address):

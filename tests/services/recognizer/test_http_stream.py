@@ -7,6 +7,7 @@ from rigs.babble import RATE_HZ
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
 from rigs.recognizer import AUDIO, SPEECH
+from rigs.slots import until_free, until_taken
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -47,8 +48,7 @@ def told(store, *messages, query="", **limits):
                     read.append(json.loads(await call.recv()))
             except ConnectionClosed as closed:
                 code = closed.rcvd.code
-            while engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(engine)
             return read, code
 
     return asyncio.run(run())
@@ -202,11 +202,9 @@ def test_a_client_that_vanishes_gives_its_slot_back(store):
     async def run():
         async with opened(store) as (engine, call):
             await call.send(AUDIO)
-            while not engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_taken(engine)
             call.transport.abort()
-            while engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(engine)
 
     asyncio.run(run())
 
@@ -276,7 +274,6 @@ def test_a_client_that_reads_nothing_gives_its_slot_back(store, monkeypatch, rea
             monkeypatch.setattr(WebSocket, "send_json", lambda *_: asyncio.Event().wait())
             for chunk in CHUNKS[1:]:
                 await call.send(chunk)
-            while engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(engine)
 
     asyncio.run(run())

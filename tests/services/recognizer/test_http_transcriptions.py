@@ -8,8 +8,9 @@ import pytest
 from rigs.babble import RATE_HZ, export_babble
 from rigs.encoded import encoded
 from rigs.http_recognizer import http_recognizer
-from rigs.openai_client import PLAIN, WAV, asked, transcribed, until_free
+from rigs.openai_client import PLAIN, WAV, asked, transcribed
 from rigs.recognizer import AUDIO, SPEECH
+from rigs.slots import until_free, until_taken
 
 from sonorant.export.loading import load_exported
 from sonorant.serving.model_store import ModelStore
@@ -228,11 +229,9 @@ def test_an_upload_whose_client_vanishes_gives_its_slot_back(store):
             head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n"
             writer.write(f"{head}Content-Length: 1000\r\n\r\n--x\r\n".encode())
             await writer.drain()
-            while not engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_taken(engine)
             writer.close()
-            while engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(engine)
 
     asyncio.run(run())
 

@@ -4,6 +4,7 @@ import grpc
 import pytest
 from rigs.babble import RATE_HZ
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, last, opening, recognizer, refusal
+from rigs.slots import until_free
 
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.v1 import recognizer_pb2 as pb
@@ -152,8 +153,7 @@ def test_a_client_that_goes_away_gives_its_place_to_the_next(store):
             await interim(call)
             assert server.engine.admission.active == 1
             call.cancel()
-            while server.engine.admission.active:
-                await asyncio.sleep(0)  # the timeout of `recognizer` ends this if the slot is never freed
+            await until_free(server.engine)
             return await stream_recording(stub, SPEECH, RATE_HZ)
 
     assert asyncio.run(run()).text

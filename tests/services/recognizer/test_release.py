@@ -7,6 +7,7 @@ import pytest
 from rigs.babble import RATE_HZ
 from rigs.black_hole import proxied
 from rigs.recognizer import AUDIO, SPEECH, audio, interim, opening, recognizer
+from rigs.slots import until_free, until_taken
 
 from services.process import channels
 from services.recognizer import engine as engine_module
@@ -17,11 +18,6 @@ from services.recognizer.transports.grpc import RecognizerServicer
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.serving.errors import IdleStream
 from sonorant.v1 import recognizer_pb2 as pb
-
-
-async def until_free(server):
-    while server.engine.admission.active:
-        await asyncio.sleep(0.01)  # the timeout of `recognizer` ends this if the slot is never freed
 
 
 async def read_all(call):
@@ -79,9 +75,8 @@ def test_a_stream_whose_results_are_not_read_is_ended_long_before_an_idle_one(st
         async with recognizer(store, idle_timeout_s=3600.0) as (server, channel):
             call = connect(channel).StreamingRecognize()
             await call.write(opening())
-            while not server.engine.admission.active:
-                await asyncio.sleep(0.01)
-            await until_free(server)
+            await until_taken(server.engine)
+            await until_free(server.engine)
             with pytest.raises(grpc.aio.AioRpcError, match=r"no result was read for 0\.5 s") as caught:
                 await read_all(call)
             return caught.value.code()
@@ -103,7 +98,7 @@ def test_a_client_whose_network_is_gone_gives_its_slot_back(store, monkeypatch):
             await interim(call)
             assert server.engine.admission.active == 1
             proxy.cut()
-            await until_free(server)
+            await until_free(server.engine)
             call.cancel()
 
     asyncio.run(run())

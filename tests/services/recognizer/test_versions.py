@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from rigs.babble import export_babble, murmur
 from rigs.recognizer import audio, interim, last, opening, recognizer
+from rigs.slots import until_free
 from structlog.testing import capture_logs
 
 from services.recognizer.version_events import log_changes
@@ -129,8 +130,7 @@ def test_a_version_out_of_service_leaves_the_memory_with_its_last_stream(tmp_pat
             await call.done_writing()
             await last(call)
             del call
-            while server.engine.admission.active:
-                await asyncio.sleep(0.01)
+            await until_free(server.engine)
             await server.engine.refresh()
             return meanwhile, [(state.version, state.state) for state in server.engine.versions("babble")]
 

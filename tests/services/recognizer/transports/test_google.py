@@ -8,6 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from rigs.babble import export_babble
 from rigs.recognizer import AUDIO, recognizer
+from rigs.slots import until_free
 
 from services.recognizer.transports import grpc_methods
 from sonorant.export.loading import load_exported
@@ -69,8 +70,7 @@ def conversation(store, *requests, **limits):
                 while (response := await call.read()) is not grpc.aio.EOF:
                     found.append(response)
             except grpc.aio.AioRpcError as error:
-                while server.engine.admission.active:  # the client may know first that the stream has ended
-                    await asyncio.sleep(0.01)
+                await until_free(server.engine)
                 return found, error.code(), error.details()
             return found, grpc.StatusCode.OK, ""
 

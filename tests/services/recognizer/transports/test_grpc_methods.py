@@ -1,6 +1,7 @@
 import asyncio
 
 from rigs.recognizer import opening, recognizer
+from rigs.slots import until_free, until_taken
 from structlog.testing import capture_logs
 
 from services.recognizer.transports.grpc import RecognizerServicer
@@ -22,11 +23,9 @@ def test_a_client_that_cancels_while_a_result_is_written_is_no_fault(store, monk
                 await call.write(opening())
                 for _ in range(number % 6):
                     await call.read()
-                while not server.engine.admission.active:
-                    await asyncio.sleep(0.01)
+                await until_taken(server.engine)
                 call.cancel()
-                while server.engine.admission.active:
-                    await asyncio.sleep(0.01)
+                await until_free(server.engine)
 
     with capture_logs() as logs:
         asyncio.run(run())

@@ -10,6 +10,7 @@ import trustme
 from rigs.http_recognizer import http_recognizer
 from rigs.keyed import tls, trusting
 from rigs.recognizer import AUDIO
+from rigs.slots import until_taken
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 
@@ -127,8 +128,7 @@ def test_results_that_are_not_read_wait_before_megabytes_of_them_are_sent(store,
     async def run():
         async with http_recognizer(store, SOON, idle_timeout_s=3600.0) as (engine, address):
             with unread(address, HANDSHAKE + KEY) as client:
-                while not engine.admission.active:
-                    await asyncio.sleep(0.01)
+                await until_taken(engine)
                 await reset(client, _frame(2, AUDIO[:1600]) + _frame(1, b'{"type": "Finalize"}'))
 
     asyncio.run(run())
@@ -139,8 +139,7 @@ def test_a_stream_whose_results_are_not_read_is_released_after_it_ended(store):
     async def run():
         async with http_recognizer(store, SOON, idle_timeout_s=1.0) as (engine, address):
             with unread(address, HANDSHAKE + KEY) as client:
-                while not engine.admission.active:
-                    await asyncio.sleep(0.01)
+                await until_taken(engine)
                 pings = _frame(9, bytes(125)) * 500  # whose answers fill the way back
                 await reset(client, pings + _frame(2, AUDIO[:1600]) + _frame(1, b'{"type": "Finalize"}'))
 

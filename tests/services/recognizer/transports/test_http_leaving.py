@@ -3,7 +3,8 @@ import asyncio
 import httpx2 as httpx
 import pytest
 from rigs.http_recognizer import http_recognizer
-from rigs.openai_client import PLAIN, WAV, until_free
+from rigs.openai_client import PLAIN, WAV
+from rigs.slots import until_free
 
 from services.recognizer.stream import MonoStream
 
