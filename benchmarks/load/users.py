@@ -25,6 +25,7 @@ from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
 from services.recognizer_client.client import connect
 from services.recognizer_client.retrying import retry_delay_s
+from sonorant.errors import Unavailable
 from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["Batch", "request", "users"]
@@ -47,7 +48,10 @@ class Batch(NamedTuple):
 
 
 def users(conditions: Conditions, results: Results, progress: Progress) -> Iterator[Row]:
-    """Yield latency and throughput for each number of users, until throughput no longer grows."""
+    """Yield latency and throughput for each number of users, until throughput no longer grows.
+
+    Raises Unavailable if the recognizer has no room for them for ten minutes.
+    """
     best, flat = 0.0, 0
     name = conditions.models[0].name
     with (
@@ -58,7 +62,7 @@ def users(conditions: Conditions, results: Results, progress: Progress) -> Itera
             progress(f"{count} users")
             before_s = None if target.pid is None else usage.cpu_s(target.pid)
             child.send(count)
-            batch: Batch = child.receive(_PATIENCE_S)
+            batch = _received(child, count)
             throughput = batch.audio_s / batch.took_s
             quartiles = {each: 1000 * percentile(batch.latencies_s, share) for each, share in _QUARTILES}
             results.users.append({"users": count, "throughput": throughput, "refused": batch.refused, **quartiles})
@@ -74,6 +78,14 @@ def users(conditions: Conditions, results: Results, progress: Progress) -> Itera
             if not conditions.streams and flat == 2:
                 break
     yield Row("users", "in real time, as throughput", best, "audio-s/s", "thesis, 24 cores", _THESIS)
+
+
+def _received(child: Child, count: int) -> Batch:
+    try:
+        batch: Batch = child.receive(_PATIENCE_S)
+    except TimeoutError:
+        raise Unavailable(f"{count} users: not all were answered within {_PATIENCE_S:g} s") from None
+    return batch
 
 
 def request(

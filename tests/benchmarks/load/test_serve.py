@@ -8,7 +8,8 @@ from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.recognizer_thread import recognizer_on_a_thread
 from rigs.waiting import eventually
 
-from benchmarks.load import long
+from benchmarks.load import long, users
+from benchmarks.rigs import process
 from services.recognizer.transports import grpc_methods
 from sonorant.cli.bench import command
 from sonorant.errors import Unavailable
@@ -128,6 +129,16 @@ def test_a_long_stream_that_is_refused_is_the_error(two_models, recordings, monk
         refusal = refused("--server", address, *options)
     assert isinstance(refusal, Unavailable)
     assert str(refusal).startswith("a stream: RESOURCE_EXHAUSTED: ")
+
+
+def test_users_whom_a_full_server_never_answers_are_the_error(two_models, recordings, monkeypatch):
+    monkeypatch.setattr(users, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(process, "_PATIENCE_S", 0.5)  # for the users to end
+    options = ("--recordings", str(recordings), "--preset", "users", "--model", "bubble", "--streams", "2")
+    with recognizer_on_a_thread(two_models, max_streams=1) as (server, _, address), server.engine.admission.slot():
+        none = refused("--server", address, *options)
+    assert isinstance(none, Unavailable)
+    assert str(none) == "2 users: not all were answered within 0.5 s"
 
 
 def test_no_recognizer_answers_where_none_does():
