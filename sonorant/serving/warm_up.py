@@ -81,9 +81,10 @@ def recorded_requests(folder: Path) -> Iterator[tuple[Path, str]]:
     if not manifest.parent.is_dir():
         return
     try:
-        for line in manifest.read_text(encoding="utf-8").splitlines():
-            entry = json.loads(line)
-            yield manifest.parent / str(entry["audio_filepath"]), str(entry["text"])
+        with manifest.open(encoding="utf-8") as lines:  # `splitlines` would cut a text at U+2028, too
+            for line in lines:
+                entry = json.loads(line)
+                yield manifest.parent / str(entry["audio_filepath"]), str(entry["text"])
     except OSError as error:
         raise FailedWarmUp(f"{manifest}: {error.strerror}; export the model again") from error
     except (ValueError, KeyError, TypeError) as error:

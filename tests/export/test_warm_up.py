@@ -16,7 +16,7 @@ from sonorant.export.other_decoding import export_with_decoding
 from sonorant.export.warm_up import add_warm_up, as_wav, dev_recordings
 from sonorant.serving.model_store import ModelStore
 from sonorant.serving.session import Session, SessionOptions
-from sonorant.serving.warm_up import FailedWarmUp, check_warm_up
+from sonorant.serving.warm_up import FailedWarmUp, check_warm_up, recorded_requests
 
 
 def record(seconds, seed=0, text="", encoding="pcm16", waveform=None):
@@ -59,6 +59,14 @@ def rewrite(folder, entries):
     (folder / "warm_up/manifest.jsonl").write_text("\n".join(lines))
     manifest = replace(read_manifest(folder), files=checksums(folder))
     (folder / MANIFEST).write_text(manifest.to_json())
+
+
+def test_a_text_may_have_a_separator_of_lines_that_is_no_line_feed(warm):
+    folder = warm[0]
+    text = "one\u2028two\x85three"
+    manifest = folder / "warm_up/manifest.jsonl"
+    manifest.write_text(json.dumps({"audio_filepath": "0.wav", "text": text}, ensure_ascii=False) + "\n")
+    assert list(recorded_requests(folder)) == [(folder / "warm_up/0.wav", text)]
 
 
 def test_the_surest_recordings_are_exported_with_the_transcripts_of_their_streams(warm):
