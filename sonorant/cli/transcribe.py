@@ -94,6 +94,8 @@ def command(
     layout = Layout("json" if as_json else format, words, nbest)
     if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or files[0].is_dir()):
         raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
+    if layout.format in ("srt", "vtt") and (words or nbest > 1):
+        raise click.UsageError(f"--format {layout.format} is of the best words alone; --words and --nbest are for text")
     from services.recognizer_client.api_key import read_api_key
     from services.recognizer_client.transcribing import Request, transcribe, transcribe_with_own_recognizer
 

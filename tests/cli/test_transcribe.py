@@ -133,6 +133,8 @@ def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, 
     ("options", "said"),
     [
         (["--format", "srt", "a.wav", "b.wav"], "give --output FOLDER"),
+        (["--format", "srt", "--words", "a.wav"], "--words and --nbest are for text"),
+        (["--format", "vtt", "--nbest", "2", "a.wav"], "--words and --nbest are for text"),
         (["--mic", "--format", "vtt"], "for recordings alone: --format"),
         (["--mic", "--words", "--nbest", "2"], "for recordings alone: --words, --nbest"),
         (["--mic", "--json", "--paced", "--streams", "2"], "for recordings alone: --paced, --streams, --json"),
