@@ -39,6 +39,7 @@ log = structlog.get_logger()
 
 _LOOK_EVERY_S = 2.0
 _STORE_PATIENCE_S = 1.0  # polled often
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
@@ -140,10 +141,17 @@ async def run_server(
 
 
 def _signalled() -> asyncio.Event:
-    """Return what SIGTERM and SIGINT set from now on."""
-    signalled = asyncio.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signum, signalled.set)
+    """Return what SIGTERM and SIGINT set from now on; a second one ends the process at once."""
+    loop, signalled = asyncio.get_running_loop(), asyncio.Event()
+
+    def drain() -> None:
+        for signum in _SIGNALS:
+            loop.remove_signal_handler(signum)
+            signal.signal(signum, signal.SIG_DFL)  # SIGINT's own would raise KeyboardInterrupt in the drain
+        signalled.set()
+
+    for signum in _SIGNALS:
+        loop.add_signal_handler(signum, drain)
     return signalled
 
 

@@ -81,6 +81,26 @@ def test_sigterm_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_
         assert running.wait(30) == 0
 
 
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_drain_at_once(store, second):
+    async def run(port, terminate):
+        async with asyncio.timeout(60), grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = connect(channel).StreamingRecognize()
+            await interim(call)
+            terminate()
+
+    with process(store.get().folder.parent.parent, "--port", "0", "--grace-s", "600") as (running, event):
+        port = event("recognizer_ready")["port"]
+
+        def terminate():
+            os.kill(running.pid, signal.SIGINT)
+            assert event("recognizer_draining")["streams"] == 1
+            os.kill(running.pid, second)
+            assert running.wait(30) == -second
+
+        asyncio.run(run(port, terminate))
+
+
 def test_a_port_in_use_is_named(store):
     async def run():
         with socket.socket() as taken:
