@@ -311,10 +311,20 @@ def test_reflection_describes_each_service_that_it_lists(store, version):
             names = [service.name for service in (await call.read()).list_services_response.service]
             described = {}
             for name in names:
-                await call.write(ask(file_containing_symbol=name))
-                files = (await call.read()).file_descriptor_response.file_descriptor_proto
-                described[name] = [FileDescriptorProto.FromString(file) for file in files]
+                described[name] = await files_of(call, name)
+                (service,) = [one for one in services(described[name]) if name.endswith(f".{one.name}")]
+                for method in service.method:
+                    assert await files_of(call, f"{name}.{method.name}") == described[name]
+            assert not await files_of(call, "sonorant.v1.Recognizer.Nothing")
             return described
+
+    async def files_of(call, symbol):
+        await call.write(ask(file_containing_symbol=symbol))
+        files = (await call.read()).file_descriptor_response.file_descriptor_proto
+        return [FileDescriptorProto.FromString(file) for file in files]
+
+    def services(files):
+        return [service for file in files for service in file.service]
 
     described = asyncio.run(run())
     assert "google.longrunning.Operations" in described
