@@ -19,7 +19,7 @@ from services.process.channels import Options, open_aio_channel
 from services.process.keys import Keys
 from services.recognizer_client.api_key import check_api_key, process_api_key
 from services.recognizer_client.replay import Replay
-from services.recognizer_client.retrying import lost_status_delay_s, retry_delay_s
+from services.recognizer_client.retrying import retry_delay_s, unanswered_delay_s
 from services.recognizer_client.samples import as_waveform
 from services.recognizer_client.transcript import (
     RecognizedWord,
@@ -60,7 +60,7 @@ _RETRIES = {
 }
 _SERVICE_CONFIG = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": _RETRIES}]})
 _USUAL_HZ = 16_000
-_PATIENCE_S = 60.0  # with a recognizer at capacity
+_PATIENCE_S = 60.0  # with a recognizer at capacity, or one that starts anew
 
 Waits: TypeAlias = Callable[[str, float], AbstractContextManager[None]]
 """The context of a wait for capacity, given the recognizer's reason and since when, on the loop's clock, it lasts."""
@@ -165,8 +165,9 @@ async def stream_audio(
     """Stream 16-bit chunks; yield responses as they arrive; all their times are from the start of the audio.
 
     The last response of a stream is final. Where the recognizer ends one (a limit, a drain), the audio that it has not
-    recognized goes on in another. A stream that it has no capacity for is tried again for `patience_s`, when it says
-    so; until then it is in the context of `waits`. An error of the chunks is raised behind the last response.
+    recognized goes on in another, which is tried for `patience_s` if no recognizer answers. A stream that it has no
+    capacity for is tried again for as long, when it says so; until then it is in the context of `waits`. An error of
+    the chunks is raised behind the last response.
     """
     clock = asyncio.get_running_loop().time
     wanted = _linear16(config or _everything(), rate_hz)
@@ -187,7 +188,7 @@ async def stream_audio(
         except grpc.aio.AioRpcError as error:
             delay_s, wait = retry_delay_s(error), waits(error.details() or "", answered_s)
             if delay_s is None and not answered:
-                delay_s, wait = lost_status_delay_s(error), nullcontext()
+                delay_s, wait = unanswered_delay_s(error, goes_on=bool(token)), nullcontext()
             if delay_s is None or clock() + delay_s > answered_s + patience_s:
                 raise
             with wait:

@@ -8,11 +8,14 @@ from grpc_status import rpc_status
 
 from services.coordination.durations import seconds
 
-__all__ = ["lost_status_delay_s", "retry_delay_s"]
+__all__ = ["lost_status_delay_s", "retry_delay_s", "unanswered_delay_s"]
 
 # grpc.aio's own status where it writes to a stream that the recognizer has ended; the recognizer's status is lost.
 _STATUS_LOST = "Internal error from Core"
 _LOST_DELAY_S = 1.0
+
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)  # the latter while a port closes
+_AWAY_DELAY_S = 0.5
 
 
 def retry_delay_s(error: grpc.aio.AioRpcError) -> float | None:
@@ -32,3 +35,14 @@ def lost_status_delay_s(error: grpc.aio.AioRpcError) -> float | None:
     For a stream that had no answer yet: what was recognized would come twice.
     """
     return _LOST_DELAY_S * random.uniform(1.0, 1.5) if error.details() == _STATUS_LOST else None
+
+
+def unanswered_delay_s(error: grpc.aio.AioRpcError, goes_on: bool) -> float | None:
+    """Return the seconds to wait before another try of a stream that had no answer; None if it is not worth one.
+
+    goes_on: whether it has a resume token. The recognizer that gave it has shut down, perhaps to start anew: none may
+    answer for seconds.
+    """
+    if goes_on and error.code() in _AWAY:
+        return _AWAY_DELAY_S * random.uniform(1.0, 1.5)
+    return lost_status_delay_s(error)

@@ -20,6 +20,7 @@ FINAL = pb.StreamingRecognizeResponse(
     results=[pb.StreamingRecognitionResult(alternatives=[pb.SpeechRecognitionAlternative(transcript="one")])]
 )
 FINAL.results[0].is_final = True
+SUSPENDED = pb.StreamingRecognizeResponse(results=FINAL.results, resume_token="token")
 
 
 def error(code=grpc.StatusCode.INTERNAL, details="Internal error from Core", metadata=()):
@@ -79,6 +80,30 @@ def test_a_stream_whose_status_is_lost_before_any_result_is_sent_again():
 def test_after_a_result_no_error_is_tried_again():
     with pytest.raises(grpc.aio.AioRpcError, match="Core"):
         streamed(([FINAL], error()), ([FINAL], None))
+
+
+def away(code=grpc.StatusCode.UNAVAILABLE):
+    return error(code, "failed to connect to all addresses")
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
+def test_a_stream_that_goes_on_waits_for_a_recognizer_that_starts_anew(code):
+    assert streamed(([SUSPENDED], None), ([], away(code)), ([], away(code)), ([FINAL], None)).text == "one one"
+
+
+@pytest.mark.parametrize(
+    ("calls", "patience_s"),
+    [
+        ([([], away())], 60.0),
+        ([([SUSPENDED], None), ([FINAL], away())], 60.0),
+        ([([SUSPENDED], None), ([], error(details="a fault"))], 60.0),
+        ([([SUSPENDED], None), ([], away())], 0.1),
+    ],
+    ids=["the first stream", "an answer came", "another error", "patience is over"],
+)
+def test_no_other_stream_waits_for_it(calls, patience_s):
+    with pytest.raises(grpc.aio.AioRpcError, match=r"connect|fault"):
+        streamed(*calls, ([FINAL], None), patience_s=patience_s)
 
 
 def test_a_stream_is_in_the_context_of_a_wait_for_capacity_and_of_no_other():
