@@ -23,7 +23,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from services.recognizer_client.client import (
     ModelInfo,
@@ -130,6 +130,7 @@ class Recognizer:
 
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()
+        self._runner.get_loop().set_exception_handler(_report)
         self._runner.run(self._client.__aenter__())
         self._open = True
         return self
@@ -156,6 +157,15 @@ class Recognizer:
     def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
         """As `AsyncRecognizer.transcribe`."""
         return self._runner.run(self._client.transcribe(samples, rate_hz))
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report an error of a callback, unless it is gRPC's: its queue wakes the loops of all threads for an event of one.
+
+    https://github.com/grpc/grpc/issues/25364
+    """
+    if not isinstance(context.get("exception"), BlockingIOError):
+        loop.default_exception_handler(context)
 
 
 async def _asynchronous(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

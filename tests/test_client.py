@@ -3,6 +3,7 @@
 import asyncio
 import doctest
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import numpy as np
@@ -182,6 +183,17 @@ def test_a_stream_that_is_left_open_ends_with_its_client(address):
         results = recognizer.stream([AUDIO], RATE_HZ)
         next(results)
     results.close()
+
+
+def test_clients_of_several_threads_have_no_errors_of_each_others_events(address, text, caplog):
+    def heard(_):
+        chunks = (AUDIO[at : at + 160] for at in range(0, len(AUDIO), 160))
+        with Recognizer(address) as recognizer:
+            return [event.text for event in recognizer.stream(chunks, RATE_HZ) if event.is_final]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(heard, range(8))) == [[text]] * 8
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 @pytest.mark.parametrize(
