@@ -50,7 +50,7 @@ def check_request(request: StreamRequest, model: ServedModel) -> None:
     check_sensitivity(request.sensitivity, model)
     check_timeouts(request.timeouts, model, apart=request.audio.apart)
     if request.written and request.written not in LANGUAGES:
-        raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}, or none for verbatim")
+        raise BadRequest(f"written={request.written!r}: expected one of {', '.join(LANGUAGES)}; absent: verbatim")
     if not 0 <= request.alternatives <= _MOST_ALTERNATIVES:
         raise BadRequest(
             f"max_alternatives={request.alternatives}: expected 1 to {_MOST_ALTERNATIVES}, or 0, which means 1"

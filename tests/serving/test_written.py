@@ -36,5 +36,5 @@ def test_final_results_are_written_and_interim_ones_verbatim(tmp_path):
 
 
 def test_a_language_without_rules_is_refused_by_name(model):
-    with pytest.raises(BadRequest, match=r"written='de': expected one of en, fr, ko, or none for verbatim"):
+    with pytest.raises(BadRequest, match=r"written='de': expected one of en, fr, ko; absent: verbatim"):
         check_request(StreamRequest(written="de"), model)
