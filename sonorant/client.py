@@ -123,12 +123,16 @@ class AsyncRecognizer:
 
 
 class Recognizer:
-    """As `AsyncRecognizer`, for programs without an event loop; within `with`, on one thread."""
+    """As `AsyncRecognizer`, for programs without an event loop; within `with`, on one thread.
+
+    Raises RuntimeError where an event loop runs, as in a notebook.
+    """
 
     def __init__(self, address: str, wanted: Wanted | None = None, api_key: str | None = None) -> None:
         self._client = AsyncRecognizer(address, wanted, api_key)
 
     def __enter__(self) -> Self:
+        _check_no_loop_runs()
         self._runner = asyncio.Runner()
         self._runner.get_loop().set_exception_handler(_report)
         self._runner.run(self._client.__aenter__())
@@ -157,6 +161,14 @@ class Recognizer:
     def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
         """As `AsyncRecognizer.transcribe`."""
         return self._runner.run(self._client.transcribe(samples, rate_hz))
+
+
+def _check_no_loop_runs() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop runs on this thread, as in a notebook: expected none; use AsyncRecognizer")
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -185,6 +185,15 @@ def test_a_stream_that_is_left_open_ends_with_its_client(address):
     results.close()
 
 
+def test_where_an_event_loop_runs_the_asynchronous_client_is_named(address):
+    async def enter():
+        with Recognizer(address):
+            pass
+
+    with pytest.raises(RuntimeError, match="use AsyncRecognizer"):
+        asyncio.run(enter())
+
+
 def test_clients_of_several_threads_have_no_errors_of_each_others_events(address, text, caplog):
     def heard(_):
         chunks = (AUDIO[at : at + 160] for at in range(0, len(AUDIO), 160))
