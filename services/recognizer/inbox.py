@@ -13,6 +13,7 @@ __all__ = ["Ending", "Inbox"]
 # A flood of tiny messages is read at this rate, and the rest stays with its client, so that it delays no other's. A
 # message of so many bytes has 4 ms of audio at 8 kHz.
 _SMALL_BYTES, _SMALL_S = 64, 0.002
+_STALL_S = 1.0  # late by more, the process stood still, as if paused; for so long it reads what came meanwhile
 _MOST_GATHERED, _MOST_GATHERED_BYTES = 16, 1 << 15  # messages that are read ahead where they are gathered, and bytes
 
 _T = TypeVar("_T")
@@ -77,6 +78,7 @@ class Inbox(Generic[_T]):
     def heard(self) -> None:
         """Count idle time from now on: audio has come and is recognized."""
         self._idle_at_s = self._loop.time() + self._idle_s
+        self._stalled = False
 
     async def next(self) -> _T | None:
         """Return the next message, or None after the last; raises IdleStream, and Draining when the drain ends."""
@@ -147,16 +149,23 @@ class Inbox(Generic[_T]):
     def _check(self) -> None:
         if self._ending.begun:
             raise Draining("this recognizer shuts down; go on in a new stream, on another")
-        if self._loop.time() >= self._idle_at_s:
+        if self._is_idle():
             raise IdleStream(f"no audio for {self._idle_s:g} s; send it as it is spoken, or end the stream")
+
+    def _is_idle(self) -> bool:
+        """Return whether the idle limit is over, of a process that did not stand still when it was."""
+        now_s = self._loop.time()
+        if now_s > self._idle_at_s + _STALL_S and not self._stalled:
+            self._idle_at_s, self._stalled = now_s + _STALL_S, True
+        return now_s >= self._idle_at_s
 
     def _look(self) -> None:
         """Wake the wait at the idle limit; audio moves it, and then this looks again: no timer for each message."""
-        if self._loop.time() < self._idle_at_s:
-            self._timer = self._loop.call_at(self._idle_at_s, self._look)
-        else:
+        if self._is_idle():
             self._timer = None
             self.wake()
+        else:
+            self._timer = self._loop.call_at(self._idle_at_s, self._look)
 
     def _is_full(self) -> bool:
         """Return whether no more may be read ahead: one message, or what is gathered."""

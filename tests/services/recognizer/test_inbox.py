@@ -111,6 +111,29 @@ def test_audio_moves_the_idle_limit_and_other_messages_do_not():
     assert run(MESSAGE, use=use, idle_s=0.2) > 0.34
 
 
+def test_what_came_while_the_process_stood_still_counts_once_without_audio(monkeypatch):
+    async def use(inbox, client, ending):
+        loop, stood_s = asyncio.get_running_loop(), 0.0
+        time_s = loop.time
+        monkeypatch.setattr(loop, "time", lambda: time_s() + stood_s)
+
+        async def behind_a_stall(message):
+            nonlocal stood_s
+            waiting = asyncio.create_task(inbox.next())
+            await settled()
+            stood_s += 100.0
+            client.sent.put_nowait(message)
+            return await waiting
+
+        assert await behind_a_stall(MESSAGE) == MESSAGE
+        inbox.heard()
+        assert await behind_a_stall(b"") == b""
+        with pytest.raises(IdleStream):
+            await behind_a_stall(b"")
+
+    run(use=use, idle_s=30.0)
+
+
 def test_the_end_of_a_drain_ends_a_wait_and_allows_no_other():
     async def use(inbox, client, ending):
         asyncio.get_running_loop().call_later(0.01, ending.begin)
