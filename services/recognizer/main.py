@@ -32,6 +32,7 @@ from sonorant.recipe.loading import load_recipe, override_recipe
 from sonorant.recipe.serving import ServingRecipe
 from sonorant.serving.model import ServedModel
 from sonorant.serving.model_store import ModelStore
+from sonorant.serving.no_model import why_no_model
 
 __all__ = ["command", "main", "run_server", "serve"]
 
@@ -88,12 +89,19 @@ def serve(
 def _await_model(store: ModelStore, exports: Path, patience_s: float, waiting: Waiting) -> None:
     deadline_s = time.monotonic() + patience_s
     log.info("looking_for_models", exports=str(exports), patience_s=patience_s)
+    refusals: dict[Path, str] = {}
     while True:
-        log_changes(store.refresh())
-        if store.models:
-            return
+        try:
+            changes = store.refresh()
+            log_changes(changes)
+            refusals |= {one.path: one.refusal for one in changes if one.refusal and one.path.name.isdecimal()}
+            if store.models:
+                return
+            why = why_no_model(exports, refusals)
+        except OSError as error:
+            why = f"{exports}: cannot be read: {error.strerror}; give a folder that you may read, or look at its mount"
         if time.monotonic() >= deadline_s:
-            raise Unavailable(f"{exports}: no model to serve; make one with `sonorant export`")
+            raise Unavailable(why)
         waiting.model_missing()
         time.sleep(_LOOK_EVERY_S)
 

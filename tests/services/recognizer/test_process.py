@@ -20,12 +20,15 @@ from rigs.recognizer import SPEECH, audio, interim, last
 
 from services.process.health import LIVE
 from services.process.keys import BadKeys
-from services.recognizer.main import run_server
+from services.recognizer.main import _await_model, run_server
 from services.recognizer.server import RecognizerServer
 from services.recognizer.transports.http import HttpServer
+from services.recognizer.waiting import Waiting
 from services.recognizer_client.client import connect, stream_recording
 from sonorant.errors import Unavailable
+from sonorant.export.loading import load_exported
 from sonorant.recipe.serving import ServingRecipe
+from sonorant.serving.model_store import ModelStore
 
 
 def command(exports, *options):
@@ -162,6 +165,24 @@ def test_no_model_to_serve_is_said_and_the_exit_code_is_69(tmp_path):
     done = subprocess.run(command(tmp_path), capture_output=True, text=True, check=False)
     assert done.returncode == 69
     assert "no model to serve" in done.stderr
+
+
+def test_a_version_that_is_refused_at_the_start_is_said_with_the_reason(store, tmp_path):
+    version = tmp_path / "babble" / "1"
+    shutil.copytree(store.get().folder, version)
+    (version / "manifest.json").write_text("{")
+    done = subprocess.run(command(tmp_path), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 69
+    assert re.search("^recognizer: .*: no model to serve: babble/1 is refused: .*not a manifest", done.stderr, re.M)
+
+
+def test_exports_that_cannot_be_read_end_the_start_in_one_line(monkeypatch, tmp_path):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(ModelStore, "refresh", refuse)
+    with pytest.raises(Unavailable, match="cannot be read: Permission denied; give a folder that you may read"):
+        _await_model(ModelStore(tmp_path, load_exported), tmp_path, 0.0, Waiting(None, ""))
 
 
 def test_without_a_model_it_waits_alive_but_not_ready_and_takes_up_the_first(store, tmp_path):
