@@ -76,6 +76,8 @@ def path_fault(path: Path) -> str | None:
         if error.errno == errno.ENOENT and path.is_symlink():
             return "no such file: it is a link to nothing"
         return fault_of(path, error)
+    if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
+        return _OF_THE_PATH[errno.EACCES]
     if not stat.S_ISREG(mode):
         return f"no such file: it is {next((kind for holds, kind in _KINDS if holds(mode)), 'of an unknown kind')}"
     return None if os.access(path, os.R_OK) else _OF_THE_PATH[errno.EACCES]

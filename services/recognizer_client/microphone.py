@@ -19,9 +19,8 @@ def microphone(rate_hz: int, chunk_ms: float) -> Iterator[tuple[AsyncIterator[by
     try:
         import sounddevice
     except (ImportError, OSError) as error:  # OSError: the package is there, the PortAudio library is not
-        raise Unavailable(
-            f"--mic needs the package sounddevice and PortAudio: {error}; pip install sonorant[mic]"
-        ) from error
+        missing = "apt install libportaudio2" if isinstance(error, OSError) else "pip install 'sonorant[mic]'"
+        raise Unavailable(f"--mic needs the package sounddevice and PortAudio: {error}; {missing}") from error
     heard: asyncio.Queue[bytes | None] = asyncio.Queue()  # empty: no more is wanted; None: the microphone has ended
     loop = asyncio.get_running_loop()
 

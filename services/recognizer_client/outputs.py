@@ -50,14 +50,14 @@ def outputs_of(paths: Sequence[Path], folder: Path | None, suffix: str) -> list[
 def left_out(paths: Iterable[Path], outputs: Iterable[Output]) -> Counter[str]:
     """Return how many files of each suffix below folders are no recordings by their names, nor outputs."""
     written = {output.path for output in outputs}
-    others = {file for path in paths if path.is_dir() for file in files_below(path, _is_other).paths}
-    return Counter(file.suffix.lower() for file in sorted(others - written) if not file.is_dir())
+    others = {file for path in paths if os.path.isdir(path) for file in files_below(path, _is_other).paths}
+    return Counter(file.suffix.lower() for file in sorted(others - written) if not os.path.isdir(file))
 
 
 def recordings_below(folder: Path) -> Below:
     """Return the files below a folder that are recordings by their names, and the folders that may not be listed."""
     found = files_below(folder, _is_recording)
-    return found._replace(paths=tuple(path for path in found.paths if not path.is_dir()))
+    return found._replace(paths=tuple(path for path in found.paths if not os.path.isdir(path)))
 
 
 def _fault(path: Path, recording: Path, owner: Path) -> str:
@@ -84,7 +84,7 @@ def _ids(recordings: Iterable[_Named]) -> dict[_Named, str]:
 def _recordings(paths: Sequence[Path]) -> list[_Named]:
     found: list[_Named] = []
     for path in paths:
-        files, unlisted = recordings_below(path) if path.is_dir() else ((), ())
+        files, unlisted = recordings_below(path) if os.path.isdir(path) else ((), ())
         found += [(file, file.relative_to(path)) for file in files] or [(path, Path(path.name))]
         found += [(folder, folder.relative_to(path)) for folder, _ in unlisted if folder != path]
     return found

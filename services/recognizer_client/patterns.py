@@ -32,7 +32,7 @@ def _matches(path: Path) -> list[Path]:
         found
         for found in set(base.glob("/".join(pattern)))
         if hidden or not any(part.startswith(".") for part in found.relative_to(base).parts)
-        if not found.is_dir() or any(recordings_below(found))
+        if not os.path.isdir(found) or any(recordings_below(found))
     )
 
 

@@ -1,5 +1,6 @@
 """Recordings for a client to send."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ _WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soun
 _WAV = b"RIFF"
 _LONGEST_S = 86_400.0
 _EXPECTED = "expected a recording that soundfile reads, or Opus in WebM"
+_FOLDER = ", or a folder with some, known by their suffixes, such as .wav"
 
 
 def read_recording(path: Path, rate_hz: int) -> Waveform:
@@ -27,7 +29,8 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
     another file that soundfile reads, holds no samples.
     """
     if fault := path_fault(path):  # also of a pipe, whose open would block
-        raise BadAudio(shown(path), f"{fault}; {_EXPECTED}")
+        folder = _FOLDER if os.path.isdir(path) else ""
+        raise BadAudio(shown(path), f"{fault}; {_EXPECTED}{folder}")
     try:
         # By its descriptor, whose place a buffer would hide: soundfile refuses names that are not UTF-8.
         with path.open("rb", buffering=0) as file:

@@ -111,7 +111,7 @@ def host_port(example: str) -> Callable[[click.Context, click.Parameter, str | N
     """Return the callback that refuses an address without a port, for which gRPC would take that of HTTPS."""
 
     def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"\S*[^\s:]:\d{1,5}", value):
+        if value is not None and (not re.fullmatch(r"\S*[^\s:]:\d{1,5}", value) or re.match("https?://", value)):
             raise click.BadParameter(f"found {value!r}, expected HOST:PORT, such as {example}")
         return value
 

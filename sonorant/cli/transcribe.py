@@ -1,5 +1,6 @@
 """`sonorant transcribe`: recordings, or the microphone, to text."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,7 @@ def _given_of_recordings() -> str:
 
 
 @click.command("transcribe")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False))
 @click.option("--server", metavar="HOST:PORT", callback=host_port("localhost:50051"), help="The recognizer.")
 @click.option(
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
@@ -82,7 +83,7 @@ def command(
     named and skipped; the exit code is 65 then.
     """
     if bool(files) == mic:
-        raise click.UsageError("give recordings, or --mic")
+        raise click.UsageError("give either recordings or --mic")
     if (server is None) == (run is None):
         raise click.UsageError("give either --server or --run")
     from services.recognizer_client.layout import Layout
@@ -92,7 +93,7 @@ def command(
         raise click.UsageError(f"--mic prints text as it is spoken; for recordings alone: {given}")
     files = expanded(files)
     layout = Layout("json" if as_json else format, words, nbest)
-    if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or files[0].is_dir()):
+    if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or os.path.isdir(files[0])):
         raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
     if layout.format in ("srt", "vtt") and (words or nbest > 1):
         raise click.UsageError(f"--format {layout.format} is of the best words alone; --words and --nbest are for text")

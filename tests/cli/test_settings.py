@@ -57,7 +57,20 @@ def test_an_address_with_a_port_or_none_is_taken_as_it_is(address):
     assert checked(address) == address
 
 
-@pytest.mark.parametrize("address", ["localhost", "localhost:", ":50051", "localhost:grpc", "::1", "[::1]", ""])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost",
+        "localhost:",
+        ":50051",
+        "localhost:grpc",
+        "::1",
+        "[::1]",
+        "",
+        "http://localhost:50051",
+        "https://h:443",
+    ],
+)
 def test_an_address_without_host_or_port_is_refused_with_an_example(address):
     with pytest.raises(click.BadParameter) as refusal:
         checked(address)

@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -251,6 +252,46 @@ def test_a_bad_file_is_named_and_the_others_are_transcribed(server, heard, tmp_p
     assert reason in done.stderr
     assert "Error opening" not in done.stderr  # and a descriptor's number
     assert "1 of 2 recordings" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["a recording", "what is in a folder that may not be entered", "a folder"])
+def test_what_may_not_be_read_is_named_and_the_others_are_transcribed(server, heard, tmp_path, monkeypatch, what):
+    bad, samples = tmp_path / "bad.wav", murmur(1.0, seed=4)
+    good = recording(tmp_path / "good.wav", samples)
+    if what == "a folder":
+        bad.mkdir()
+    elif what == "a recording":
+        bad.touch()
+    else:
+        refuse_to_stat(bad, monkeypatch)
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **how: str(path) != str(bad) and may(path, mode, **how))
+    done = transcribe("--server", server, bad, good)
+    assert (done.returncode, done.stdout) == (65, f"{good}: {heard(samples)}\n")
+    assert f"{bad}: cannot be read: permission denied" in done.stderr
+
+
+def refuse_to_stat(refused, monkeypatch):
+    stat = os.stat
+
+    def refusing(path, *arguments, **options):
+        if path == refused:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)
+
+
+def test_of_a_folder_without_recordings_it_is_said_what_makes_some(server, tmp_path):
+    done = transcribe("--server", server, tmp_path)
+    assert done.returncode == 65
+    assert "it is a folder; expected a recording" in done.stderr
+    assert "or a folder with some, known by their suffixes, such as .wav" in done.stderr
+
+
+def test_recordings_beside_a_microphone_are_refused_as_one_too_many(server):
+    done = transcribe("--server", server, "--mic", "a.wav")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: give either recordings or --mic")
 
 
 def test_a_recording_that_is_cut_short_is_not_taken_for_whole(server, tmp_path):

@@ -21,6 +21,7 @@ def test_a_microphone_needs_sounddevice(server, tmp_path):
     )
     assert done.returncode == 69
     assert "--mic needs the package sounddevice and PortAudio" in done.stderr
+    assert done.stderr.endswith("PortAudio library not found; apt install libportaudio2\n")
 
 
 SPEAKING = """
