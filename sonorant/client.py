@@ -40,6 +40,7 @@ from services.recognizer_client.samples import as_waveform
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import Samples
 from sonorant.v1 import recognizer_pb2 as pb
+from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
 
@@ -77,23 +78,32 @@ class Wanted:
 
 
 class AsyncRecognizer:
-    """The recognizers at HOST:PORT, within `async with`.
+    """The recognizers at HOST:PORT, within `async with`; raises ValueError for an address without a port.
 
     api_key: for recognizers that ask for one; absent: that of the environment, in SONORANT_API_KEY.
     """
 
     def __init__(self, address: str, wanted: Wanted | None = None, api_key: str | None = None) -> None:
+        if ":" not in address or address.startswith(("http:", "https:")):
+            raise ValueError(f"address={address!r}: expected HOST:PORT, such as localhost:50051")
         self._address = address
         self._wanted = wanted or Wanted()
         self._api_key = api_key
+        self._connected: recognizer_pb2_grpc.RecognizerAsyncStub | None = None
 
     async def __aenter__(self) -> Self:
         self._channel = open_recognizer(self._address)
-        self._stub = connect(self._channel, self._api_key)
+        self._connected = connect(self._channel, self._api_key)
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self._channel.close()
+
+    @property
+    def _stub(self) -> "recognizer_pb2_grpc.RecognizerAsyncStub":
+        if self._connected is None:
+            raise RuntimeError("AsyncRecognizer: not connected; use it within `async with`")
+        return self._connected
 
     async def model(self) -> ModelInfo:
         """Return the model that answers, and the rate of its audio."""
@@ -130,10 +140,17 @@ class Recognizer:
 
     def __init__(self, address: str, wanted: Wanted | None = None, api_key: str | None = None) -> None:
         self._client = AsyncRecognizer(address, wanted, api_key)
+        self._opened: asyncio.Runner | None = None
+
+    @property
+    def _runner(self) -> asyncio.Runner:
+        if self._opened is None:
+            raise RuntimeError("Recognizer: not connected; use it within `with`")
+        return self._opened
 
     def __enter__(self) -> Self:
         _check_no_loop_runs()
-        self._runner = asyncio.Runner()
+        self._opened = asyncio.Runner()
         self._runner.get_loop().set_exception_handler(_report)
         self._runner.run(self._client.__aenter__())
         self._open = True

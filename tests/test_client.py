@@ -161,6 +161,19 @@ def test_what_the_recognizer_refuses_is_raised_and_the_client_goes_on(address, t
         assert [event.text for event in recognizer.stream([AUDIO], RATE_HZ) if event.is_final] == [text]
 
 
+def test_outside_of_its_context_a_client_says_what_is_missing():
+    with pytest.raises(RuntimeError, match=r"^Recognizer: not connected; use it within `with`$"):
+        Recognizer("localhost:1").transcribe(SPEECH, RATE_HZ)
+    with pytest.raises(RuntimeError, match=r"not connected; use it within `async with`$"):
+        asyncio.run(AsyncRecognizer("localhost:1").model())
+
+
+@pytest.mark.parametrize("address", ["localhost", "", "http://localhost:50051"])
+def test_an_address_without_a_port_or_of_http_is_a_value_error(address):
+    with pytest.raises(ValueError, match="expected HOST:PORT, such as localhost:50051"):
+        Recognizer(address)
+
+
 def test_a_loop_that_is_left_frees_its_stream_though_its_source_blocks(exports):
     blocked = threading.Event()
 
