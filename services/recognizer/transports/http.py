@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -69,6 +69,7 @@ class HttpServer:
             Route("/v1/models/{name:path}", self._model),
             WebSocketRoute("/v1/stream", self._stream),
             *page_routes(),
+            WebSocketRoute("/{path:path}", _nowhere),
         ]
         app = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
         config = uvicorn.Config(
@@ -186,6 +187,14 @@ class _Post:
 def _refuse(request: Request, error: Exception) -> Response:
     """Answer what no route takes."""
     assert isinstance(error, HTTPException)
-    message = f"{request.method} {request.url.path}: {error.detail}"
+    return _refusal(f"{request.method} {request.url.path}: {error.detail}", error.status_code, error.headers)
+
+
+async def _nowhere(client: WebSocket) -> None:
+    """Answer a WebSocket's handshake with 404, in place of Starlette's 403, which sounds like a missing key."""
+    await client.send_denial_response(_refusal(f"{client.url.path}: no WebSocket there; it is /v1/stream", 404))
+
+
+def _refusal(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
     content = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
-    return JSONResponse(content, error.status_code, error.headers)
+    return JSONResponse(content, status, headers)

@@ -10,7 +10,7 @@ from rigs.recognizer import AUDIO, SPEECH
 from rigs.slots import until_free, until_taken
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from services.recognizer import engine as engine_module
 from sonorant.serving.session import Session, SessionOptions
@@ -52,6 +52,18 @@ def told(store, *messages, query="", **limits):
             return read, code
 
     return asyncio.run(run())
+
+
+def test_a_handshake_at_another_path_is_not_found_and_the_path_is_said(store):
+    async def run():
+        async with http_recognizer(store) as (_, address):
+            with pytest.raises(InvalidStatus) as refusal:
+                await connect(f"ws://{address}/stream")
+            return refusal.value.response
+
+    response = asyncio.run(run())
+    assert response.status_code == 404
+    assert json.loads(response.body)["error"]["message"] == "/stream: no WebSocket there; it is /v1/stream"
 
 
 def test_a_stream_has_interim_results_and_a_final_one(store, heard):
