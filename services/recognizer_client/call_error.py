@@ -4,6 +4,7 @@ import grpc
 
 from services.process.tls_probe import why_refused
 from services.recognizer_client.api_key import API_KEY_VARIABLE, BadApiKey
+from services.recognizer_client.http_probe import speaks_http
 from sonorant.errors import SonorantError, Unavailable
 
 __all__ = ["Refused", "call_error"]
@@ -26,4 +27,6 @@ def call_error(address: str, error: grpc.aio.AioRpcError, key_advice: str = f"se
         return Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
         return Unavailable(f"{address}: the recognizer refuses the connection: {why}")
+    if speaks_http(address):
+        return Unavailable(f"{address}: no gRPC there, but HTTP; give the port of gRPC, --port of `sonorant serve`")
     return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")

@@ -1,3 +1,7 @@
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
 import grpc
 import pytest
 
@@ -21,3 +25,15 @@ def test_only_where_none_answers_it_is_said_so():
     error = call_error("localhost:1", Failed(grpc.StatusCode.UNAVAILABLE, "connection refused"))
     assert isinstance(error, Unavailable)
     assert "no recognizer answers: connection refused" in str(error)
+
+
+def test_of_a_port_of_http_it_is_said_that_it_is_one():
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
+        thread.start()
+        address = f"127.0.0.1:{server.server_port}"
+        error = call_error(address, Failed(grpc.StatusCode.UNAVAILABLE, "Failed parsing HTTP/2"))
+        server.shutdown()
+        thread.join()
+    assert isinstance(error, Unavailable)
+    assert str(error) == f"{address}: no gRPC there, but HTTP; give the port of gRPC, --port of `sonorant serve`"
