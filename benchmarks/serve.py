@@ -35,7 +35,7 @@ from benchmarks.load.users import users
 from benchmarks.row import Progress, Row
 from services.recognizer_client.call_error import call_error
 from services.recognizer_client.client import ask_model, connect, open_recognizer
-from sonorant.atomic import atomic_write
+from sonorant.atomic import atomic_write, make_folder
 from sonorant.cli.settings import find_run, host_port
 from sonorant.errors import Unavailable
 from sonorant.export.manifest import read_manifest
@@ -126,6 +126,8 @@ def rows(
         raise click.UsageError("give either --run or --server")
     if model and server is None:
         raise click.UsageError(f"--model {model}: chooses one of the models that --server serves; give --server")
+    if output is not None:
+        make_folder(output)
     results = Results(preset, slo_ms, chunk_ms)
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         if server is None:
@@ -202,6 +204,5 @@ async def _rate_hz(server: str, model: str) -> int:
 def _write(folder: Path, results: Results) -> None:
     from benchmarks.load.page import render_page  # loads matplotlib
 
-    folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / "load.json", json.dumps(results.document(), indent=1) + "\n")
     atomic_write(folder / "load.html", render_page(results))

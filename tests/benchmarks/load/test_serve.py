@@ -62,6 +62,13 @@ def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, reco
     assert "<svg" in (tmp_path / "load" / "load.html").read_text()
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").touch()
+    options = ("--server", "127.0.0.1:1", "--output", str(tmp_path / "file" / "load"))
+    with pytest.raises(Unavailable, match="file/load: cannot be written"):
+        CliRunner().invoke(command, ["serve", *options], catch_exceptions=False)
+
+
 def test_refusals_are_counted_and_break_the_slo(store, recordings, monkeypatch):
     monkeypatch.setattr(grpc_methods, "_LINGER_S", 0.0)  # so that no refusal meets a client's next message
     options = ("--recordings", str(recordings), "--streams", "3", "--seconds", "1")
