@@ -71,7 +71,8 @@ def check_labels(versions: Mapping[str, Any]) -> None:
         if not _LABEL.fullmatch(label) or label == _SHARE:
             raise BadLabels(f"label {label[:80]!r}: expected a letter, and letters, digits, -, _ or . after it")
         if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= NEWEST_VERSION:
-            raise BadLabels(f"{label}={str(version)[:40]}: expected a version, such as 3")
+            quoted = ", without quotes" if isinstance(version, str) else ""
+            raise BadLabels(f"{label}={str(version)[:40]}: expected a version, such as 3{quoted}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def test_labels_are_versions_beside_the_canarys_share():
         (b"\xff\xfe{}", "not JSON"),
         (b"[" * 60_000, "not JSON"),
         (b"[3]", "expected an object"),
-        (b'{"stable": "3"}', "stable=3: expected a version"),
+        (b'{"stable": "3"}', "stable=3: expected a version, such as 3, without quotes"),
         (b'{"stable": true}', "stable=True: expected a version"),
         (b'{"stable": -1}', "stable=-1: expected a version"),
         (b'{"stable": 9223372036854775808}', "expected a version"),
