@@ -37,6 +37,7 @@ def test_it_prints_the_key_once_and_writes_its_hash_and_limits(tmp_path):
         (("name", "--file", "none/a"), 69, "none/a: cannot be written"),
         (("name", "--file", "a", "--streams", "0"), 2, "0 is not in the range"),
         (("name", "--file", "a", "--expires", "soon"), 2, "'soon' does not match the format"),
+        (("name", "--file", "a", "--expires", "2020-01-31"), 2, "2020-01-31: the key would be refused at once"),
         (("name",), 2, "Missing option '--file'"),
     ],
 )
