@@ -140,8 +140,14 @@ async def run_server(
         signalled = _signalled()
         if port_file is not None:
             atomic_write(port_file, f"{port}\n")
-        fitting = server.engine.admission.fitting
-        log.info("recognizer_ready", host=serving.host, port=port, models=sorted(store.models), fitting=fitting)
+        log.info(
+            "recognizer_ready",
+            host=serving.host,
+            port=port,
+            http_port=serving.http_port,
+            models=sorted(store.models),
+            fitting=server.engine.admission.fitting,
+        )
         await _until_ended(server, signalled, health)
     finally:
         log.info("recognizer_draining", streams=server.engine.admission.active, grace_s=grace_s)

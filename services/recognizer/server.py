@@ -144,6 +144,8 @@ class RecognizerServer:
         for service in ("", *_SERVICES):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._tasks.start(self._refresh())
+        if self._serving.recordings and not os.path.isdir(self._serving.recordings):
+            log.warning("recordings_missing", folder=self._serving.recordings)
         if self._api_keys is not None:
             if process_keys().certificate is None and self._serving.host not in _OWN_MACHINE:
                 log.warning("api_keys_in_plain_text", host=self._serving.host)

@@ -1,5 +1,6 @@
 """`sonorant serve`: its limits, by every way that settings have."""
 
+import json
 import os
 import socket
 import subprocess
@@ -97,3 +98,14 @@ def test_what_is_no_limit_is_refused_by_name(exports, arguments, code, said):
     done = subprocess.run(command(exports, *arguments), capture_output=True, text=True, check=False, timeout=120)
     assert said in done.stderr
     assert done.returncode == code
+
+
+def test_the_log_names_the_port_of_http_and_a_folder_of_recordings_that_is_missing(exports, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with served(exports, tmp_path, "--http-port", str(port), "--recordings", str(tmp_path / "none")):
+        eventually(lambda: "recognizer_ready" in (tmp_path / "log").read_text())
+    log = (tmp_path / "log").read_text()
+    events = {event["event"]: event for event in map(json.loads, log.splitlines())}
+    assert events["recognizer_ready"]["http_port"] == port
+    assert events["recordings_missing"]["folder"] == str(tmp_path / "none")
