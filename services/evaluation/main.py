@@ -53,14 +53,16 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
             _measure(address, folder, recipe.evaluation, document, name, progress)
             document["subjects"][name] = subjects[name]
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
+            measured = f"{name}: {len(document['sets'][name])} recordings by {document['model']}"
+            progress.say(f"{measured}; `sonorant report --run {run.path}` has the error rates")
 
 
 class _Progress(Progress):
     """A bar a set, and below them how long streams wait for capacity; where nobody watches, only that they do."""
 
     def __init__(self, console: Console) -> None:
-        say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-        self.waits = CapacityWaits(say, time.monotonic)
+        self.say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+        self.waits = CapacityWaits(self.say, time.monotonic)
         super().__init__(console=console, disable=not console.is_terminal)
 
     def get_renderables(self) -> Iterable[RenderableType]:

@@ -68,6 +68,8 @@ def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencie
     arguments = ["--run", str(run.path), "--data", str(data), "--set", "evaluation.paced=false", "--set", chosen]
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
+    report = f"`sonorant report --run {run.path}` has the error rates"
+    assert done.stdout == f"more: 6 recordings by babble/1; {report}\n"
     document = json.loads(run.evaluation.read_text())
     assert document["sets"]["small"] == measured
     assert len(document["sets"]["more"]) == 6
