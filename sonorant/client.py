@@ -36,7 +36,7 @@ from services.recognizer_client.client import (
     stream_audio,
     stream_recording,
 )
-from services.recognizer_client.samples import as_waveform
+from services.recognizer_client.samples import as_waveform, check_scale
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import Samples
 from sonorant.v1 import recognizer_pb2 as pb
@@ -124,10 +124,10 @@ class AsyncRecognizer:
     async def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
         """Return the transcript of a recording [samples], floats in [-1, 1] or int16, of any length, at `rate_hz`.
 
-        Raises BadAudio for arrays of another type or of several channels, and for samples that are not finite, before
-        anything is sent.
+        Raises BadAudio for arrays of another type or of several channels, and for samples that are not finite or far
+        outside of [-1, 1], before anything is sent.
         """
-        waveform = as_waveform(samples)
+        check_scale(waveform := as_waveform(samples))
         limit_s = (await self.model()).max_stream_s
         return await stream_recording(self._stub, waveform, rate_hz, self._wanted.config(), max_stream_s=limit_s)
 

@@ -142,6 +142,13 @@ def test_arrays_of_another_type_or_of_several_channels_are_bad_audio(samples, fo
         recognizer.transcribe(samples, RATE_HZ)
 
 
+def test_floats_of_the_scale_of_16_bits_are_bad_audio_and_what_is_a_little_too_loud_is_not(address):
+    with Recognizer("127.0.0.1:1") as recognizer, pytest.raises(BadAudio, match="divide by 32768, or give int16"):
+        recognizer.transcribe(32768 * SPEECH, RATE_HZ)
+    with Recognizer(address) as recognizer:
+        assert recognizer.transcribe(3 * SPEECH / np.abs(SPEECH).max(), RATE_HZ).model == "babble/1"
+
+
 @pytest.mark.parametrize("dtype", ["<i2", ">i2", np.float32, np.float64])
 def test_16_bit_samples_are_the_same_recording_as_floats(address, text, dtype):
     samples = np.frombuffer(AUDIO, "<i2")
