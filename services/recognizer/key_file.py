@@ -22,7 +22,7 @@ from sonorant.serving.api_keys import (
 )
 from sonorant.serving.errors import Unauthenticated
 
-__all__ = ["KeyFile", "append_key", "read_keys"]
+__all__ = ["KeyFile", "append_key", "is_over", "read_keys"]
 
 log = structlog.get_logger()
 
@@ -112,6 +112,11 @@ def append_key(
     except OSError as error:
         raise refused(path, error) from error
     return secret
+
+
+def is_over(expires: date) -> bool:
+    """Return whether a key with this day of expiry is refused now."""
+    return expires <= _today()
 
 
 def _version(path: Path) -> _Version | None:

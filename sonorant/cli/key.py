@@ -1,6 +1,6 @@
 """`sonorant key`: API keys for the recognizer's clients."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -26,10 +26,9 @@ def command(name: str, path: Path, streams: int | None, expires: datetime | None
     The key is printed this once. A running recognizer takes the file up within seconds. To replace a key, make another
     of the same name, and delete the old one's line, or write `disabled` at its end, when its client has the new one.
     """
-    if expires is not None and (day := expires.date()) <= (today := datetime.now(UTC).date()):
-        raise click.BadParameter(
-            f"--expires {day}: the key would be refused at once; expected a day after {today} (UTC)"
-        )
-    from services.recognizer.key_file import append_key
+    from services.recognizer.key_file import append_key, is_over
+
+    if expires is not None and is_over(expires.date()):
+        raise click.BadParameter(f"--expires {expires.date()}: the key would be refused at once; expected a later day")
 
     click.echo(append_key(path, name, streams, expires.date() if expires else None, admin=admin))
