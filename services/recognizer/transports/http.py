@@ -104,7 +104,7 @@ class HttpServer:
             listening.bind((host, port))
         except OSError as error:
             listening.close()
-            raise Unavailable(f"{host}:{port}: cannot listen for HTTP: {error}") from error
+            raise Unavailable(f"{host}:{port}: cannot listen for HTTP: {error.strerror}; give another port") from error
         self._task = asyncio.create_task(self._server.serve([listening]))
         while not self._server.started:
             if self._task.done():
