@@ -153,13 +153,12 @@ class Recognizer:
         self._opened = asyncio.Runner()
         self._runner.get_loop().set_exception_handler(_report)
         self._runner.run(self._client.__aenter__())
-        self._open = True
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._open = False
-        self._runner.run(self._client.__aexit__())
-        self._runner.close()  # and the streams that are left open
+        runner, self._opened = self._runner, None
+        runner.run(self._client.__aexit__())
+        runner.close()  # and the streams that are left open
 
     def model(self) -> ModelInfo:
         """Return the model that answers, and the rate of its audio."""
@@ -172,7 +171,7 @@ class Recognizer:
             while (result := self._runner.run(_next(results))) is not None:
                 yield result
         finally:
-            if self._open:
+            if self._opened is not None:
                 self._runner.run(results.aclose())
 
     def transcribe(self, samples: Waveform | Samples, rate_hz: int) -> StreamedTranscript:
