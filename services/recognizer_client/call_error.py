@@ -9,6 +9,8 @@ from sonorant.errors import SonorantError, Unavailable
 
 __all__ = ["Refused", "call_error"]
 
+_UNCONNECTED = "failed to connect"  # in gRPC's details; a status that a gateway makes has others
+
 
 class Refused(SonorantError):
     """A request that the recognizer refused: the message has its status, and what it said."""
@@ -27,6 +29,6 @@ def call_error(address: str, error: grpc.aio.AioRpcError, key_advice: str = f"se
         return Refused(f"{address}: {error.code().name}: {error.details()}")
     if why := why_refused(address):
         return Unavailable(f"{address}: the recognizer refuses the connection: {why}")
-    if speaks_http(address):
+    if _UNCONNECTED in (error.details() or "") and speaks_http(address):
         return Unavailable(f"{address}: no gRPC there, but HTTP; give the port of gRPC, --port of `sonorant serve`")
     return Unavailable(f"{address}: no recognizer answers: {error.details()}; is it running?")

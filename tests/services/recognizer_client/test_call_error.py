@@ -1,3 +1,4 @@
+import asyncio
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -6,6 +7,7 @@ import grpc
 import pytest
 
 from services.recognizer_client.call_error import Refused, call_error
+from services.recognizer_client.client import ask_model, connect, open_recognizer
 from sonorant.errors import Unavailable
 
 
@@ -27,13 +29,28 @@ def test_only_where_none_answers_it_is_said_so():
     assert "no recognizer answers: connection refused" in str(error)
 
 
-def test_of_a_port_of_http_it_is_said_that_it_is_one():
+@pytest.fixture
+def http_address():
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
         thread.start()
-        address = f"127.0.0.1:{server.server_port}"
-        error = call_error(address, Failed(grpc.StatusCode.UNAVAILABLE, "Failed parsing HTTP/2"))
+        yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+def test_of_a_port_of_http_it_is_said_that_it_is_one(http_address):
+    async def ask():
+        async with open_recognizer(http_address) as channel:
+            await ask_model(connect(channel))
+
+    with pytest.raises(grpc.aio.AioRpcError) as unanswered:
+        asyncio.run(ask())
+    error = call_error(http_address, unanswered.value)
     assert isinstance(error, Unavailable)
-    assert str(error) == f"{address}: no gRPC there, but HTTP; give the port of gRPC, --port of `sonorant serve`"
+    assert str(error) == f"{http_address}: no gRPC there, but HTTP; give the port of gRPC, --port of `sonorant serve`"
+
+
+def test_of_a_gateway_that_takes_both_and_has_no_recognizer_it_is_said_what_it_said(http_address):
+    error = call_error(http_address, Failed(grpc.StatusCode.UNAVAILABLE, "Received http2 header with status: 503"))
+    assert "no recognizer answers: Received http2 header with status: 503" in str(error)
