@@ -16,7 +16,8 @@ from sonorant.serving.audio_formats import AudioFormat, open_decoder
 __all__ = ["read_recording"]
 
 _WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soundfile does not read
-_WAV = b"RIFF"
+_READ_TO_THEIR_END = {b"RIFF": "WAV", b"fLaC": "FLAC"}  # where the header counts no samples
+_UNCOUNTED = (1 << 63) - 1  # samples, by soundfile, of a FLAC file that counts none, as one that was piped
 _LONGEST_S = 86_400.0
 _EXPECTED = "expected a recording that soundfile reads, or Opus in WebM"
 _FOLDER = ", or a folder with some, known by their suffixes, such as .wav"
@@ -25,8 +26,8 @@ _FOLDER = ", or a folder with some, known by their suffixes, such as .wav"
 def read_recording(path: Path, rate_hz: int) -> Waveform:
     """Return a file's samples [samples] in [-1, 1], channels averaged, at `rate_hz`; raises BadAudio.
 
-    A WAV file without a length, as one of a recorder that was killed, is read to its end. Raises BadAudio if it, or
-    another file that soundfile reads, holds no samples.
+    A WAV or FLAC file without a length, as one of a recorder that was killed, is read to its end. Raises BadAudio if
+    it, or another file that soundfile reads, holds no samples.
     """
     if fault := path_fault(path):  # also of a pipe, whose open would block
         folder = _FOLDER if os.path.isdir(path) else ""
@@ -45,7 +46,8 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
             mono, found_hz = _averaged(path, file.fileno())
             if not len(mono):  # soundfile takes a data chunk of 0 bytes at its word
                 file.seek(0)
-                return _held(path, _decoded(path, "WAV", file.read(), rate_hz) if magic == _WAV else mono)
+                encoding = _READ_TO_THEIR_END.get(magic)
+                return _held(path, _decoded(path, encoding, file.read(), rate_hz) if encoding else mono)
     except soundfile.LibsndfileError as error:  # which names the descriptor
         raise BadAudio(shown(path), f"{error.error_string.strip(' .')}; {_EXPECTED}") from error
     except OSError as error:
@@ -58,8 +60,13 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
 
 
 def _averaged(path: Path, descriptor: int) -> tuple[Waveform, int]:
-    """Return what soundfile reads of a file, channels averaged, and its rate; raises BadAudio for more than a day."""
+    """Return what soundfile reads of a file, channels averaged, and its rate; raises BadAudio for more than a day.
+
+    Of a file whose header counts no samples it is none.
+    """
     with soundfile.SoundFile(descriptor, closefd=False) as sound:
+        if sound.frames == _UNCOUNTED:
+            return np.empty(0, np.float32), sound.samplerate
         if sound.frames > _LONGEST_S * sound.samplerate:
             raise _too_long(path)
         try:

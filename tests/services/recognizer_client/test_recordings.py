@@ -93,6 +93,15 @@ def test_mpeg_audio_of_layer_2_is_read_by_soundfile(tmp_path):
     assert len(found) >= 16_000
 
 
+def with_total(path, total):
+    """Let a FLAC file's header count so many samples."""
+    content = bytearray(path.read_bytes())
+    place = slice(21, 26)  # in STREAMINFO, RFC 9639, section 8.2
+    others = int.from_bytes(content[place]) >> 36 << 36
+    content[place] = (others | total).to_bytes(5)
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("total", "reason"),
     [
@@ -103,13 +112,17 @@ def test_mpeg_audio_of_layer_2_is_read_by_soundfile(tmp_path):
 def test_a_header_that_counts_more_samples_than_memory_holds_is_bad_audio(tmp_path, total, reason):
     path = tmp_path / "said.flac"
     soundfile.write(path, np.tile(RAMP[:, None], 8), 192_000)
-    content = bytearray(path.read_bytes())
-    place = slice(21, 26)  # in STREAMINFO, RFC 9639, section 8.2
-    others = int.from_bytes(content[place]) >> 36 << 36
-    content[place] = (others | total).to_bytes(5)
-    path.write_bytes(content)
+    with_total(path, total)
     with pytest.raises(BadAudio, match=rf"said\.flac: {reason}"):
         read_recording(path, 8000)
+
+
+def test_a_flac_file_without_a_total_is_read_to_its_end(tmp_path):
+    path = tmp_path / "piped.flac"
+    soundfile.write(path, RAMP, 8000)
+    whole = read_recording(path, 8000)
+    with_total(path, 0)
+    np.testing.assert_array_equal(read_recording(path, 8000), whole)
 
 
 def test_more_than_a_day_is_refused(tmp_path):
