@@ -228,12 +228,23 @@ async def _transcribe_microphone(
     stub: "recognizer_pb2_grpc.RecognizerAsyncStub", info: ModelInfo, request: Request
 ) -> None:
     with microphone(info.sample_rate_hz, request.chunk_ms) as (chunks, end):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, end)
+        _at_ctrl_c(end)
         click.echo("listening; Ctrl-C ends", err=True)
         show = _spoken_line(Captions()) if sys.stdout.isatty() else _final_line
         async with aclosing(stream_audio(stub, chunks, info.sample_rate_hz, request.config())) as responses:
             async for response in responses:
                 click.echo(show(read_event(response, 0.0)), nl=False)
+
+
+def _at_ctrl_c(end: Callable[[], None]) -> None:
+    """Call `end` at the first Ctrl-C; a second one ends the command, which may wait for a recognizer."""
+    loop = asyncio.get_running_loop()
+
+    def first() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        end()
+
+    loop.add_signal_handler(signal.SIGINT, first)
 
 
 def _spoken_line(captions: Captions) -> Callable[[StreamEvent], str]:

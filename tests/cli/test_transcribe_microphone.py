@@ -10,6 +10,7 @@ import sys
 import pytest
 import soundfile
 from rigs.babble import RATE_HZ, murmur
+from rigs.recognizer_thread import recognizer_on_a_thread
 
 
 def test_a_microphone_needs_sounddevice(server, tmp_path):
@@ -55,10 +56,11 @@ def listening(server, heard, tmp_path):
     soundfile.write(path, samples, RATE_HZ, subtype="PCM_16")
     (tmp_path / "sounddevice.py").write_text(SPEAKING.replace("RECORDING", repr(str(path))))
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    command = [sys.executable, "-m", "sonorant.cli", "transcribe", "--server", server, "--mic"]
+    command = [sys.executable, "-m", "sonorant.cli", "transcribe"]
 
-    def listening(stdout):
-        return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=environment)
+    def listening(stdout, address=server):
+        options = ["--server", address, "--mic"]
+        return subprocess.Popen([*command, *options], stdout=stdout, stderr=subprocess.PIPE, env=environment)
 
     return listening, heard(samples).split()[0].encode()
 
@@ -92,3 +94,22 @@ def test_of_what_a_microphone_hears_a_reader_gets_final_results_alone(listening)
     assert process.returncode == 0
     assert b"\r" not in written
     assert [line.split()[0] for line in written.splitlines()] == [first]
+
+
+def test_a_second_ctrl_c_ends_it_while_it_waits_for_a_recognizer_that_is_full(listening, store):
+    start, _ = listening
+    with (
+        recognizer_on_a_thread(store, max_streams=1) as (server, _, address),
+        server.engine.admission.slot(),
+        start(subprocess.PIPE, address) as process,
+    ):
+        said = process.stderr.readline()
+        for _ in range(60):  # more than two: those that come together count once
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+                break
+        code = process.poll()
+        process.kill()
+        said += process.stderr.read()
+    assert (code, said) == (130, b"listening; Ctrl-C ends\n\ninterrupted\n")
