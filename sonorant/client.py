@@ -97,6 +97,7 @@ class AsyncRecognizer:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        self._connected = None
         await self._channel.close()
 
     @property

@@ -174,6 +174,14 @@ def test_outside_of_its_context_a_client_says_what_is_missing():
     with pytest.raises(RuntimeError, match=r"not connected; use it within `async with`$"):
         asyncio.run(AsyncRecognizer("localhost:1").model())
 
+    async def left():
+        async with AsyncRecognizer("localhost:1") as recognizer:
+            pass
+        await recognizer.model()
+
+    with pytest.raises(RuntimeError, match="not connected"):
+        asyncio.run(left())
+
 
 @pytest.mark.parametrize("address", ["localhost", "", "http://localhost:50051"])
 def test_an_address_without_a_port_or_of_http_is_a_value_error(address):
