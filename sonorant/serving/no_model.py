@@ -15,10 +15,11 @@ def why_no_model(exports: Path, refusals: Mapping[Path, str]) -> str:
         path = next(iter(refusals))
         others = f" ({len(refusals) - 1} more in the log)" if len(refusals) > 1 else ""
         return f"{exports}: no model to serve: {path.parent.name}/{path.name} is refused: {refusals[path]}{others}"
+    whole = exports.absolute()  # `.` has no folder above it
     if (exports / MANIFEST).is_file():
-        return f"{exports}: no model to serve: is a version itself; expected {exports.parent.parent}"
+        return f"{exports}: no model to serve: is a version itself; expected {whole.parent.parent}"
     if any(exports.glob(f"[0-9]*/{MANIFEST}")):
-        return f"{exports}: no model to serve: is the folder of one model; expected {exports.parent}"
+        return f"{exports}: no model to serve: is the folder of one model; expected {whole.parent}"
     if (run := RunFolder(exports)).exports.is_dir():
         return f"{exports}: no model to serve: is the folder of a run; expected {run.exports}"
     missing = "" if exports.is_dir() else "no such folder; correct it, or "

@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,13 @@ def test_of_a_version_the_folder_to_give_is_named(exports, store):
 def test_of_the_folder_of_one_model_likewise(exports, store):
     why = why_no_model(store.get().folder.parent, {})
     assert why.endswith(f"is the folder of one model; expected {exports}")
+
+
+def test_of_the_current_folder_likewise(exports, store, monkeypatch):
+    monkeypatch.chdir(store.get().folder)
+    assert why_no_model(Path(), {}) == f".: no model to serve: is a version itself; expected {exports}"
+    monkeypatch.chdir("..")
+    assert why_no_model(Path(), {}) == f".: no model to serve: is the folder of one model; expected {exports}"
 
 
 def test_of_a_run_likewise(exports, tmp_path):
