@@ -35,7 +35,7 @@ from benchmarks.load.users import users
 from benchmarks.row import Progress, Row
 from services.recognizer_client.call_error import call_error
 from services.recognizer_client.client import ask_model, connect, open_recognizer
-from sonorant.atomic import atomic_write, make_folder
+from sonorant.atomic import atomic_write, make_folder, refused
 from sonorant.cli.settings import find_run, host_port
 from sonorant.errors import Unavailable
 from sonorant.export.manifest import read_manifest
@@ -127,7 +127,7 @@ def rows(
     if model and server is None:
         raise click.UsageError(f"--model {model}: chooses one of the models that --server serves; give --server")
     if output is not None:
-        make_folder(output)
+        _make(output)
     results = Results(preset, slo_ms, chunk_ms)
     with tempfile.TemporaryDirectory(prefix="sonorant-bench-") as folder:
         if server is None:
@@ -199,6 +199,15 @@ async def _rate_hz(server: str, model: str) -> int:
             return (await ask_model(connect(channel), model)).sample_rate_hz
         except grpc.aio.AioRpcError as error:
             raise call_error(server, error) from error
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and see whether files can be written there; raises Unavailable."""
+    make_folder(folder)
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise refused(folder, error) from error
 
 
 def _write(folder: Path, results: Results) -> None:

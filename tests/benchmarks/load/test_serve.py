@@ -62,10 +62,11 @@ def test_three_streams_of_two_seconds_are_measured_over_real_sockets(store, reco
     assert "<svg" in (tmp_path / "load" / "load.html").read_text()
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
+@pytest.mark.parametrize("output", ["file/load", "/proc/self"])
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, output):
     (tmp_path / "file").touch()
-    options = ("--server", "127.0.0.1:1", "--output", str(tmp_path / "file" / "load"))
-    with pytest.raises(Unavailable, match="file/load: cannot be written"):
+    options = ("--server", "127.0.0.1:1", "--output", str(tmp_path / output))
+    with pytest.raises(Unavailable, match=f"{output}: cannot be written"):
         CliRunner().invoke(command, ["serve", *options], catch_exceptions=False)
 
 
