@@ -1,6 +1,7 @@
 """`sonorant transcribe`: reads recordings, streams them, and lays out transcripts."""
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -127,7 +128,7 @@ class _Batch:
         found = outputs_of(self._request.files, self._request.output, layout.suffix)
         if others := left_out(self._request.files, found):
             click.echo(_said_of(others), err=True)
-        wanted = [one for one in found if one.fault or one.path is None or not one.path.exists()]
+        wanted = [one for one in found if one.fault or one.path is None or not os.path.exists(one.path)]
         if len(wanted) < len(found):
             click.echo(f"{len(found) - len(wanted)} of {len(found)} recordings have their output already", err=True)
         async with asyncio.TaskGroup() as group:

@@ -282,6 +282,13 @@ def refuse_to_stat(refused, monkeypatch):
     monkeypatch.setattr(os, "stat", refusing)
 
 
+def test_an_output_folder_that_cannot_be_looked_into_is_said_in_a_line(server, tmp_path):
+    output = tmp_path / ("a" * 256)
+    done = transcribe("--server", server, "--output", output, recording(tmp_path / "a.wav", murmur(0.5)))
+    assert (done.returncode, done.stderr.count("\n")) == (69, 1)
+    assert f"{output}: cannot be written: File name too long" in done.stderr
+
+
 def test_of_a_folder_without_recordings_it_is_said_what_makes_some(server, tmp_path):
     done = transcribe("--server", server, tmp_path)
     assert done.returncode == 65
