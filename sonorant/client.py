@@ -44,6 +44,8 @@ from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
 
+_GRPC_QUEUE = "PollerCompletionQueue"  # in the names of its callbacks
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -189,11 +191,12 @@ def _check_no_loop_runs() -> None:
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report an error of a callback, unless it is gRPC's: its queue wakes the loops of all threads for an event of one.
+    """Report an error of a callback, unless it is of gRPC's queue, which wakes the loops of all threads for an event.
 
+    All but one find nothing, and that one may find an event of a loop that is closed.
     https://github.com/grpc/grpc/issues/25364
     """
-    if not isinstance(context.get("exception"), BlockingIOError):
+    if _GRPC_QUEUE not in context["message"]:
         loop.default_exception_handler(context)
 
 
