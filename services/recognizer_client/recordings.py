@@ -19,6 +19,7 @@ _WEBM = b"\x1a\x45\xdf\xa3"  # begins the files that browsers record, which soun
 _READ_TO_THEIR_END = {b"RIFF": "WAV", b"fLaC": "FLAC"}  # where the header counts no samples
 _UNCOUNTED = (1 << 63) - 1  # samples, by soundfile, of a FLAC file that counts none, as one that was piped
 _LONGEST_S = 86_400.0
+_SAMPLE_BYTES = 4
 _EXPECTED = "expected a recording that soundfile reads, or Opus in WebM"
 _FOLDER = ", or a folder with some, known by their suffixes, such as .wav"
 
@@ -70,6 +71,8 @@ def _averaged(path: Path, descriptor: int) -> tuple[Waveform, int]:
         if sound.frames > _LONGEST_S * sound.samplerate:
             raise _too_long(path)
         try:
+            if sound.frames * sound.channels * _SAMPLE_BYTES > _memory_bytes():
+                raise MemoryError  # in place of the system, which may promise more than it has
             samples = sound.read(dtype="float32", always_2d=True)
         except MemoryError:  # before any is read: a header may lie
             found = f"{sound.frames} samples of {sound.channels} channels by its header"
@@ -77,6 +80,10 @@ def _averaged(path: Path, descriptor: int) -> tuple[Waveform, int]:
         with np.errstate(over="ignore", invalid="ignore"):
             mono: Waveform = samples[:, 0] if sound.channels == 1 else samples.mean(axis=1, dtype=np.float32)
         return mono, sound.samplerate
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _too_long(path: Path) -> BadAudio:
