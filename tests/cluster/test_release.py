@@ -28,7 +28,7 @@ SLOW_ROOM = {"probability": 1, "t60_s": {"low": 0.4, "high": 0.5}}
 SLOWED = {"resources": {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"cpu": "150m", "memory": "1Gi"}}}
 STARVED, FED, FOR_S = 0.6, 0.9, 20.0
 MOST_DECISIONS, MOST_REPLICAS = 3, 4
-TRAIN, EPOCHS, RANKS = 400, 19, 2
+TRAIN, EPOCHS, RANKS = 400, 32, 2
 PATIENCE_S = 900.0
 NO_CERTIFICATE, STRANGE_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED"  # gRPC's words
 
