@@ -23,6 +23,7 @@ from benchmarks.load.cuts import cuts
 from benchmarks.load.experiment import Conditions, Preset, Results, Serve
 from benchmarks.load.hostile import hostile
 from benchmarks.load.idle import idle
+from benchmarks.load.leaks import leaks
 from benchmarks.load.long import long
 from benchmarks.load.models import Model, copy_version, made_up_models, models_of
 from benchmarks.load.onnx_peer import MODES, onnx_recognizer, write_peer
@@ -48,6 +49,7 @@ _PRESETS: dict[str, Preset] = {
     "hostile": hostile,
     "reload": reload,
     "idle": idle,
+    "leaks": leaks,
     "long": long,
     "cuts": cuts,
     "start": start,
@@ -55,8 +57,8 @@ _PRESETS: dict[str, Preset] = {
 _PRESET_HELP = (
     "ramp: streams in steps until the SLO breaks. users: whole recordings by 1, 2, 4, … users. hostile: two clients "
     "with the largest messages beside the streams. reload: a new version under the streams. idle: memory of silent "
-    "streams. long: CPU time in a stream's first and tenth minute. cuts: words that differ where "
-    "streams end within words. start: from a process to its readiness."
+    "streams. leaks: what 10,000 clients leave that vanish. long: CPU time in a stream's first and tenth minute. cuts: "
+    "words that differ where streams end within words. start: from a process to its readiness."
 )
 
 
@@ -87,7 +89,8 @@ OPTIONS = (
         help="Folder of WAV or FLAC files to send; absent: the run's, or noise with the rhythm of speech.",
     ),
     click.Option(
-        ["--streams"], metavar="N,N,…", callback=_numbers, help="Numbers of streams, or users; absent: the preset's."
+        ["--streams"], metavar="N,N,…", callback=_numbers,
+        help="Numbers of streams, users or clients; absent: the preset's.",
     ),
     click.Option(
         ["--chunk-ms"], type=click.FloatRange(min=1), default=100.0, show_default=True,

@@ -1,9 +1,9 @@
-"""What processes use, from /proc: CPU seconds and resident memory of a process and all its children."""
+"""What processes use, from /proc: CPU time, memory, threads and descriptors of a process and all its children."""
 
 import os
 from pathlib import Path
 
-__all__ = ["cpu_s", "listener", "rss_bytes"]
+__all__ = ["cpu_s", "descriptors", "listener", "rss_bytes", "threads"]
 
 _PROC = Path("/proc")
 _LISTEN = "0A"  # of /proc/net/tcp
@@ -17,6 +17,16 @@ def cpu_s(pid: int) -> float:
 def rss_bytes(pid: int) -> int:
     """Return the resident memory of a process and its descendants."""
     return sum(int(_stat(each)[21]) for each in _tree(pid)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def threads(pid: int) -> int:
+    """Return the threads of a process and its descendants."""
+    return sum(int(_stat(each)[17]) for each in _tree(pid))
+
+
+def descriptors(pid: int) -> int:
+    """Return the open file descriptors of a process and its descendants."""
+    return sum(len(os.listdir(_PROC / str(each) / "fd")) for each in _tree(pid))
 
 
 def listener(port: int) -> int | None:

@@ -8,7 +8,7 @@ from rigs.babble import RATE_HZ, export_babble, murmur
 from rigs.recognizer_thread import recognizer_on_a_thread
 from rigs.waiting import eventually
 
-from benchmarks.load import long, users
+from benchmarks.load import leaks, long, users
 from benchmarks.rigs import process
 from services.recognizer.transports import grpc_methods
 from sonorant.cli.bench import command
@@ -137,6 +137,23 @@ def test_a_long_stream_that_is_refused_is_the_error(two_models, recordings, monk
         refusal = refused("--server", address, *options)
     assert isinstance(refusal, Unavailable)
     assert str(refusal).startswith("a stream: RESOURCE_EXHAUSTED: ")
+
+
+def test_clients_that_vanish_leave_neither_descriptors_nor_threads(recordings, monkeypatch):
+    monkeypatch.setattr(leaks, "_SETTLE_S", 1.0)
+    rows = measured("--preset", "leaks", "--recordings", str(recordings), "--streams", "60")
+    held = {(row["name"], row["case"]): row["value"] for row in rows}
+    assert {case for _, case in held} == {"after 12 cycles", "after 60 cycles"}
+    for name in ("descriptors", "threads"):
+        assert 0 < held[name, "after 60 cycles"] <= held[name, "after 12 cycles"] + 4
+    assert held["memory", "after 60 cycles"] > 0
+
+
+def test_a_full_server_is_the_error_of_clients_that_vanish(two_models, recordings):
+    with recognizer_on_a_thread(two_models, max_streams=1) as (server, _, address), server.engine.admission.slot():
+        none = refused("--server", address, "--preset", "leaks", "--recordings", str(recordings), "--model", "bubble")
+    assert isinstance(none, Unavailable)
+    assert str(none).startswith("a stream: RESOURCE_EXHAUSTED: ")
 
 
 def test_users_whom_a_full_server_never_answers_are_the_error(two_models, recordings, monkeypatch):

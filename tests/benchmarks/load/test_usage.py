@@ -26,6 +26,22 @@ def test_cpu_time_and_memory_of_children_count():
     eventually(lambda: usage.cpu_s(parent.pid) == 0)
 
 
+HOLDING = (
+    "import os, threading\nfor _ in range(5): os.dup(0)\n"
+    "for _ in range(3): threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    "print(1, flush=True)\ninput()"
+)
+
+
+def test_threads_and_descriptors_are_those_that_are_held():
+    with subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        assert usage.threads(process.pid) == 1 + 3
+        assert usage.descriptors(process.pid) == len(os.listdir(f"/proc/{process.pid}/fd")) >= 3 + 5
+        process.stdin.write(b"\n")
+        process.stdin.close()
+
+
 def test_the_process_that_listens_on_a_port_is_found():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
