@@ -8,8 +8,8 @@ import math
 __all__ = ["LoopCost"]
 
 _FORGET_S = 5.0  # time constant
-_UNKNOWN = 0.003  # before any traffic, with the weight of
-_WEIGHT_S = 10.0  # so many seconds of audio
+_UNKNOWN = 0.003  # before any traffic, in place of what is missing to
+_ENOUGH_S = 10.0  # so many seconds of audio
 
 
 class LoopCost:
@@ -37,7 +37,9 @@ class LoopCost:
     def rate(self, now_s: float) -> float:
         """Return the CPU seconds for each second of audio."""
         share = self._share(now_s)
-        return (_UNKNOWN * _WEIGHT_S + share * self._spent_s) / (_WEIGHT_S + share * self._audio_s)
+        audio_s = share * self._audio_s
+        missing_s = max(0.0, _ENOUGH_S - audio_s)
+        return (_UNKNOWN * missing_s + share * self._spent_s) / (missing_s + audio_s)
 
     def busy(self, now_s: float) -> float:
         """Return the share of one processor that the thread has had lately, at most 1."""
