@@ -3,27 +3,21 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
-
-import grpc
 
 from benchmarks.load import usage
 from benchmarks.load.experiment import Conditions, Results
+from benchmarks.load.open_stream import open_stream
 from benchmarks.load.recordings import Recording
 from benchmarks.load.server import Target
-from benchmarks.load.stream_end import STREAM_ENDED, stream_error
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
-from services.recognizer_client.client import connect
 from sonorant.errors import Unavailable
-from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["idle"]
 
 _STREAMS = 200
 _ROOMY = {"slo_ms": 60_000, "threads": 16}  # so that all are admitted, as if a core could carry them
 _SETTLE_S = 2.0
-_OPEN_S = 60.0
 _KIB = 1024
 
 
@@ -48,7 +42,7 @@ def idle(conditions: Conditions, results: Results, progress: Progress) -> Iterat
 async def _measure(target: Target, recording: Recording, streams: int, model: str) -> tuple[int, int, int]:
     """Return resident bytes with no streams and with all that were opened, and their number."""
     async with open_aio_channel(target.address) as channel:
-        first = await _open(channel, recording, model)  # what a first stream loads is none of the others'
+        first = await open_stream(channel, recording, model)  # what a first stream loads is none of the others'
         first.cancel()
         await asyncio.sleep(_SETTLE_S)
         pid = target.process
@@ -56,29 +50,9 @@ async def _measure(target: Target, recording: Recording, streams: int, model: st
         opened = []
         for _ in range(streams):
             with suppress(Unavailable):
-                opened.append(await _open(channel, recording, model))
+                opened.append(await open_stream(channel, recording, model))
         await asyncio.sleep(_SETTLE_S)
         after = usage.rss_bytes(pid)
         for call in opened:
             call.cancel()
     return before, after, len(opened)
-
-
-async def _open(channel: grpc.aio.Channel, recording: Recording, model: str) -> "grpc.aio.StreamStreamCall[Any, Any]":
-    """Return a stream that has had a recording, and noticed its speech; raises Unavailable with the status."""
-    call = connect(channel).StreamingRecognize()
-    config = pb.RecognitionConfig(model=model)
-    config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
-    wanted = pb.StreamingRecognitionFeatures(enable_voice_activity_events=True)
-    opening = pb.StreamingRecognitionConfig(config=config, streaming_features=wanted)
-    try:
-        async with asyncio.timeout(_OPEN_S):
-            await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
-            await call.write(pb.StreamingRecognizeRequest(audio=recording.audio))
-            await call.read()  # that speech has begun
-    except TimeoutError:
-        call.cancel()
-        raise Unavailable(f"a stream: no answer within {_OPEN_S:.0f} s") from None
-    except STREAM_ENDED:
-        raise await stream_error(call) from None
-    return call

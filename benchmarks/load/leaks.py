@@ -3,16 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 
-import grpc
-
 from benchmarks.load import usage
 from benchmarks.load.experiment import Conditions, Results
+from benchmarks.load.open_stream import open_stream
 from benchmarks.load.recordings import Recording
-from benchmarks.load.stream_end import STREAM_ENDED, stream_error
 from benchmarks.row import Progress, Row
 from services.process.channels import open_aio_channel
-from services.recognizer_client.client import connect
-from sonorant.v1 import recognizer_pb2 as pb
 
 __all__ = ["leaks"]
 
@@ -54,15 +50,5 @@ async def _cycles(address: str, recording: Recording, model: str, count: int) ->
 
 
 async def _cycle(address: str, recording: Recording, model: str) -> None:
-    opening = pb.StreamingRecognitionConfig(config=pb.RecognitionConfig(model=model))
-    opening.config.explicit_decoding_config.sample_rate_hertz = recording.rate_hz
-    opening.streaming_features.enable_voice_activity_events = True
     async with open_aio_channel(address, _OWN_CONNECTION) as channel:
-        call = connect(channel).StreamingRecognize()
-        try:
-            await call.write(pb.StreamingRecognizeRequest(streaming_config=opening))
-            await call.write(pb.StreamingRecognizeRequest(audio=recording.audio))
-            if await call.read() is grpc.aio.EOF:
-                raise await stream_error(call)
-        except STREAM_ENDED:
-            raise await stream_error(call) from None
+        await open_stream(channel, recording, model)
