@@ -77,11 +77,12 @@ class Watch:
     def starved(self):
         """Return t_session from the first step that was seen until the slow stage had its second replica.
 
-        0 if no time lay between them: until their first step, the ranks only wait.
+        If it had that by then, since the ranks began.
         """
         trained = [look for look in self.looks if any(busy_s > 0 for busy_s, _ in look.ranks.values())]
         alone = [look for look in trained if look.living == 1]
-        return t_session(alone[0], alone[-1]) if len(alone) > 1 else 0.0
+        begun = trained[0]._replace(ranks=dict.fromkeys(trained[0].ranks, (0.0, 0.0)))
+        return t_session(alone[0], alone[-1]) if len(alone) > 1 else t_session(begun, trained[0])
 
     def fed(self, for_s):
         """Return t_session since `for_s` ago; NaN unless the slow stage had all replicas that it wanted since then."""
