@@ -1,4 +1,7 @@
-"""Which GPU a rank takes: TensorFlow's list of devices is the edge that stands in for a machine with several."""
+"""What a rank takes of its machine: TensorFlow's list of devices is the edge that stands in for several GPUs."""
+
+import subprocess
+import sys
 
 import pytest
 
@@ -31,3 +34,34 @@ def test_without_a_gpu_nothing_is_taken(machine, monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     devices.take_gpu(0)
     assert machine == {}
+
+
+_MEETING = """
+import threading
+import tensorflow as tf
+from services.trainer import gang
+
+gang._limit_threads(1)
+meeting = threading.Barrier(2)
+
+
+def meet(x):
+    meeting.wait(timeout=20)
+    return x
+
+
+@tf.function
+def step(x):
+    one, other = (tf.numpy_function(meet, [value], tf.float32, stateful=False) for value in (x, x + 1))
+    return one + other
+
+
+print(float(step(tf.constant(1.0))))
+"""
+
+
+def test_operations_that_do_not_need_each_other_run_at_a_time_with_one_thread_each():
+    """In a process of its own: threads are limited before TensorFlow's first operation."""
+    done = subprocess.run([sys.executable, "-c", _MEETING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == 3.0
